@@ -1,7 +1,7 @@
-//! Whatever a model writes as a call's arguments is read without harm.
+//! Arguments of tool calls: any text is parsed without harm.
 //!
-//! The first line of the input is a JSON schema of a server, the rest the arguments; the first two bytes of the line
-//! say where the arguments are cut.
+//! The first line of the input is the JSON schema of a server, the rest the arguments; the first two bytes of the line
+//! are the offset of a truncation.
 #![no_main]
 
 use crow_core::{
@@ -11,7 +11,7 @@ use crow_core::{
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Map, Value, json};
 
-/// A schema with all that is understood of schemas.
+/// A schema with all supported keywords.
 fn schema() -> Value {
     json!({
         "properties": {
@@ -25,7 +25,7 @@ fn schema() -> Value {
     })
 }
 
-/// Tells whether two values are the same, but for the last digit of a float.
+/// Whether two values are equal, except for the last digit of a float.
 fn agree(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => match (one.as_f64(), other.as_f64()) {
@@ -57,12 +57,12 @@ fn check_text(text: &str) -> Map<String, Value> {
         ToolArguments::Valid(again) => {
             assert!(agree(&Value::Object(again), &Value::Object(value.clone())), "{written}");
         }
-        other => panic!("{written} is read as {other:?}"),
+        other => panic!("{written} is parsed as {other:?}"),
     }
     value
 }
 
-/// Closes the brackets that a text leaves open.
+/// Closes the open brackets of a text.
 fn closed(text: &str) -> String {
     let (mut open, mut in_string, mut is_escaped) = (Vec::new(), false, false);
     for char in text.chars() {
@@ -79,10 +79,10 @@ fn closed(text: &str) -> String {
     open.iter().rev().fold(text.to_owned(), |text, bracket| text + &bracket.to_string())
 }
 
-/// Where only brackets are missing behind a beginning of JSON, they alone make the same of it.
+/// If only brackets are missing after a prefix of JSON, adding them gives the same object.
 fn check_brackets(beginning: &str, read: &ToolArguments) {
     if let ToolArguments::Repaired { value, doubt: Some(doubt) } = read
-        && doubt.kind == DoubtKind::BracketsMissing
+        && doubt.kind == DoubtKind::MissingBrackets
     {
         let closed = closed(beginning);
         let ToolArguments::Valid(again) = read_arguments(&closed) else { panic!("{closed} is not valid") };
@@ -90,26 +90,26 @@ fn check_brackets(beginning: &str, read: &ToolArguments) {
     }
 }
 
-/// A beginning of JSON is in doubt wherever it ends; so it is when JSON was encoded again or has a fence before it.
+/// A prefix of JSON is doubtful wherever it ends, also if the JSON was encoded again or follows a fence.
 fn check_beginnings(object: &str, cut: usize) {
     let encoded = Value::from(object).to_string();
     for whole in [object.to_owned(), format!("```json\n{object}"), encoded] {
         let cut = (0..=cut % whole.len()).rev().find(|cut| whole.is_char_boundary(*cut)).unwrap_or_default();
         let beginning = read_arguments(&whole[..cut]);
-        assert!(!is_runnable(&beginning), "{:?} is read as {beginning:?}", &whole[..cut]);
+        assert!(!is_runnable(&beginning), "{:?} is parsed as {beginning:?}", &whole[..cut]);
         if whole.starts_with('{') {
             check_brackets(&whole[..cut], &beginning);
         }
     }
 }
 
-/// The parameters of a tool of ours.
+/// The parameters of one of Crow's tools.
 fn edit_schema() -> Value {
     let text = json!({"type": "string"});
     json!({"properties": {"file_path": text, "old_string": text, "new_string": text, "replace_all": {"type": "boolean"}}})
 }
 
-/// What a call says under any name is there afterwards, or the call is refused; and the names are settled then.
+/// Each argument is resolved or the call is rejected; resolving again changes nothing.
 fn check_names(value: &Map<String, Value>) {
     let Ok(resolved) = resolve_names("edit", &edit_schema(), value) else { return };
     assert!(resolved.len() <= value.len());

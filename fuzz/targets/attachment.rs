@@ -1,7 +1,6 @@
-//! Whatever a client attaches to a prompt is read without harm: addresses of files with lines, images in base64, and pages
-//! of files.
+//! Attachments of a prompt: file links with lines, images in base64, and pages of files are parsed without harm.
 //!
-//! The first line of the input is an address, the second the type of an image, the rest its data and a text.
+//! The first line of the input is a URI, the second the type of an image, the rest its data and a text.
 #![no_main]
 
 use crow_core::{ContentPart, LinePager, PageRange, check_image, link, read_data_url, read_image_part};
@@ -27,12 +26,12 @@ fuzz_target!(|data: &[u8]| {
     if let (Ok(mime), Ok(data)) = (std::str::from_utf8(mime), std::str::from_utf8(rest))
         && let Ok(ContentPart::Image { mime, data }) = read_image_part(mime, data)
     {
-        let bytes = crow_core::decode_base64(&data).expect("what is kept is base64");
+        let bytes = crow_core::decode_base64(&data).expect("a parsed image is base64");
         assert_eq!(check_image(&bytes), Ok(mime.as_str()));
     }
-    let [first, lines_max, chars_max] =
+    let [first_line, lines_max, chars_max] =
         [0, 1, 2].map(|place| usize::from(mime.get(place).copied().unwrap_or(3)) % 16 + 1);
-    let range = PageRange { first, lines_max, bytes_max: 100, chars_max };
+    let range = PageRange { first_line, lines_max, bytes_max: 100, chars_max };
     let whole = page(&[rest], range);
     let cut = rest.len() / 2;
     assert_eq!(page(&[&rest[..cut], &rest[cut..]], range), whole);

@@ -1,18 +1,17 @@
-//! Whatever is edited, nothing changes but the place of the old text.
+//! Edits: nothing changes except the place of the old text.
 //!
-//! The input is a file, an old and a new text, apart by zero bytes; the first byte of what is left says whether all places
-//! are meant.
+//! The input is a file, an old and a new text, separated by zero bytes; a fourth part requests an edit of all places.
 #![no_main]
 
 use crow_core::edit::{EditMatcher, EditOccurrences, apply_edit};
 use libfuzzer_sys::fuzz_target;
 
-/// A line as the loosest comparison sees it, and more loosely than that.
+/// The letters and digits of a text, which is looser than any comparison.
 fn bare(text: &str) -> String {
     text.chars().filter(|c| c.is_alphanumeric()).collect()
 }
 
-/// All that changed lies between what is the same at the beginning and at the end, and most of that is the new text.
+/// Checks that the change is limited by the lengths of the old and the new text.
 fn check(file: &str, old: &str, new: &str) {
     let Ok(edited) = apply_edit(file, old, new, EditOccurrences::One) else { return };
     assert_eq!(edited.n_replaced, 1);
@@ -21,7 +20,7 @@ fn check(file: &str, old: &str, new: &str) {
     if edited.matcher == EditMatcher::Exact && is_plain && !old.is_empty() {
         assert_eq!(edited.text, file.replacen(old, new, 1));
     }
-    // Letters of the file that are gone were in the old text; as many may be gone as it has.
+    // Removed letters were in the old text, so there are at most as many.
     let n_gone = bare(file).chars().count().saturating_sub(bare(&edited.text).chars().count());
     assert!(n_gone <= bare(old).chars().count(), "{edited:?}");
     let n_added = bare(&edited.text).chars().count().saturating_sub(bare(file).chars().count());

@@ -1,4 +1,4 @@
-//! Whatever stands in a repository that a command made, nothing beyond the plainest configuration counts as harmless.
+//! Git configuration of a repository: only the plainest counts as harmless.
 #![no_main]
 
 use crow_core::{git_mentions, is_inert_git_config, script_mentions};
@@ -45,7 +45,7 @@ fuzz_target!(|data: &[u8]| {
             "{line:?}"
         );
     }
-    // Lines stand for themselves: a part of what is harmless is, and so is it twice.
+    // Lines are independent: a part of a harmless configuration is harmless, and so is its repetition.
     let whole = format!("{text}\n{text}");
     assert!(whole.len() > 64 * 1024 || is_inert_git_config(&whole), "{text:?}");
     if let Some((beginning, _)) = text.rsplit_once('\n') {

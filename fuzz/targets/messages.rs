@@ -1,5 +1,5 @@
-//! What an MCP server says, and what of it the SDK gets to read: the same however the bytes are cut, and nothing that it
-//! would drop while a request waits for it.
+//! Messages of an MCP server: the SDK gets the same ones for any chunking, and no answer that it would drop while a
+//! request waits for it.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -13,27 +13,27 @@ use message_filter::MessageFilter;
 fn passed<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Vec<u8>, Option<String>, Option<String>) {
     let (mut filter, mut out) = (MessageFilter::default(), Vec::new());
     pieces.for_each(|piece| filter.feed(piece, &mut out));
-    let said = |text: Option<&str>| text.map(str::to_owned);
-    (out, said(filter.last_fault()), said(filter.end_reason()))
+    let owned = |text: Option<&str>| text.map(str::to_owned);
+    (out, owned(filter.last_fault()), owned(filter.end_reason()))
 }
 
-/// Whether a line is the answer to a request, as its beginning tells.
+/// Whether a line is the answer to a request, by its start.
 fn is_answer(line: &[u8]) -> bool {
     let head = String::from_utf8_lossy(&line[..line.len().min(200)]);
     head.starts_with("{\"id\":1,\"result\":")
 }
 
-fuzz_target!(|input: &[u8]| {
-    let [n_at_once, n_repeats, bytes @ ..] = input else { return };
-    // Its end, repeated, gets deep and long.
-    let mut said = bytes.to_vec();
+fuzz_target!(|data: &[u8]| {
+    let [n_at_once, n_repeats, bytes @ ..] = data else { return };
+    // The repeated end makes the input deep and long.
+    let mut input = bytes.to_vec();
     for _ in 0..*n_repeats {
-        said.extend_from_slice(&bytes[bytes.len().saturating_sub(16)..]);
+        input.extend_from_slice(&bytes[bytes.len().saturating_sub(16)..]);
     }
-    let whole = passed(std::iter::once(&said[..]));
-    assert_eq!(whole, passed(said.chunks(usize::from(*n_at_once) + 1)));
-    if let Some(refusal) = message_filter::error_response_for(&said, "why") {
-        let read: Value = serde_json::from_str(&refusal).expect("a refusal is JSON");
+    let whole = passed(std::iter::once(&input[..]));
+    assert_eq!(whole, passed(input.chunks(usize::from(*n_at_once) + 1)));
+    if let Some(refusal) = message_filter::error_response_for(&input, "why") {
+        let read: Value = serde_json::from_str(&refusal).expect("an error response is JSON");
         assert!(read["id"].is_number() || read["id"].is_string());
     }
     let (out, ..) = whole;

@@ -1,4 +1,4 @@
-//! Whatever a model writes as a command line is judged, and no mode lets through what a freer one asks about.
+//! Command lines: each is evaluated, and no mode allows a line about which a freer one asks.
 #![no_main]
 
 use std::path::Path;
@@ -17,11 +17,11 @@ fuzz_target!(|data: &[u8]| {
         protected: vec!["/home/me/.crow".into()],
         ..SessionRoots::default()
     };
-    let touch = ToolAccess::Runs(line.to_owned());
-    let facets = ToolCallInfo { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), touch };
+    let access = ToolAccess::Runs(line.to_owned());
+    let info = ToolCallInfo { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), access };
     let is_free = |mode| {
-        let law = EffectivePolicy { mode, rules: &rules, roots: &roots, resolve: &Path::to_path_buf };
-        evaluate_call(&law, &GrantSet::default(), "terminal", &facets) == PermissionDecision::Allow
+        let policy = EffectivePolicy { mode, rules: &rules, roots: &roots, resolve: &Path::to_path_buf };
+        evaluate_call(&policy, &GrantSet::default(), "terminal", &info) == PermissionDecision::Allow
     };
     let [plan, ask, edits, auto] = [Mode::Plan, Mode::Ask, Mode::AcceptEdits, Mode::Auto].map(is_free);
     assert_eq!(plan, ask, "reading is free in both, and nothing else is: {line:?}");

@@ -1,5 +1,5 @@
-//! Whatever names programs gave their sockets, what is read of the kernel's table are paths that stand in it, and a name that
-//! says no place is told.
+//! The kernel's table of Unix sockets with any names: only paths from the table are returned, and other names make the
+//! result incomplete.
 #![no_main]
 
 use crow_core::read_socket_table;
@@ -13,15 +13,15 @@ fuzz_target!(|data: &[u8]| {
         assert!(path.starts_with(b"/"), "{path:?}");
         assert!(data.split(|byte| *byte == b'\n').skip(1).any(|line| line.ends_with(path)), "{path:?}");
     }
-    // One line more takes nothing away.
+    // A further line removes nothing.
     let more = [data, b"\n", ROW, b"/run/x\n"].concat();
     let more = read_socket_table(&more);
     assert!(more.paths.contains(b"/run/x".as_slice()) && found.paths.iter().all(|path| more.paths.contains(path)));
-    // A name is found as it is, or told.
+    // A name is found unchanged, or the result is incomplete.
     let named = [b"heading\n", ROW, data, b"\n"].concat();
     let named = read_socket_table(&named);
     let is_abstract = data.starts_with(b"@");
-    // Its lines can be spelled like those of the table: then its first is a path, and where it leads is looked at.
+    // Its lines may have the format of the table: then its first one is a path.
     let first = data.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    assert!(!named.is_whole || is_abstract || named.paths.contains(first));
+    assert!(!named.is_complete || is_abstract || named.paths.contains(first));
 });

@@ -1,6 +1,6 @@
-//! Whatever stands in the pages of a Spec Kit project is read without harm, and what is written into them is what was meant.
+//! Pages of a Spec Kit project: any text is parsed without harm, and edits change only what they should.
 //!
-//! The input is a page; a line of `=====` in it separates a checklist from what was written over it.
+//! The input is a page; a line `=====` in it separates a checklist from its new version.
 #![no_main]
 
 use crow_core::FrontMatter;
@@ -11,7 +11,7 @@ use libfuzzer_sys::fuzz_target;
 
 const MARK: char = '\u{feff}';
 
-/// Tells what of a task list does not depend on where in the file it stands.
+/// Returns the parts of a task list that do not depend on its position in the file.
 fn shown(list: &TaskList) -> Vec<(String, bool, bool, usize, String)> {
     let task = |task: &crow_speckit::TaskItem| {
         (task.id.to_string(), task.done, task.parallel, task.line, task.text.clone())
@@ -23,7 +23,7 @@ fn check_tasks(text: &str) {
     let list = TaskList::parse(text);
     for task in &list.tasks {
         assert!(matches!(text.as_bytes()[task.marker], b' ' | b'x' | b'X'), "{task:?}");
-        let Ok(flipped) = set_task_ticked(text, &task.id, TickState::Yes) else { continue };
+        let Ok(flipped) = set_task_ticked(text, &task.id, TickState::Ticked) else { continue };
         let n_differ = text.bytes().zip(flipped.bytes()).filter(|(one, other)| one != other).count();
         assert!(flipped.len() == text.len() && n_differ <= 1, "{flipped:?}");
         let again = TaskList::parse(&flipped);
@@ -46,10 +46,10 @@ fn check_front_matter(text: &str) {
 }
 
 fn check_reviewed(before: &str, after: &str) {
-    assert_eq!(compare_reviewed(before, before), ReviewOutcome::Whole);
-    if let ReviewOutcome::Boxes(text) = compare_reviewed(before, after) {
+    assert_eq!(compare_reviewed(before, before), ReviewOutcome::Unchanged);
+    if let ReviewOutcome::BoxesRestored(text) = compare_reviewed(before, after) {
         assert_eq!(text.len(), after.len());
-        assert_eq!(compare_reviewed(before, &text), ReviewOutcome::Whole);
+        assert_eq!(compare_reviewed(before, &text), ReviewOutcome::Unchanged);
     }
 }
 

@@ -1,11 +1,11 @@
-//! The client's end of a connection: drives an agent and hears what it says.
+//! The client's end of a connection: drives an agent and receives its updates.
 
-mod asked;
+mod access;
 mod events;
-mod opened;
+mod session;
 #[cfg(test)]
 mod tests;
-mod wanted;
+mod user_requests;
 
 use std::io;
 use std::path::Path;
@@ -19,110 +19,107 @@ use sdk::v1::schema as wire;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::yield_now;
 
+use self::access::ClientMethodCall;
+pub use self::access::{ClientAccess, ClientAccessRequest, ParentClient};
 pub use self::events::{
     AgentPermissionRequest, AgentUpdate, ClientEvent, GrantScope, PermissionAnswer, PermissionOption,
     StopReason,
 };
-pub use self::opened::{ConfigOption, OpenedSession};
-use self::wanted::ClientMethodCall;
-pub use self::wanted::{ClientAccess, ClientAccessRequest, ParentClient};
-use crate::abilities::AcpClientCapabilities;
+pub use self::session::{ConfigOption, OpenedSession};
+use crate::capabilities::AcpClientCapabilities;
 use crate::incoming::TurnScope;
 use crate::transport::{IncomingLines, LineTransport};
 use crate::v1::{self, ClaimRequest, ClaimResponse, ReleaseNotification, SteerRequest};
 
-/// An agent that downloads itself when it starts takes this long at worst; one that takes longer never answers.
-pub const HELLO_WAIT_MAX: Duration = Duration::from_secs(60);
+/// The longest start of an agent that first downloads itself; a slower one never answers.
+pub const INITIALIZE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Lines that are read before what they say is heard; no more than a listener's inbox holds.
-const LINES_AT_ONCE: u32 = 8;
+/// Lines read before their events are handled; at most the capacity of a listener's inbox.
+const LINES_PER_YIELD: u32 = 8;
 
-/// What a client says of itself.
+/// The client's part of `initialize`.
 #[derive(Debug, Clone, Copy)]
 pub struct ClientInfo {
-    /// Its version.
     pub version: &'static str,
-    /// What it can do for the agent.
-    pub abilities: AcpClientCapabilities,
-    /// Whether it wants updates as they were said, beside what it hears of them.
-    pub keeps_words: bool,
+    pub capabilities: AcpClientCapabilities,
+    /// Whether the client also wants each update as raw JSON.
+    pub wants_raw_updates: bool,
 }
 
-/// What an agent says of itself.
+/// The agent's capabilities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AcpAgentCapabilities {
-    /// It opens stored sessions and tells what was said in them.
-    pub loads: bool,
-    /// It opens stored sessions and tells nothing.
-    pub resumes: bool,
-    /// It takes words for a turn that runs.
-    pub steers: bool,
-    /// It opens copies of stored sessions.
-    pub forks: bool,
-    /// It takes images in prompts.
+    /// Supports `session/load`, with replay.
+    pub load_session: bool,
+    /// Supports `session/resume`, without replay.
+    pub resume_session: bool,
+    /// Accepts steering input during a turn.
+    pub steering: bool,
+    /// Supports `session/fork`.
+    pub fork_session: bool,
+    /// Accepts images in prompts.
     pub reads_images: bool,
 }
 
-/// How a turn ended, as its agent says.
+/// The response to a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PromptOutcome {
-    /// Why it stopped.
-    pub reason: StopReason,
-    /// Tokens the session has cost so far, where the agent tells.
-    pub spent: Option<u64>,
+    pub stop_reason: StopReason,
+    /// Tokens used by the session so far, if the agent reports them.
+    pub tokens_spent: Option<u64>,
 }
 
 /// A connected agent, as a client drives it.
 #[derive(Debug, Clone)]
 pub struct AgentConnection {
     agent: sdk::v1::ConnectionTo<sdk::Agent>,
-    abilities: AcpAgentCapabilities,
-    why_gone: Arc<OnceLock<Failure>>,
+    capabilities: AcpAgentCapabilities,
+    disconnect_reason: Arc<OnceLock<Failure>>,
 }
 
 impl AgentConnection {
-    /// What the agent can do.
+    /// Returns the agent's capabilities.
     pub fn capabilities(&self) -> AcpAgentCapabilities {
-        self.abilities
+        self.capabilities
     }
 
-    /// Waits until the agent has gone.
+    /// Waits until the agent has disconnected.
     pub async fn wait_closed(&self) {
         self.agent.incoming_closed().await;
     }
 
-    /// Tells that the agent has gone, and why where that is known.
+    /// Returns the reason if the agent has disconnected, as far as known.
     pub fn disconnect_failure(&self) -> Option<Failure> {
-        self.agent.is_incoming_closed().then(|| recorded_failure(&self.why_gone))
+        self.agent.is_incoming_closed().then(|| recorded_failure(&self.disconnect_reason))
     }
 
-    /// Opens a session.
+    /// Creates a session.
     pub async fn new_session(&self, cwd: &Path) -> Result<OpenedSession, Failure> {
-        let opened = self.send_request(wire::NewSessionRequest::new(cwd)).await?;
-        let session = SessionId::new(&*opened.session_id.0);
-        Ok(OpenedSession { session, options: v1::session_options(opened.config_options) })
+        let response = self.send_request(wire::NewSessionRequest::new(cwd)).await?;
+        let session = SessionId::new(&*response.session_id.0);
+        Ok(OpenedSession { session, options: v1::session_options(response.config_options) })
     }
 
-    /// Opens a stored session; what was said in it is heard before this returns.
+    /// Loads a stored session; its replay is received before this returns.
     pub async fn load_session(&self, session: &SessionId, cwd: &Path) -> Result<OpenedSession, Failure> {
-        let opened = self.send_request(wire::LoadSessionRequest::new(v1::session_id(session), cwd)).await?;
-        let options = v1::session_options(opened.config_options);
+        let response = self.send_request(wire::LoadSessionRequest::new(v1::session_id(session), cwd)).await?;
+        let options = v1::session_options(response.config_options);
         Ok(OpenedSession { session: session.clone(), options })
     }
 
-    /// Opens a stored session and hears nothing of what was said in it.
+    /// Resumes a stored session without replay.
     pub async fn resume_session(&self, session: &SessionId, cwd: &Path) -> Result<(), Failure> {
         self.send_request(wire::ResumeSessionRequest::new(v1::session_id(session), cwd)).await.map(drop)
     }
 
-    /// Opens a copy of a stored session, which has a name of its own.
+    /// Forks a stored session under a new ID.
     pub async fn fork_session(&self, session: &SessionId, cwd: &Path) -> Result<OpenedSession, Failure> {
-        let opened = self.send_request(wire::ForkSessionRequest::new(v1::session_id(session), cwd)).await?;
-        let session = SessionId::new(&*opened.session_id.0);
-        Ok(OpenedSession { session, options: v1::session_options(opened.config_options) })
+        let response = self.send_request(wire::ForkSessionRequest::new(v1::session_id(session), cwd)).await?;
+        let session = SessionId::new(&*response.session_id.0);
+        Ok(OpenedSession { session, options: v1::session_options(response.config_options) })
     }
 
-    /// Changes an option of a session.
+    /// Sets a configuration option of a session.
     pub async fn set_option(&self, session: &SessionId, option: &str, value: &str) -> Result<(), Failure> {
         self.send_request(wire::SetSessionConfigOptionRequest::new(
             v1::session_id(session),
@@ -138,27 +135,27 @@ impl AgentConnection {
         &self,
         session: &SessionId,
         content: Vec<ContentPart>,
-        until: TurnScope,
+        turn_scope: TurnScope,
     ) -> Result<PromptOutcome, Failure> {
         let blocks = content.into_iter().map(v1::content_block).collect();
         let request = wire::PromptRequest::new(v1::session_id(session), blocks);
-        let ended = self.send_request(request.meta(v1::turn_scope_meta(until))).await?;
-        let spent = ended.usage.map(|usage| usage.total_tokens);
-        Ok(PromptOutcome { reason: v1::stop_reason(ended.stop_reason), spent })
+        let response = self.send_request(request.meta(v1::turn_scope_meta(turn_scope))).await?;
+        let tokens_spent = response.usage.map(|usage| usage.total_tokens);
+        Ok(PromptOutcome { stop_reason: v1::stop_reason(response.stop_reason), tokens_spent })
     }
 
-    /// Says something to the turn that runs.
+    /// Sends steering input to the running turn.
     pub async fn send_steering(&self, session: &SessionId, text: &str) -> Result<(), Failure> {
         let request = SteerRequest { session_id: v1::session_id(session), prompt: vec![text.into()] };
         self.send_request(request).await.map(drop)
     }
 
-    /// Stops the turn that runs; its prompt is answered all the same.
+    /// Cancels the running turn; its prompt still gets a response.
     pub fn cancel_turn(&self, session: &SessionId) {
         if let Err(error) =
             self.agent.send_notification(wire::CancelNotification::new(v1::session_id(session)))
         {
-            tracing::debug!(%error, "the agent is gone; nothing is left to cancel");
+            tracing::debug!(%error, "the agent has disconnected; there is nothing to cancel");
         }
     }
 
@@ -166,156 +163,160 @@ impl AgentConnection {
     where
         R::Response: Send,
     {
-        let answered = self.agent.send_request(request).block_task().await;
-        if let Err(error) = &answered
+        let response = self.agent.send_request(request).block_task().await;
+        if let Err(error) = &response
             && sdk::is_incoming_transport_closed(error)
         {
-            // Requests fail a moment before the connection counts as closed; whoever hears of it relies on that.
+            // Requests fail a moment before the connection counts as closed; callers rely on that order.
             self.wait_closed().await;
-            return Err(recorded_failure(&self.why_gone));
+            return Err(recorded_failure(&self.disconnect_reason));
         }
-        answered.map_err(|error| v1::from_rpc_error(&error))
+        response.map_err(|error| v1::from_rpc_error(&error))
     }
 }
 
-/// Connects to an agent, says hello, and runs `main` with the connection. What the agent says goes to `events`.
+/// Connects to an agent, initializes it, and runs `main` with the connection. Updates of the agent go to `events`.
 pub async fn drive_agent<R>(
     lines: LineTransport,
-    hello: ClientInfo,
+    client_info: ClientInfo,
     events: mpsc::Sender<ClientEvent>,
     main: impl AsyncFnOnce(AgentConnection) -> R,
 ) -> Result<R, Failure> {
-    let ear = AgentEventHandler { events, keeps_words: hello.keeps_words };
-    let why_gone = Arc::default();
-    let incoming = end_on_error(with_backpressure(lines.incoming), Arc::clone(&why_gone));
-    let mut came = None;
-    let driven = build_client(&ear)
+    let handler = AgentEventHandler { events, wants_raw_updates: client_info.wants_raw_updates };
+    let disconnect_reason = Arc::default();
+    let incoming = end_on_error(with_backpressure(lines.incoming), Arc::clone(&disconnect_reason));
+    let mut result = None;
+    let connection_result = build_client(&handler)
         .connect_with(sdk::Lines::new(lines.outgoing, incoming), async |agent| {
-            let said = agent.send_request(v1::initialize_request(hello)).block_task();
-            let answer = match tokio::time::timeout(HELLO_WAIT_MAX, said).await {
+            let initialize = agent.send_request(v1::initialize_request(client_info)).block_task();
+            let response = match tokio::time::timeout(INITIALIZE_TIMEOUT, initialize).await {
                 Ok(Ok(answer)) => v1::agent_capabilities(&answer),
                 Ok(Err(error)) if sdk::is_incoming_transport_closed(&error) => {
-                    Err(recorded_failure(&why_gone))
+                    Err(recorded_failure(&disconnect_reason))
                 }
                 Ok(Err(error)) => Err(v1::from_rpc_error(&error)),
                 Err(_) => Err(initialize_timeout()),
             };
-            came = Some(match answer {
-                Ok(abilities) => Ok(main(AgentConnection { agent, abilities, why_gone }).await),
+            result = Some(match response {
+                Ok(capabilities) => {
+                    Ok(main(AgentConnection { agent, capabilities, disconnect_reason }).await)
+                }
                 Err(failure) => Err(failure),
             });
             Ok(())
         })
         .await;
-    // What came of it counts, whether or not the last words to an agent that has gone could leave.
-    came.unwrap_or_else(|| {
-        let why = driven
+    // The result counts, whether or not the last lines could be sent to an agent that has disconnected.
+    result.unwrap_or_else(|| {
+        let reason = connection_result
             .err()
-            .map_or_else(|| "it ended early".to_owned(), |error| v1::from_rpc_error(&error).sentence);
-        Err(Failure::new(FailureKind::Connection, format!("The connection to the agent broke: {why}.")))
+            .map_or_else(|| "it ended early".to_owned(), |error| v1::from_rpc_error(&error).message);
+        Err(Failure::new(FailureKind::Connection, format!("the connection to the agent broke: {reason}")))
     })
 }
 
-/// Lets what was read be heard, and everybody else have their turn, before more is read: the SDK would queue up all
-/// that a talkative agent says.
+/// Lets received lines be handled, and other tasks run, before more is read: otherwise the SDK would queue everything
+/// that the agent sends.
 fn with_backpressure(lines: IncomingLines) -> IncomingLines {
     let paced = stream::unfold((lines, 1), |(mut lines, n_lines)| async move {
-        if n_lines % LINES_AT_ONCE == 0 {
+        if n_lines % LINES_PER_YIELD == 0 {
             yield_now().await;
         }
-        Some((lines.next().await?, (lines, n_lines % LINES_AT_ONCE + 1)))
+        Some((lines.next().await?, (lines, n_lines % LINES_PER_YIELD + 1)))
     });
     paced.boxed()
 }
 
-/// Makes an end of a broken connection, and keeps why: what was heard before it is still to be told.
-fn end_on_error(lines: IncomingLines, why: Arc<OnceLock<Failure>>) -> IncomingLines {
+/// Turns a read error into the end of input and stores it: earlier lines are still handled.
+fn end_on_error(lines: IncomingLines, reason: Arc<OnceLock<Failure>>) -> IncomingLines {
     let lines = lines.scan((), move |(), line| {
-        let line = line.map_err(|error| why.set(connection_failure(&error))).ok();
+        let line = line.map_err(|error| reason.set(connection_failure(&error))).ok();
         std::future::ready(line.map(Ok))
     });
     lines.boxed()
 }
 
-/// Makes a failure of what broke a connection.
+/// Converts an error of the connection.
 fn connection_failure(error: &io::Error) -> Failure {
     if error.kind() == io::ErrorKind::InvalidData {
-        return Failure::new(FailureKind::Protocol, format!("The agent does not speak ACP: {error}."));
+        return Failure::new(FailureKind::Protocol, format!("the agent does not speak ACP: {error}"));
     }
-    Failure::new(FailureKind::Connection, format!("The agent has gone: {error}."))
+    Failure::new(FailureKind::Connection, format!("the agent has disconnected: {error}"))
 }
 
-fn recorded_failure(why: &OnceLock<Failure>) -> Failure {
-    let unknown = || Failure::new(FailureKind::Connection, "The agent has gone.".to_owned());
-    why.get().cloned().unwrap_or_else(unknown)
+fn recorded_failure(reason: &OnceLock<Failure>) -> Failure {
+    let unknown = || Failure::new(FailureKind::Connection, "the agent has disconnected".to_owned());
+    reason.get().cloned().unwrap_or_else(unknown)
 }
 
 fn initialize_timeout() -> Failure {
-    let why = format!("The agent did not answer `initialize` within {} s.", HELLO_WAIT_MAX.as_secs());
-    Failure::new(FailureKind::Protocol, why)
+    let reason = format!("the agent did not answer `initialize` within {} s", INITIALIZE_TIMEOUT.as_secs());
+    Failure::new(FailureKind::Protocol, reason)
 }
 
-/// Where what an agent says goes.
+/// The receiver of an agent's messages.
 #[derive(Clone)]
 struct AgentEventHandler {
     events: mpsc::Sender<ClientEvent>,
-    /// Updates are passed on by somebody.
-    keeps_words: bool,
+    /// Updates are forwarded as raw JSON as well.
+    wants_raw_updates: bool,
 }
 
 type HandlerResult = Result<(), sdk::Error>;
 type Responder<T> = sdk::Responder<T, sdk::V1>;
 
 impl AgentEventHandler {
-    /// Hands an event on. While nobody takes it the agent is not read, which is how it is held back.
+    /// Forwards an event. Until it is received the agent's output is not read, which holds the agent back.
     async fn forward_event(&self, event: ClientEvent) -> HandlerResult {
         if self.events.send(event).await.is_err() {
-            tracing::debug!("nobody listens to the agent any longer");
+            tracing::debug!("events of the agent are no longer received");
         }
         Ok(())
     }
 
     async fn on_update(&self, update: wire::SessionNotification) -> HandlerResult {
         let session = SessionId::new(&*update.session_id.0);
-        if self.keeps_words
-            && let Ok(said) = serde_json::to_value(&update.update)
+        if self.wants_raw_updates
+            && let Ok(raw_update) = serde_json::to_value(&update.update)
         {
-            self.forward_event(ClientEvent::Said(said)).await?;
+            self.forward_event(ClientEvent::RawUpdate(raw_update)).await?;
         }
         let (message, outcome) = (v1::message_id(&update.update), v1::report_outcome(&update.update));
-        for heard in v1::to_agent_update(update.update).into_iter().chain(outcome.map(AgentUpdate::Outcome)) {
+        for update in v1::to_agent_update(update.update).into_iter().chain(outcome.map(AgentUpdate::Outcome))
+        {
             let (session, message) = (session.clone(), message.clone());
-            self.forward_event(ClientEvent::Heard { session, message, heard }).await?;
+            self.forward_event(ClientEvent::Update { session, message, update }).await?;
         }
         Ok(())
     }
 
     async fn on_client_method(&self, session: &wire::SessionId, request: ClientMethodCall) -> HandlerResult {
         let session = SessionId::new(&*session.0);
-        self.forward_event(ClientEvent::Wanted(Box::new(ClientAccessRequest { session, request }))).await
+        self.forward_event(ClientEvent::AccessRequest(Box::new(ClientAccessRequest { session, request })))
+            .await
     }
 
     async fn on_claim(&self, request: ClaimRequest, responder: Responder<ClaimResponse>) -> HandlerResult {
         let session = SessionId::new(&*request.session_id.0);
-        let (answer, answered) = oneshot::channel::<Result<u64, String>>();
+        let (sender, receiver) = oneshot::channel::<Result<u64, String>>();
         tokio::spawn(async move {
-            log_send_error(match answered.await {
+            log_send_error(match receiver.await {
                 Ok(Ok(claim)) => responder.respond(ClaimResponse { claim }),
-                Ok(Err(why)) => responder.respond_with_error(v1::no_user_error(&why)),
+                Ok(Err(reason)) => responder.respond_with_error(v1::no_user_error(&reason)),
                 Err(_) => {
-                    responder.respond_with_error(v1::no_user_error("there is nobody to ask for a place"))
+                    responder.respond_with_error(v1::no_user_error("no client can be asked for a slot"))
                 }
             });
         });
-        self.forward_event(ClientEvent::Claim { session, answer }).await
+        self.forward_event(ClientEvent::Claim { session, answer: sender }).await
     }
 
     async fn on_release(&self, release: ReleaseNotification) -> HandlerResult {
-        self.forward_event(ClientEvent::Released { claim: release.claim }).await
+        self.forward_event(ClientEvent::Release { claim: release.claim }).await
     }
 }
 
-/// Adds one handler for each thing that an agent may want of files and terminals.
+/// Adds one handler for each request for files and terminals.
 macro_rules! wants {
     ($builder:expr, $ear:expr, $($kind:ident: $request:ident),+ $(,)?) => {
         $builder$(.on_receive_request(
@@ -332,16 +333,17 @@ macro_rules! wants {
 }
 
 fn build_client(
-    ear: &AgentEventHandler,
+    handler: &AgentEventHandler,
 ) -> sdk::v1::Builder<
     sdk::Client,
     impl sdk::HandleDispatchFrom<sdk::Agent> + 'static,
     impl sdk::RunWithConnectionTo<sdk::Agent> + 'static,
     impl sdk::HandleConnectionClose<sdk::Agent> + 'static,
 > {
-    let (updates, questions, claims, releases) = (ear.clone(), ear.clone(), ear.clone(), ear.clone());
-    let forms = ear.clone();
-    let listening = sdk::Client
+    let (updates, permissions, claims, releases) =
+        (handler.clone(), handler.clone(), handler.clone(), handler.clone());
+    let forms = handler.clone();
+    let builder = sdk::Client
         .v1()
         .name("crow-client")
         .on_receive_notification(
@@ -353,7 +355,7 @@ fn build_client(
             sdk::on_receive_notification!(),
         )
         .on_receive_request(
-            async move |request, responder, _| questions.on_permission_request(request, responder).await,
+            async move |request, responder, _| permissions.on_permission_request(request, responder).await,
             sdk::on_receive_request!(),
         )
         .on_receive_request(
@@ -365,8 +367,8 @@ fn build_client(
             sdk::on_receive_request!(),
         );
     wants!(
-        listening,
-        ear,
+        builder,
+        handler,
         Read: ReadTextFileRequest,
         Write: WriteTextFileRequest,
         Create: CreateTerminalRequest,
@@ -377,8 +379,8 @@ fn build_client(
     )
 }
 
-fn log_send_error(sent: Result<(), sdk::Error>) {
-    if let Err(error) = sent {
-        tracing::debug!(%error, "the agent is gone; its answer is dropped");
+fn log_send_error(result: Result<(), sdk::Error>) {
+    if let Err(error) = result {
+        tracing::debug!(%error, "the agent has disconnected; its answer was dropped");
     }
 }

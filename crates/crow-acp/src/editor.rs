@@ -1,5 +1,5 @@
-//! What a client does for tools: its files, unsaved buffers included, and its terminals. Asked only for what it
-//! said it can do, never waited for without end, and every terminal is given back.
+//! The client's files, including unsaved buffers, and terminals, for tools. Uses only declared capabilities, never
+//! waits forever, and releases every terminal.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,31 +9,29 @@ use agent_client_protocol as sdk;
 use crow_core::SessionId;
 use tokio_util::sync::CancellationToken;
 
-use crate::abilities::AcpClientCapabilities;
+use crate::capabilities::AcpClientCapabilities;
 use crate::outbox::Client;
 use crate::v1;
 
-/// A client answers such a request from memory or disk; one that takes longer has stopped answering.
-const ANSWER_WAIT_MAX: Duration = Duration::from_secs(30);
+/// A client answers such a request from memory or disk; a slower one has stopped answering.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long a terminal may be late and still be given back.
-const LATE_WAIT_MAX: Duration = Duration::from_mins(10);
+/// The longest delay of a terminal that is still released.
+const LATE_TERMINAL_TIMEOUT: Duration = Duration::from_mins(10);
 
-/// How long a turn that was cut waits for the client to open a terminal that is on its way, to kill, to show.
-const LAST_WAIT_MAX: Duration = Duration::from_secs(1);
+/// The wait of a cancelled turn for the client to open a pending terminal, to kill a command, to return its output.
+const CANCELLED_TURN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Why a client did not do what it was asked.
+/// The reason why a client did not do what was requested.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ClientError {
-    /// It said no.
-    #[error("the client refused: {0}")]
-    Refused(String),
-    /// It says nothing.
+    #[error("the client rejected the request: {0}")]
+    Rejected(String),
     #[error("the client did not answer within {} s", .0.as_secs())]
-    Silent(Duration),
-    /// Nobody waits for it any longer.
+    TimedOut(Duration),
+    /// The turn was cancelled.
     #[error("stopped: the turn was cancelled")]
-    Cut,
+    Cancelled,
 }
 
 /// A client's files and terminals, for one session.
@@ -46,35 +44,33 @@ pub struct ClientEditor {
 /// A command for a client's terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TerminalCommand {
-    /// The program.
     pub program: String,
-    /// Its arguments.
     pub args: Vec<String>,
-    /// Variables it gets beside the client's own.
+    /// Variables in addition to the client's own.
     pub env: Vec<(String, String)>,
-    /// Where it runs; absolute.
+    /// Absolute working directory.
     pub cwd: PathBuf,
-    /// How much of the end of its output the client keeps.
+    /// Bytes of output that the client keeps, from the end.
     pub output_bytes_max: u64,
 }
 
-/// How a command in a client's terminal ended.
+/// The exit status of a command in a client's terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TerminalExit {
-    /// Its exit code; `None` when a signal ended it.
+    /// The exit code; `None` if a signal ended it.
     pub code: Option<u32>,
     /// The signal's name.
     pub signal: Option<String>,
 }
 
-/// What a command printed in a client's terminal.
+/// The output of a command in a client's terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientTerminalOutput {
     /// The text, or its end.
     pub text: String,
     /// The beginning is missing.
-    pub is_cut: bool,
-    /// How it ended, when it has.
+    pub is_truncated: bool,
+    /// The exit status, once it has ended.
     pub exit: Option<TerminalExit>,
 }
 
@@ -83,15 +79,15 @@ impl ClientEditor {
         Self { client, session }
     }
 
-    /// What the client can do.
+    /// Returns the client's capabilities.
     pub fn capabilities(&self) -> AcpClientCapabilities {
         self.client.capabilities()
     }
 
     /// Reads a text file as the client sees it.
-    pub async fn read_file(&self, path: &Path, cut: &CancellationToken) -> Result<String, ClientError> {
+    pub async fn read_file(&self, path: &Path, cancel: &CancellationToken) -> Result<String, ClientError> {
         let request = v1::read_file(&self.session, path);
-        Ok(self.request_with_timeout(request, ANSWER_WAIT_MAX, cut).await?.content)
+        Ok(self.request_with_timeout(request, REQUEST_TIMEOUT, cancel).await?.content)
     }
 
     /// Writes a text file through the client.
@@ -99,9 +95,9 @@ impl ClientEditor {
         &self,
         path: &Path,
         text: &str,
-        cut: &CancellationToken,
+        cancel: &CancellationToken,
     ) -> Result<(), ClientError> {
-        self.request_with_timeout(v1::write_file(&self.session, path, text), ANSWER_WAIT_MAX, cut)
+        self.request_with_timeout(v1::write_file(&self.session, path, text), REQUEST_TIMEOUT, cancel)
             .await
             .map(drop)
     }
@@ -109,66 +105,67 @@ impl ClientEditor {
     /// Runs a command in a terminal of the client.
     pub async fn open_terminal(
         &self,
-        launch: TerminalCommand,
-        cut: &CancellationToken,
+        command: TerminalCommand,
+        cancel: &CancellationToken,
     ) -> Result<Arc<ClientTerminal>, ClientError> {
-        if cut.is_cancelled() {
-            return Err(ClientError::Cut);
+        if cancel.is_cancelled() {
+            return Err(ClientError::Cancelled);
         }
-        // Whoever stops waiting must still give back what the client opens later.
+        // A terminal that the client opens later must be released even if the caller stops waiting.
         let editor = self.clone();
-        let mut opening = tokio::spawn(async move {
-            let request = v1::create_terminal(&editor.session, launch);
-            let created =
-                editor.request_with_timeout(request, LATE_WAIT_MAX, &CancellationToken::new()).await?;
-            Ok(Arc::new(ClientTerminal { editor, id: v1::terminal_id(&created) }))
+        let mut open_task = tokio::spawn(async move {
+            let request = v1::create_terminal(&editor.session, command);
+            let response = editor
+                .request_with_timeout(request, LATE_TERMINAL_TIMEOUT, &CancellationToken::new())
+                .await?;
+            Ok(Arc::new(ClientTerminal { editor, id: v1::terminal_id(&response) }))
         });
-        let opened = tokio::time::timeout(ANSWER_WAIT_MAX, &mut opening);
-        match cut.run_until_cancelled(opened).await {
-            Some(Ok(Ok(opened))) => opened,
-            Some(Ok(Err(error))) => Err(ClientError::Refused(error.to_string())),
-            Some(Err(_)) => Err(ClientError::Silent(ANSWER_WAIT_MAX)),
+        let opened_terminal = tokio::time::timeout(REQUEST_TIMEOUT, &mut open_task);
+        match cancel.run_until_cancelled(opened_terminal).await {
+            Some(Ok(Ok(opened_terminal))) => opened_terminal,
+            Some(Ok(Err(error))) => Err(ClientError::Rejected(error.to_string())),
+            Some(Err(_)) => Err(ClientError::TimedOut(REQUEST_TIMEOUT)),
             None => {
-                // Given back before the turn ends, if the client is not very slow.
-                drop(tokio::time::timeout(LAST_WAIT_MAX, opening).await);
-                Err(ClientError::Cut)
+                // Released before the turn ends, unless the client is very slow.
+                drop(tokio::time::timeout(CANCELLED_TURN_TIMEOUT, open_task).await);
+                Err(ClientError::Cancelled)
             }
         }
     }
 
-    /// Asks the client; a request that nobody waits for any longer is taken back by itself.
+    /// Sends a request; dropping it cancels it at the client.
     async fn request_with_timeout<R: sdk::JsonRpcRequest>(
         &self,
         request: R,
-        within: Duration,
-        cut: &CancellationToken,
+        timeout: Duration,
+        cancel: &CancellationToken,
     ) -> Result<R::Response, ClientError>
     where
         R::Response: Send,
     {
-        let answer = tokio::time::timeout(within, self.send_request(request));
-        match cut.run_until_cancelled(answer).await {
-            Some(answered) => into_client_result(answered, within),
-            None => Err(ClientError::Cut),
+        let response = tokio::time::timeout(timeout, self.send_request(request));
+        match cancel.run_until_cancelled(response).await {
+            Some(answered) => into_client_result(answered, timeout),
+            None => Err(ClientError::Cancelled),
         }
     }
 
-    /// Asks for what a turn still has to do when it is cut, though not for long.
+    /// Sends a request that a cancelled turn still needs, with a short timeout.
     async fn request_during_cancel<R: sdk::JsonRpcRequest>(
         &self,
         request: R,
-        cut: &CancellationToken,
+        cancel: &CancellationToken,
     ) -> Result<R::Response, ClientError>
     where
         R::Response: Send,
     {
-        let answer = tokio::time::timeout(ANSWER_WAIT_MAX, self.send_request(request));
-        tokio::pin!(answer);
-        match cut.run_until_cancelled(&mut answer).await {
-            Some(answered) => into_client_result(answered, ANSWER_WAIT_MAX),
-            None => match tokio::time::timeout(LAST_WAIT_MAX, answer).await {
-                Ok(answered) => into_client_result(answered, LAST_WAIT_MAX),
-                Err(_) => Err(ClientError::Silent(LAST_WAIT_MAX)),
+        let response = tokio::time::timeout(REQUEST_TIMEOUT, self.send_request(request));
+        tokio::pin!(response);
+        match cancel.run_until_cancelled(&mut response).await {
+            Some(answered) => into_client_result(answered, REQUEST_TIMEOUT),
+            None => match tokio::time::timeout(CANCELLED_TURN_TIMEOUT, response).await {
+                Ok(answered) => into_client_result(answered, CANCELLED_TURN_TIMEOUT),
+                Err(_) => Err(ClientError::TimedOut(CANCELLED_TURN_TIMEOUT)),
             },
         }
     }
@@ -177,7 +174,7 @@ impl ClientEditor {
     where
         R::Response: Send,
     {
-        // What was told of a call comes before what is asked for it.
+        // Updates of a call precede the requests for it.
         self.client.flush_updates(&self.session).await;
         self.client.send_request(request).await
     }
@@ -185,14 +182,14 @@ impl ClientEditor {
 
 type TimedResponse<T> = Result<Result<T, sdk::Error>, tokio::time::error::Elapsed>;
 
-fn into_client_result<T>(answered: TimedResponse<T>, within: Duration) -> Result<T, ClientError> {
-    match answered {
-        Ok(answer) => answer.map_err(|error| v1::client_error(&error)),
-        Err(_) => Err(ClientError::Silent(within)),
+fn into_client_result<T>(response: TimedResponse<T>, timeout: Duration) -> Result<T, ClientError> {
+    match response {
+        Ok(response) => response.map_err(|error| v1::client_error(&error)),
+        Err(_) => Err(ClientError::TimedOut(timeout)),
     }
 }
 
-/// A terminal of the client. Whoever drops the last of it has given it back.
+/// A terminal of the client. Dropping the last handle releases it.
 #[derive(Debug)]
 pub struct ClientTerminal {
     editor: ClientEditor,
@@ -200,7 +197,7 @@ pub struct ClientTerminal {
 }
 
 impl ClientTerminal {
-    /// The client's name for it.
+    /// The client's ID of the terminal.
     pub fn id(&self) -> &str {
         &self.id
     }
@@ -208,34 +205,34 @@ impl ClientTerminal {
     /// Waits for its command to end.
     pub async fn wait_for_exit(
         &self,
-        within: Duration,
-        cut: &CancellationToken,
+        timeout: Duration,
+        cancel: &CancellationToken,
     ) -> Result<TerminalExit, ClientError> {
         let request = v1::wait_for_exit(&self.editor.session, &self.id);
-        let ended = self.editor.request_with_timeout(request, within, cut).await?;
-        Ok(v1::to_terminal_exit(&ended.exit_status))
+        let response = self.editor.request_with_timeout(request, timeout, cancel).await?;
+        Ok(v1::to_terminal_exit(&response.exit_status))
     }
 
-    /// Ends its command; the terminal stays.
-    pub async fn kill(&self, cut: &CancellationToken) -> Result<(), ClientError> {
+    /// Kills its command; the terminal stays.
+    pub async fn kill(&self, cancel: &CancellationToken) -> Result<(), ClientError> {
         let request = v1::kill_terminal(&self.editor.session, &self.id);
-        self.editor.request_during_cancel(request, cut).await.map(drop)
+        self.editor.request_during_cancel(request, cancel).await.map(drop)
     }
 
-    /// Gives a command that was killed a moment to be gone, so that its output is whole.
+    /// Gives a killed command a moment to end, so that its output is complete.
     pub async fn wait_after_kill(&self) {
         let request = v1::wait_for_exit(&self.editor.session, &self.id);
         if let Err(error) =
-            self.editor.request_with_timeout(request, LAST_WAIT_MAX, &CancellationToken::new()).await
+            self.editor.request_with_timeout(request, CANCELLED_TURN_TIMEOUT, &CancellationToken::new()).await
         {
-            tracing::debug!(%error, "a killed command may still print");
+            tracing::debug!(%error, "a killed command may still write output");
         }
     }
 
-    /// Reads what its command printed so far.
-    pub async fn read_output(&self, cut: &CancellationToken) -> Result<ClientTerminalOutput, ClientError> {
+    /// Reads the output of its command so far.
+    pub async fn read_output(&self, cancel: &CancellationToken) -> Result<ClientTerminalOutput, ClientError> {
         let request = v1::read_terminal(&self.editor.session, &self.id);
-        self.editor.request_during_cancel(request, cut).await.map(v1::terminal_output)
+        self.editor.request_during_cancel(request, cancel).await.map(v1::terminal_output)
     }
 }
 

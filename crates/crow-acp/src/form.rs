@@ -1,89 +1,85 @@
-//! A question that a person answers by choosing, or in words of their own. Knows nothing of what is asked, and takes
-//! nothing for an answer that was not on offer.
+//! A question that the user answers by choosing or with free text. Knows nothing of the subject, and accepts no
+//! choice that was not offered.
 
 use crow_core::SessionId;
 use tokio_util::sync::CancellationToken;
 
-use crate::outbox::{ANSWER_WAIT_MAX, Client};
+use crate::outbox::{Client, USER_ANSWER_TIMEOUT};
 use crate::v1;
 
 /// One question with its answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ElicitationForm {
-    /// What is asked.
     pub message: String,
-    /// The answers on offer, the one to recommend first; each has a label of its own.
+    /// The choices, the recommended one first; labels are unique.
     pub options: Vec<ElicitationChoice>,
-    /// Whether words of the person's own are an answer too.
+    /// Whether free text is an answer too.
     pub free_text: bool,
-    /// Whether it is about using what a repository supplies, which only a person who has looked at it can answer.
+    /// Whether it asks to trust repository content, which only a user who has seen it can answer.
     pub is_about_trust: bool,
 }
 
 impl ElicitationForm {
-    /// Own words say which way to go; who wants to say more says it in a prompt.
+    /// Free text selects a direction; longer text belongs in a prompt.
     pub const ANSWER_CHARS_MAX: usize = 2_000;
 
-    /// Takes words of the person's own, where such are an answer.
-    pub fn free_text_answer<'a>(&self, said: &'a str) -> Option<&'a str> {
-        let said = said.trim();
-        let is_long = said.chars().nth(Self::ANSWER_CHARS_MAX).is_some();
-        (self.free_text && !said.is_empty() && !is_long).then_some(said)
+    /// Returns free text as an answer, if that is permitted.
+    pub fn free_text_answer<'a>(&self, text: &'a str) -> Option<&'a str> {
+        let text = text.trim();
+        let is_too_long = text.chars().nth(Self::ANSWER_CHARS_MAX).is_some();
+        (self.free_text && !text.is_empty() && !is_too_long).then_some(text)
     }
 }
 
-/// One answer on offer.
+/// One choice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ElicitationChoice {
-    /// What the person chooses, and what the answer is.
+    /// The label, which is also the answer.
     pub label: String,
-    /// What comes of it; empty where the label says all.
-    pub meaning: String,
+    /// A description; empty if the label is enough.
+    pub description: String,
 }
 
-/// What came of a form.
+/// The outcome of a form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ElicitationOutcome {
-    /// The label of a choice, or words of the person's own; these may be anything.
-    Chosen(String),
-    /// The person does not want to answer.
+    /// The label of a choice, or free text, which may be anything.
+    Accepted(String),
+    /// The user declined to answer.
     Declined,
-    /// It was closed without an answer, or the turn was stopped.
+    /// The form was closed without an answer, or the turn was cancelled.
     Cancelled,
-    /// Nobody could be asked.
-    Nobody {
-        /// Why not.
-        why: String,
-    },
+    /// No user could be asked.
+    Unavailable { reason: String },
 }
 
 impl Client {
-    /// Has the person fill in a form, where the client has such; nothing is sent to one that has not.
+    /// Shows a form to the user, if the client supports forms; otherwise nothing is sent.
     pub async fn elicit_form(
         &self,
         session: &SessionId,
         form: &ElicitationForm,
-        cut: &CancellationToken,
+        cancel: &CancellationToken,
     ) -> ElicitationOutcome {
         if !self.capabilities().forms {
-            return ElicitationOutcome::Nobody { why: "the client has no forms".into() };
+            return ElicitationOutcome::Unavailable { reason: "the client does not support forms".into() };
         }
         if form.options.is_empty() && !form.free_text {
-            return ElicitationOutcome::Nobody { why: "the form has no answers".into() };
+            return ElicitationOutcome::Unavailable { reason: "the form has no answers".into() };
         }
         let answer = async {
-            // What led to the question has to be there before it.
+            // The updates that led to the question precede it.
             self.flush_updates(session).await;
             self.send_request(v1::to_elicitation_request(session, form)).await
         };
-        // A dropped request tells the client by itself that nobody waits any longer.
+        // Dropping the request cancels it at the client.
         tokio::select! {
             biased;
-            () = cut.cancelled() => ElicitationOutcome::Cancelled,
-            answered = tokio::time::timeout(ANSWER_WAIT_MAX, answer) => match answered {
+            () = cancel.cancelled() => ElicitationOutcome::Cancelled,
+            answered = tokio::time::timeout(USER_ANSWER_TIMEOUT, answer) => match answered {
                 Ok(_) if self.is_gone() => ElicitationOutcome::Cancelled,
                 Ok(answer) => v1::elicitation_outcome(answer, form),
-                Err(_) => ElicitationOutcome::Nobody { why: "nobody answered for twelve hours".into() },
+                Err(_) => ElicitationOutcome::Unavailable { reason: "no answer within twelve hours".into() },
             },
         }
     }

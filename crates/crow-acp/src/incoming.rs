@@ -1,121 +1,74 @@
-//! What a client asks of the agent, in our words.
+//! The requests of a client, in Crow's own types.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use crow_core::{ContentPart, Failure, McpServer, SessionConfigOptions, SessionId, TurnEnd};
 
-/// What the agent says of itself.
+/// The agent's part of `initialize`.
 #[derive(Debug, Clone)]
 pub struct AgentInfo {
-    /// Its version.
     pub version: &'static str,
     /// The program, for clients that start it in a terminal to set it up.
     pub program: Option<PathBuf>,
-    /// Whether a configured model reads images, as far as that is known.
+    /// Whether a configured model reads images, as far as known.
     pub reads_images: bool,
 }
 
-/// One thing a client wants.
+/// One request of a client.
 #[derive(Debug)]
 pub enum IncomingRequest {
-    /// The client said hello; a good moment to load what sessions need.
-    Hello,
-    /// Sign in, which is to check that a model is configured.
-    SignIn {
-        /// Where the answer goes.
-        answer: ResponseSender<()>,
-    },
-    /// Sign out: nothing more is asked of a model until the next sign-in.
-    SignOut {
-        /// Where the answer goes.
-        answer: ResponseSender<()>,
-    },
-    /// A session, new or stored.
-    Open {
-        /// Which.
-        which: SessionOpenKind,
-        /// Where it works and with what.
-        place: SessionLocation,
-        /// Where the answer goes.
-        answer: ResponseSender<OpenSessionResult>,
-    },
-    /// The stored sessions, newest first.
+    /// The client sent `initialize`; a good moment to load what sessions need.
+    Initialized,
+    /// `authenticate`, which checks that a model is configured.
+    Authenticate { answer: ResponseSender<()> },
+    /// `logout`: no more model requests until the next `authenticate`.
+    Logout { answer: ResponseSender<()> },
+    /// Opens a session, new or stored.
+    Open { kind: SessionOpenKind, location: SessionLocation, answer: ResponseSender<OpenSessionResult> },
+    /// Lists stored sessions, newest first.
     ListSessions {
-        /// Only those that work here.
+        /// Only those with this working directory.
         cwd: Option<PathBuf>,
-        /// Where the page before ended.
+        /// The end of the previous page.
         cursor: Option<String>,
-        /// Where the answer goes.
         answer: ResponseSender<SessionPage>,
     },
-    /// Stop what a session does and forget it here; it stays stored.
-    Close {
-        /// Which session.
-        session: SessionId,
-        /// Where the answer goes.
-        answer: ResponseSender<()>,
-    },
-    /// Close a session and forget what is stored of it.
-    Delete {
-        /// Which session.
-        session: SessionId,
-        /// Where the answer goes.
-        answer: ResponseSender<()>,
-    },
+    /// Ends a session's activity and drops it from memory; it stays stored.
+    Close { session: SessionId, answer: ResponseSender<()> },
+    /// Closes a session and deletes it from the store.
+    Delete { session: SessionId, answer: ResponseSender<()> },
     /// A prompt; answered when its turn has ended.
     Prompt {
-        /// In which session.
         session: SessionId,
-        /// Its name among the prompts of this connection.
-        ticket: PromptId,
-        /// What was said.
-        said: Vec<PromptBlock>,
-        /// When its turn is over.
-        until: TurnScope,
-        /// Where the answer goes.
+        /// Its ID among the prompts of this connection.
+        prompt_id: PromptId,
+        content: Vec<PromptBlock>,
+        /// The condition for the end of its turn.
+        turn_scope: TurnScope,
         answer: ResponseSender<TurnEnd>,
     },
-    /// The client takes one prompt back, whether its turn runs or waits.
-    Withdraw {
-        /// In which session.
-        session: SessionId,
-        /// Which prompt.
-        ticket: PromptId,
-    },
-    /// Words for the turn that runs, without waiting for its end.
-    Steer {
-        /// In which session.
-        session: SessionId,
-        /// What was said.
-        said: Vec<PromptBlock>,
-        /// Where the answer goes.
-        answer: ResponseSender<SteerOutcome>,
-    },
-    /// Stop the turn that runs and forget the prompts that wait.
-    Cancel {
-        /// In which session.
-        session: SessionId,
-    },
-    /// Change an option: `mode`, `model` or `thought_level`.
+    /// The client cancels one prompt, whether its turn is running or waiting.
+    Withdraw { session: SessionId, prompt_id: PromptId },
+    /// Steering input for the running turn; answered at once.
+    Steer { session: SessionId, content: Vec<PromptBlock>, answer: ResponseSender<SteerOutcome> },
+    /// Cancels the running turn and drops the waiting prompts.
+    Cancel { session: SessionId },
+    /// Sets an option: `mode`, `model` or `thought_level`.
     SetOption {
-        /// In which session.
         session: SessionId,
-        /// Which option.
         option: String,
-        /// Its new value.
         value: String,
-        /// Where the answer goes.
         answer: ResponseSender<SessionConfigOptions>,
     },
 }
 
 impl IncomingRequest {
-    /// The stored or living session it is about.
+    /// The session that the request concerns.
     pub fn session(&self) -> Option<&SessionId> {
         match self {
             Self::Open {
-                which:
+                kind:
                     SessionOpenKind::Load(session)
                     | SessionOpenKind::Resume(session)
                     | SessionOpenKind::Fork(session),
@@ -128,19 +81,19 @@ impl IncomingRequest {
             | Self::Steer { session, .. }
             | Self::Cancel { session }
             | Self::SetOption { session, .. } => Some(session),
-            Self::Hello
-            | Self::SignIn { .. }
-            | Self::SignOut { .. }
-            | Self::Open { which: SessionOpenKind::New, .. }
+            Self::Initialized
+            | Self::Authenticate { .. }
+            | Self::Logout { .. }
+            | Self::Open { kind: SessionOpenKind::New, .. }
             | Self::ListSessions { .. } => None,
         }
     }
 
-    /// Answers with a failure, where there is somebody to answer.
+    /// Answers with a failure, if the request expects an answer.
     pub fn reject(self, failure: Failure) {
         match self {
-            Self::SignIn { answer }
-            | Self::SignOut { answer }
+            Self::Authenticate { answer }
+            | Self::Logout { answer }
             | Self::Close { answer, .. }
             | Self::Delete { answer, .. } => answer.send(Err(failure)),
             Self::Open { answer, .. } => answer.send(Err(failure)),
@@ -148,92 +101,86 @@ impl IncomingRequest {
             Self::Prompt { answer, .. } => answer.send(Err(failure)),
             Self::Steer { answer, .. } => answer.send(Err(failure)),
             Self::SetOption { answer, .. } => answer.send(Err(failure)),
-            Self::Hello | Self::Withdraw { .. } | Self::Cancel { .. } => {}
+            Self::Initialized | Self::Withdraw { .. } | Self::Cancel { .. } => {}
         }
     }
 }
 
-/// Which session to open.
+/// The way to open a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionOpenKind {
-    /// A new one.
     New,
-    /// A stored one; the client is told everything it saw of it.
+    /// A stored one, with replay.
     Load(SessionId),
-    /// A stored one, of which the client knows all it needs.
+    /// A stored one, without replay.
     Resume(SessionId),
-    /// A new one that begins as a copy of a stored one, of which the client knows all it needs.
+    /// A copy of a stored one, without replay.
     Fork(SessionId),
 }
 
-/// Where a session works and with what. Nothing here is checked yet.
+/// The directories and MCP servers of a session, not yet validated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionLocation {
-    /// The folder that relative paths start from.
+    /// The directory that relative paths start from.
     pub cwd: PathBuf,
-    /// Folders beside it that it may work in.
-    pub more_roots: Vec<PathBuf>,
-    /// The MCP servers that the client brings along.
+    /// Additional directories.
+    pub additional_directories: Vec<PathBuf>,
+    /// The MCP servers that the client supplies.
     pub servers: Vec<McpServer>,
 }
 
-/// A piece of a prompt as it came.
+/// A content block of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PromptBlock {
-    /// As the model gets it.
+    /// In the form for the model.
     Part(ContentPart),
-    /// An image that is only named.
-    ImageAt {
-        /// Where it is: a `file://`, `data:`, `https://` or `http://` address.
+    /// An image that is only linked.
+    ImageUri {
+        /// A `file://`, `data:`, `https://` or `http://` URL.
         uri: String,
-        /// Its media type, as the client says it.
+        /// The media type that the client gave.
         mime: String,
     },
 }
 
-/// When a turn is over.
+/// The condition for the end of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TurnScope {
-    /// When the model has nothing more to do.
+    /// The model has nothing more to do.
     #[default]
-    Answered,
-    /// When the tasks that it gave are over as well, and it has nothing to do about them: whoever asks is gone then.
-    TasksEnded,
+    WithoutTasks,
+    /// The tasks that it gave have ended as well, and it has reacted to them: the client disconnects afterwards.
+    WithTasks,
 }
 
-/// A prompt's name among those of one connection.
+/// The ID of a prompt within a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PromptId(pub(crate) u64);
 
-/// What became of words for a running turn.
+/// The result of steering input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SteerOutcome {
-    /// The model gets them with its next request.
+    /// The model gets it with its next request.
     Injected,
-    /// No turn ran any longer; they started one.
+    /// No turn was running any more; it started one.
     StartedNewTurn,
 }
 
-/// A session that opened.
+/// A session that was opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenSessionResult {
-    /// Its name.
     pub session: SessionId,
-    /// Its options.
     pub options: SessionConfigOptions,
 }
 
 /// A stored session, for a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionInfo {
-    /// Its name.
     pub session: SessionId,
-    /// Where it works.
     pub cwd: PathBuf,
-    /// What it is about.
     pub title: Option<String>,
-    /// When it last changed, RFC 3339.
-    pub updated: String,
+    /// The last change, in RFC 3339.
+    pub updated_at: String,
 }
 
 /// A page of stored sessions.
@@ -241,20 +188,20 @@ pub struct SessionInfo {
 pub struct SessionPage {
     /// The sessions, newest first.
     pub sessions: Vec<SessionInfo>,
-    /// Where the next page starts, if there is one.
-    pub next: Option<String>,
+    /// The start of the next page, if there is one.
+    pub next_cursor: Option<String>,
 }
 
-/// The one answer a request gets. Dropped unanswered, the client is told of an internal error.
+/// Sends the one answer to a request. Dropping it sends an internal error.
 pub struct ResponseSender<T>(Box<dyn FnOnce(Result<T, Failure>) + Send>);
 
 impl<T> ResponseSender<T> {
-    /// Wraps whatever carries the answer away.
+    /// Wraps a function that sends the answer.
     pub fn new(send: impl FnOnce(Result<T, Failure>) + Send + 'static) -> Self {
         Self(Box::new(send))
     }
 
-    /// Answers.
+    /// Sends the answer.
     pub fn send(self, result: Result<T, Failure>) {
         (self.0)(result);
     }

@@ -1,13 +1,13 @@
-//! Owns the ACP wire, both ends and every transport.
+//! ACP, both ends and every transport.
 //!
-//! Everything else in Crow says [`crow_core::SessionUpdate`] and [`IncomingRequest`]; only `v1.rs` here spells ACP's own
-//! types, and no SDK type leaves this crate.
+//! The rest of Crow uses [`crow_core::SessionUpdate`] and [`IncomingRequest`]; only `v1.rs` uses ACP's own types, and
+//! no SDK type leaves this crate.
 
-mod abilities;
+mod capabilities;
 mod client;
 mod editor;
 mod form;
-mod greeting;
+mod handshake;
 mod incoming;
 mod outbox;
 mod program;
@@ -17,11 +17,11 @@ mod splice;
 mod transport;
 mod v1;
 
-pub use abilities::AcpClientCapabilities;
+pub use capabilities::AcpClientCapabilities;
 pub use client::{
     AcpAgentCapabilities, AgentConnection, AgentPermissionRequest, AgentUpdate, ClientAccess,
-    ClientAccessRequest, ClientEvent, ClientInfo, ConfigOption, GrantScope, HELLO_WAIT_MAX, OpenedSession,
-    ParentClient, PermissionAnswer, PermissionOption, PromptOutcome, StopReason, drive_agent,
+    ClientAccessRequest, ClientEvent, ClientInfo, ConfigOption, GrantScope, INITIALIZE_TIMEOUT,
+    OpenedSession, ParentClient, PermissionAnswer, PermissionOption, PromptOutcome, StopReason, drive_agent,
 };
 pub use crow_process::{CommandSpec as AgentCommand, ExitReason as ProgramEnded, SpawnError};
 pub use editor::{

@@ -1,8 +1,8 @@
-//! The way out to a client. Between a session and the SDK's endless queues: text coalesces while the client is
-//! behind, a running call's output is latest-wins, nothing else is dropped or reordered, and a client that stops
-//! reading costs bounded memory.
+//! The queue of updates to a client, in front of the SDK's unbounded queues: text is merged while the client is
+//! behind, of a running call's output only the latest is kept, nothing else is dropped or reordered, and a client
+//! that stops reading costs bounded memory.
 
-mod weight;
+mod update_size;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,31 +17,31 @@ use serde_json::{Map, Value};
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-use self::weight::{content_bytes, update_bytes};
-use crate::abilities::{AcpClientCapabilities, SharedCapabilities};
+use self::update_size::{content_bytes, update_bytes};
+use crate::capabilities::{AcpClientCapabilities, SharedCapabilities};
 use crate::client::{AgentPermissionRequest, PermissionAnswer};
 use crate::editor::ClientEditor;
 use crate::v1;
 
-/// Notifications that may be on their way inside the SDK.
-const CREDITS: usize = 32;
+/// Notifications that may be queued inside the SDK.
+const CREDITS_MAX: usize = 32;
 
-/// Text that gathers into one chunk; clients redraw per chunk, and some limit the length of a line.
-const CHUNK_BYTES: usize = 32 * 1024;
+/// The maximum text of one chunk; clients redraw per chunk, and some limit the length of a line.
+const CHUNK_BYTES_MAX: usize = 32 * 1024;
 
-/// Bytes waiting for one client beyond which producers are held back.
-const WAITING_BYTES_MAX: usize = 1024 * 1024;
+/// Bytes queued for one client beyond which producers are held back.
+const QUEUED_BYTES_MAX: usize = 1024 * 1024;
 
-/// A question asked in the evening is answered in the morning; after that nobody will.
-pub(crate) const ANSWER_WAIT_MAX: Duration = Duration::from_hours(12);
+/// A question asked in the evening is answered in the morning; later answers do not come.
+pub(crate) const USER_ANSWER_TIMEOUT: Duration = Duration::from_hours(12);
 
-/// A place is counted in memory, whatever stands between.
-const CLAIM_WAIT_MAX: Duration = Duration::from_secs(10);
+/// A slot is counted in memory, however many processes are in between.
+const CLAIM_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Output that waits for a client that is behind; a terminal shows its end, so the end is kept.
-const OUTPUT_BYTES: usize = 64 * 1024;
+/// Queued output of a call for a slow client; a terminal shows the end, so the end is kept.
+const OUTPUT_BYTES_MAX: usize = 64 * 1024;
 
-/// A connected client, as sessions see it.
+/// A connected client, as sessions use it.
 #[derive(Clone)]
 pub struct Client {
     connection: sdk::v1::ConnectionTo<sdk::Client>,
@@ -54,85 +54,78 @@ impl std::fmt::Debug for Client {
     }
 }
 
-/// What the person said to a permission question.
+/// The user's answer to a permission request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PermissionOutcome {
-    /// Yes, this once.
     AllowOnce,
-    /// Yes, and for the rest of the session.
+    /// Approved for the rest of the session.
     AllowForSession,
-    /// Yes, and always in this project.
+    /// Approved permanently for this project.
     AllowInProject,
-    /// No, this once.
+    /// Rejected once.
     Reject,
-    /// No, and for the rest of the session.
+    /// Rejected for the rest of the session.
     RejectForSession,
-    /// No, and the person wants to say what to do instead.
-    RejectAndTell,
-    /// The turn was stopped while the question was open.
+    /// Rejected, and the user will say what to do instead.
+    RejectWithFeedback,
+    /// The turn was cancelled before an answer.
     Cancelled,
-    /// Nobody could be asked.
-    Nobody {
-        /// Why not.
-        why: String,
+    /// No user could be asked.
+    Unavailable {
+        reason: String,
     },
 }
 
 impl PermissionOutcome {
-    /// Tells whether it is a yes.
+    /// Whether the call is approved.
     pub fn is_allowed(&self) -> bool {
         match self {
             Self::AllowOnce | Self::AllowForSession | Self::AllowInProject => true,
-            Self::Reject | Self::RejectForSession | Self::RejectAndTell => false,
-            Self::Cancelled | Self::Nobody { .. } => false,
+            Self::Reject | Self::RejectForSession | Self::RejectWithFeedback => false,
+            Self::Cancelled | Self::Unavailable { .. } => false,
         }
     }
 }
 
-/// A call that needs a person's word.
+/// A call that needs the user's approval.
 #[derive(Debug, Clone, Copy)]
 pub struct PermissionRequest<'a> {
-    /// What a yes would be about.
     pub subject: PermissionSubject,
-    /// Which call.
     pub call: CallId,
-    /// What it would do.
-    pub facets: &'a ToolCallInfo,
-    /// With what.
+    pub info: &'a ToolCallInfo,
     pub arguments: &'a Map<String, Value>,
-    /// What it would change, as far as that is known.
+    /// The changes it would make, as far as known.
     pub preview: &'a [ToolCallContent],
-    /// What speaks against just running it.
-    pub why: Option<&'a str>,
-    /// Which answers there are beside yes and no.
-    pub answers: OfferedAnswers<'a>,
+    /// The reason why it needs approval.
+    pub reason: Option<&'a str>,
+    pub offered_answers: OfferedAnswers<'a>,
 }
 
-/// What a yes would be about.
+/// The subject of an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PermissionSubject {
     /// A call of the model.
     #[default]
     Call,
-    /// Something that Crow would do beyond what was asked for. Nothing fails without it.
-    Offer,
-    /// Going on where the model goes in circles. Whoever says yes to everything unseen is who it would go on for.
-    GoOn,
+    /// Something that Crow offers beyond the request. Nothing fails without it.
+    Proposal,
+    /// Continuing although the model repeats itself. Automatic approval would make it run on.
+    Continue,
 }
 
-/// Which answers a question has beside a yes and a no that hold once.
+/// The answers offered in addition to approving and rejecting once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OfferedAnswers<'a> {
     /// None.
     Once,
-    /// A yes and a no for the rest of the session.
+    /// Approving and rejecting for the rest of the session.
     Session,
-    /// A call's: what is remembered of a yes, and a no with words.
+    /// For a call: approvals that are remembered, and rejecting with instructions.
     Remembered {
-        /// What a yes may be remembered as.
+        /// The grants that an approval may be remembered as.
         offer: &'a GrantOffer,
-        /// Whether the person can say what to do instead.
-        can_tell: bool,
+        /// Whether the user can say what to do instead.
+        accepts_feedback: bool,
     },
 }
 
@@ -141,32 +134,32 @@ impl Client {
         Self { connection, outbox }
     }
 
-    /// Tells the client something; it leaves in the order told, within a session.
+    /// Sends an update; the order is preserved within a session.
     pub fn send_update(&self, session: &SessionId, update: SessionUpdate) {
         self.outbox.push_update(session, update);
     }
 
-    /// Waits until the client has caught up enough to be told more.
+    /// Waits until the client has caught up enough for more updates.
     pub async fn wait_for_capacity(&self) {
         self.outbox.wait_for_capacity().await;
     }
 
-    /// Waits until all that was told of a session is on its way, so that an answer cannot overtake it.
+    /// Waits until all updates of a session are with the SDK, so that an answer cannot overtake them.
     pub async fn flush_updates(&self, session: &SessionId) {
         self.outbox.flush_updates(session).await;
     }
 
-    /// Tells whether the client has closed its end: nothing is asked of a model for it any longer.
+    /// Whether the client has disconnected: no more model requests are made for it.
     pub fn is_gone(&self) -> bool {
-        self.outbox.gone.load(Ordering::Relaxed)
+        self.outbox.is_gone.load(Ordering::Relaxed)
     }
 
-    /// What the client can do.
+    /// Returns the client's capabilities.
     pub fn capabilities(&self) -> AcpClientCapabilities {
-        self.outbox.said.get()
+        self.outbox.capabilities.get()
     }
 
-    /// The client's files and terminals, for a session.
+    /// Returns the client's files and terminals, for a session.
     pub fn editor(&self, session: &SessionId) -> ClientEditor {
         ClientEditor::new(self.clone(), session.clone())
     }
@@ -181,7 +174,7 @@ impl Client {
         self.connection.send_request(request).block_task().await
     }
 
-    /// Asks for something whose answer changes nothing.
+    /// Sends a request whose answer has no effect.
     pub(crate) fn send_detached_request<R: sdk::JsonRpcRequest>(&self, request: R)
     where
         R::Response: Send,
@@ -189,109 +182,110 @@ impl Client {
         self.connection.send_request(request).detach();
     }
 
-    /// Asks the person what a child of a session wants to know, in the place of the call that started it; nothing
-    /// when nobody waits for the answer any longer.
+    /// Sends a child's permission request to the user, in place of the call that started the child; `None` if the
+    /// child no longer waits for the answer.
     pub async fn request_child_permission(
         &self,
         session: &SessionId,
-        (call, who): (CallId, &str),
+        (call, agent_name): (CallId, &str),
         question: &AgentPermissionRequest,
-        cut: &CancellationToken,
+        cancel: &CancellationToken,
     ) -> Option<PermissionAnswer> {
         let answer = async {
             self.flush_updates(session).await;
-            let is_child = self.capabilities().depth.is_some();
-            self.send_request(v1::child_permission_request(session, (call, who), question, is_child)).await
+            let is_child = self.capabilities().tree_depth.is_some();
+            self.send_request(v1::child_permission_request(session, (call, agent_name), question, is_child))
+                .await
         };
         tokio::select! {
             biased;
-            () = cut.cancelled() => None,
-            answered = tokio::time::timeout(ANSWER_WAIT_MAX, answer) => match answered {
+            () = cancel.cancelled() => None,
+            answered = tokio::time::timeout(USER_ANSWER_TIMEOUT, answer) => match answered {
                 Ok(_) if self.is_gone() => None,
                 Ok(answer) => v1::child_permission_answer(answer, question),
-                Err(_) => Some(PermissionAnswer::Nobody { why: "nobody answered for twelve hours".into() }),
+                Err(_) => Some(PermissionAnswer::Unavailable { reason: "no answer within twelve hours".into() }),
             },
         }
     }
 
-    /// Asks a client that counts the agents of a tree for a place for one more.
+    /// Requests a slot for one more agent from a client that keeps the tree's budget.
     pub async fn acquire_budget_slot(&self, session: &SessionId) -> Result<u64, String> {
         let request = v1::ClaimRequest { session_id: v1::session_id(session) };
-        let answer = tokio::time::timeout(CLAIM_WAIT_MAX, self.send_request(request)).await;
+        let answer = tokio::time::timeout(CLAIM_TIMEOUT, self.send_request(request)).await;
         match answer {
             Ok(Ok(answer)) => Ok(answer.claim),
             Ok(Err(error)) => Err(error.message),
-            Err(_) => Err("the agent above did not say whether there is room".to_owned()),
+            Err(_) => Err("the parent agent did not say whether a slot is free".to_owned()),
         }
     }
 
-    /// Gives such a place back.
+    /// Releases such a slot.
     pub fn release_budget_slot(&self, claim: u64) {
         if let Err(error) = self.connection.send_notification(v1::ReleaseNotification { claim }) {
-            tracing::debug!(%error, "the client is gone, and every place with it");
+            tracing::debug!(%error, "the client has disconnected, which frees every slot");
         }
     }
 
-    /// Asks the person whether a call may run.
+    /// Requests permission for a call.
     pub async fn request_permission(
         &self,
         session: &SessionId,
         question: PermissionRequest<'_>,
-        cut: &CancellationToken,
+        cancel: &CancellationToken,
     ) -> PermissionOutcome {
         let answer = async {
-            // The call has to be there before the question about it.
+            // The call must be visible before the question about it.
             self.flush_updates(session).await;
-            let is_child = self.capabilities().depth.is_some();
+            let is_child = self.capabilities().tree_depth.is_some();
             self.send_request(v1::permission_request(session, question, is_child)).await
         };
-        // A dropped request tells the client by itself that nobody waits any longer.
+        // Dropping the request cancels it at the client.
         tokio::select! {
             biased;
-            () = cut.cancelled() => PermissionOutcome::Cancelled,
-            answered = tokio::time::timeout(ANSWER_WAIT_MAX, answer) => match answered {
+            () = cancel.cancelled() => PermissionOutcome::Cancelled,
+            answered = tokio::time::timeout(USER_ANSWER_TIMEOUT, answer) => match answered {
                 Ok(_) if self.is_gone() => PermissionOutcome::Cancelled,
-                Ok(answer) => v1::permission_outcome(answer, question.answers),
-                Err(_) => PermissionOutcome::Nobody { why: "nobody answered for twelve hours".into() },
+                Ok(answer) => v1::permission_outcome(answer, question.offered_answers),
+                Err(_) => PermissionOutcome::Unavailable { reason: "no answer within twelve hours".into() },
             },
         }
     }
 }
 
-/// What waits to be told.
+/// The queued updates.
 #[derive(Debug)]
 pub(crate) struct Outbox {
-    waiting: Mutex<OutboxState>,
+    state: Mutex<OutboxState>,
     pushed: Notify,
     sent: Notify,
     credits: Semaphore,
-    said: SharedCapabilities,
-    gone: AtomicBool,
+    capabilities: SharedCapabilities,
+    is_gone: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 struct OutboxState {
     sessions: HashMap<SessionId, UpdateQueue>,
-    /// Sessions with something to say, each once, in turn.
+    /// Sessions with queued updates, each once, in turn.
     ready: VecDeque<SessionId>,
     n_bytes: usize,
-    /// How many updates were told so far.
-    n_told: u64,
-    closed: bool,
+    /// The number of updates sent so far.
+    n_pushed: u64,
+    is_closed: bool,
 }
 
-/// What waits of one session, each update with its number among all that were told; never empty.
+/// The queue of one session, each update with its number among all; never empty.
 type UpdateQueue = VecDeque<(u64, SessionUpdate)>;
 
 impl Outbox {
-    pub(crate) fn new(said: SharedCapabilities) -> Arc<Self> {
+    pub(crate) fn new(capabilities: SharedCapabilities) -> Arc<Self> {
         Arc::new(Self {
-            waiting: Mutex::default(),
+            state: Mutex::default(),
             pushed: Notify::new(),
             sent: Notify::new(),
-            credits: Semaphore::new(CREDITS),
-            said,
-            gone: AtomicBool::new(false),
+            credits: Semaphore::new(CREDITS_MAX),
+            capabilities,
+            is_gone: AtomicBool::new(false),
         })
     }
 
@@ -301,27 +295,27 @@ impl Outbox {
     }
 
     async fn wait_for_capacity(&self) {
-        self.wait_until(|waiting| waiting.n_bytes < WAITING_BYTES_MAX).await;
+        self.wait_until(|state| state.n_bytes < QUEUED_BYTES_MAX).await;
     }
 
-    /// Waits for what was told until now and no longer: a turn that goes on talking would hold it up for ever.
+    /// Waits for the updates queued until now and no longer: a busy turn would otherwise delay it forever.
     async fn flush_updates(&self, session: &SessionId) {
-        let n_told = self.lock().n_told;
-        self.wait_until(|waiting| {
-            let next = waiting.sessions.get(session).and_then(VecDeque::front);
-            next.is_none_or(|(number, _)| *number > n_told)
+        let n_pushed = self.lock().n_pushed;
+        self.wait_until(|state| {
+            let next = state.sessions.get(session).and_then(VecDeque::front);
+            next.is_none_or(|(sequence, _)| *sequence > n_pushed)
         })
         .await;
     }
 
-    async fn wait_until(&self, holds: impl Fn(&OutboxState) -> bool) {
+    async fn wait_until(&self, condition: impl Fn(&OutboxState) -> bool) {
         loop {
             let sent = self.sent.notified();
             tokio::pin!(sent);
             sent.as_mut().enable();
             {
-                let waiting = self.lock();
-                if waiting.closed || holds(&waiting) {
+                let state = self.lock();
+                if state.is_closed || condition(&state) {
                     return;
                 }
             }
@@ -329,16 +323,16 @@ impl Outbox {
         }
     }
 
-    /// Hands updates to the SDK for as long as the connection lives, one credit each.
+    /// Passes updates to the SDK while the connection lives, one credit each.
     pub(crate) async fn pump_updates(&self, connection: &sdk::v1::ConnectionTo<sdk::Client>) {
         loop {
             self.pushed.notified().await;
             while self.has_ready() {
                 let Ok(credit) = self.credits.acquire().await else { return };
                 match self.send_next(connection) {
-                    // Its line gives the credit back.
+                    // The credit returns with its line.
                     SendOutcome::Notification => credit.forget(),
-                    SendOutcome::Nothing => drop(credit),
+                    SendOutcome::NotSent => drop(credit),
                     SendOutcome::Closed => return,
                 }
             }
@@ -349,22 +343,22 @@ impl Outbox {
         !self.lock().ready.is_empty()
     }
 
-    /// Sends under the lock, so that whoever no longer sees an update knows that it is ahead of any answer.
+    /// Sends under the lock, so that a caller that finds the queue empty knows that the update precedes any answer.
     fn send_next(&self, connection: &sdk::v1::ConnectionTo<sdk::Client>) -> SendOutcome {
-        let mut waiting = self.lock();
-        let Some((session, update)) = waiting.pop_update() else { return SendOutcome::Nothing };
-        let notification = v1::session_notification(self.said.get(), &session, update);
-        let sent = match notification.map(|said| connection.send_notification(said)) {
+        let mut state = self.lock();
+        let Some((session, update)) = state.pop_update() else { return SendOutcome::NotSent };
+        let notification = v1::session_notification(self.capabilities.get(), &session, update);
+        let outcome = match notification.map(|notification| connection.send_notification(notification)) {
             Some(Ok(())) => SendOutcome::Notification,
             Some(Err(_)) => SendOutcome::Closed,
-            None => SendOutcome::Nothing,
+            None => SendOutcome::NotSent,
         };
-        drop(waiting);
+        drop(state);
         self.sent.notify_waiters();
-        sent
+        outcome
     }
 
-    /// Gives a credit back once a notification left the SDK; tells whether the line is one.
+    /// Returns a credit once a notification has left the SDK; returns whether the line is one.
     pub(crate) fn on_line(&self, line: &str) -> bool {
         let is_update = v1::is_update_line(line);
         if is_update {
@@ -373,50 +367,50 @@ impl Outbox {
         is_update
     }
 
-    /// Remembers that the client says nothing more; the SDK fails what was asked of it only after that.
+    /// Records that the client has disconnected; the SDK fails pending requests only after that.
     pub(crate) fn on_gone(&self) {
-        self.gone.store(true, Ordering::Relaxed);
+        self.is_gone.store(true, Ordering::Relaxed);
     }
 
-    /// Ends all waiting: nobody reads any longer.
+    /// Ends all waiting, because no client reads any longer.
     pub(crate) fn close(&self) {
-        let mut waiting = self.lock();
-        *waiting = OutboxState { closed: true, ..OutboxState::default() };
-        drop(waiting);
+        let mut state = self.lock();
+        *state = OutboxState { is_closed: true, ..OutboxState::default() };
+        drop(state);
         self.credits.close();
         self.sent.notify_waiters();
         self.pushed.notify_one();
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, OutboxState> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// What became of the next update.
+/// The result of sending the next update.
 enum SendOutcome {
-    /// It is on its way as a notification.
+    /// Sent as a notification.
     Notification,
-    /// There was none, or this version of the protocol has no word for it.
-    Nothing,
-    /// The connection takes no more.
+    /// There was none, or this protocol version has no equivalent.
+    NotSent,
+    /// The connection is closed.
     Closed,
 }
 
 impl OutboxState {
     fn push_update(&mut self, session: &SessionId, mut update: SessionUpdate) {
-        if self.closed {
+        if self.is_closed {
             return;
         }
-        self.n_told += 1;
+        self.n_pushed += 1;
         self.n_bytes += update_bytes(&update);
         match self.sessions.get_mut(session) {
             Some(queue) => match merge_update(queue, &mut update) {
                 Some(n_replaced) => self.n_bytes = self.n_bytes.saturating_sub(n_replaced),
-                None => queue.push_back((self.n_told, update)),
+                None => queue.push_back((self.n_pushed, update)),
             },
             None => {
-                self.sessions.insert(session.clone(), VecDeque::from([(self.n_told, update)]));
+                self.sessions.insert(session.clone(), VecDeque::from([(self.n_pushed, update)]));
                 self.ready.push_back(session.clone());
             }
         }
@@ -437,10 +431,10 @@ impl OutboxState {
     }
 }
 
-/// Puts an update into one that waits where nothing is lost by it; tells how many bytes it replaced.
+/// Merges an update into a queued one where that loses nothing; returns the bytes replaced.
 fn merge_update(queue: &mut UpdateQueue, next: &mut SessionUpdate) -> Option<usize> {
     if let SessionUpdate::CallChanged { .. } | SessionUpdate::Output { .. } = next {
-        // Behind the output of the calls that run beside it too.
+        // Also behind the output of parallel calls.
         return queue.iter_mut().rev().find_map(|(_, earlier)| replace_output(earlier, next));
     }
     let (_, last) = queue.back_mut()?;
@@ -449,11 +443,12 @@ fn merge_update(queue: &mut UpdateQueue, next: &mut SessionUpdate) -> Option<usi
 
 fn append_text(last: &mut SessionUpdate, next: &SessionUpdate) -> Option<usize> {
     match (last, next) {
-        (SessionUpdate::Text { message, text }, SessionUpdate::Text { message: of, text: more })
-        | (SessionUpdate::Thought { message, text }, SessionUpdate::Thought { message: of, text: more })
-            if message == of && text.len() + more.len() <= CHUNK_BYTES =>
-        {
-            text.push_str(more);
+        (SessionUpdate::Text { message, text }, SessionUpdate::Text { message: other, text: next_text })
+        | (
+            SessionUpdate::Thought { message, text },
+            SessionUpdate::Thought { message: other, text: next_text },
+        ) if message == other && text.len() + next_text.len() <= CHUNK_BYTES_MAX => {
+            text.push_str(next_text);
             Some(0)
         }
         _ => None,
@@ -463,29 +458,33 @@ fn append_text(last: &mut SessionUpdate, next: &SessionUpdate) -> Option<usize> 
 fn replace_output(earlier: &mut SessionUpdate, next: &mut SessionUpdate) -> Option<usize> {
     match (earlier, next) {
         (
-            SessionUpdate::CallChanged { call, status: ToolCallStatus::Running, content: Some(content) },
-            SessionUpdate::CallChanged { call: of, status: ToolCallStatus::Running, content: Some(newer) },
-        ) if call == of => {
+            SessionUpdate::CallChanged { call, status: ToolCallStatus::InProgress, content: Some(content) },
+            SessionUpdate::CallChanged {
+                call: other,
+                status: ToolCallStatus::InProgress,
+                content: Some(next_content),
+            },
+        ) if call == other => {
             let n_replaced = content_bytes(content);
-            *content = std::mem::take(newer);
+            *content = std::mem::take(next_content);
             Some(n_replaced)
         }
-        (SessionUpdate::Output { call, text }, SessionUpdate::Output { call: of, text: more })
-            if call == of =>
+        (SessionUpdate::Output { call, text }, SessionUpdate::Output { call: other, text: next_text })
+            if call == other =>
         {
-            text.push_str(more);
+            text.push_str(next_text);
             Some(keep_end(text))
         }
         _ => None,
     }
 }
 
-/// Drops the beginning of an output that is too long to wait; tells how many bytes.
+/// Drops the beginning of an output that is too long to queue; returns the number of bytes.
 fn keep_end(text: &mut String) -> usize {
-    let over = text.len().saturating_sub(OUTPUT_BYTES);
-    let from = text.ceil_char_boundary(over);
-    text.drain(..from);
-    from
+    let n_excess = text.len().saturating_sub(OUTPUT_BYTES_MAX);
+    let start = text.ceil_char_boundary(n_excess);
+    text.drain(..start);
+    start
 }
 
 #[cfg(test)]

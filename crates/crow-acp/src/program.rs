@@ -1,5 +1,5 @@
-//! An agent that is a program of ours: started, spoken to on its pipes, and never left behind. What it says that is
-//! no message is kept from the protocol.
+//! An agent that is a local program: started, driven over its pipes, and never left behind. Output that is not a
+//! message is kept away from the protocol.
 
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -17,129 +17,139 @@ use tokio_util::sync::CancellationToken;
 
 use crate::transport::{LINE_BYTES_MAX, LineTransport};
 
-/// How long the end of a program may come after its input is closed.
-const END_WAIT_MAX: Duration = Duration::from_secs(1);
+/// The wait for a program to exit after its stdin was closed.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Of what a program says that is no message, a line is enough to tell what went wrong.
+/// One line of output that is not a message is enough to recognize a mistake.
 const STRAY_CHARS_MAX: usize = 200;
 
-/// A banner and a few warnings are shorter; what prints more before its first answer is another program.
-const BABBLE_LINES_MAX: usize = 20;
-const BABBLE_BYTES_MAX: u64 = 1024 * 1024;
+/// A banner and a few warnings are shorter; a program that prints more before its first answer is no agent.
+const STRAY_LINES_MAX: usize = 20;
+const STRAY_BYTES_MAX: u64 = 1024 * 1024;
 
-/// Lines of it that an error shows.
-const BABBLE_SHOWN: usize = 3;
+/// Lines of that output in an error.
+const STRAY_LINES_SHOWN: usize = 3;
 
 /// Starts agents, and ends them all with this process.
 #[derive(Debug, Clone, Default)]
 pub struct AgentLauncher {
     groups: ProcessGroups,
-    warden: Option<SandboxWrapper>,
+    sandbox: Option<SandboxWrapper>,
 }
 
-/// An agent's program. Dropping it kills its whole group at once.
+/// An agent's process. Dropping it kills its whole group at once.
 #[derive(Debug)]
 pub struct AgentProgram {
-    companion: PipedProcess,
+    process: PipedProcess,
     stderr: StderrReader,
-    stray: Arc<OnceLock<String>>,
+    stray_line: Arc<OnceLock<String>>,
 }
 
-/// How an agent's program ended, and what it said about it.
+/// The end of an agent's process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentExit {
-    /// How it ended; `None` when it has not gone.
-    pub ended: Option<ExitReason>,
-    /// The end of what it complained of.
+    /// The exit reason; `None` if it has not exited.
+    pub exit: Option<ExitReason>,
+    /// The end of its stderr.
     pub stderr: String,
-    /// The first thing it said that is no message of the protocol.
-    pub stray: Option<String>,
+    /// The first output that is not a message of the protocol.
+    pub stray_line: Option<String>,
 }
 
 impl AgentLauncher {
-    /// Starts none yet. With a warden nothing that an agent started is left when it or this process is gone.
-    pub fn new(warden: Option<SandboxWrapper>) -> Self {
-        Self { groups: ProcessGroups::new(), warden }
+    /// Creates a launcher. With a supervisor no process of an agent is left when the agent or this process ends.
+    pub fn new(sandbox: Option<SandboxWrapper>) -> Self {
+        Self { groups: ProcessGroups::new(), sandbox }
     }
 
-    /// Starts an agent. `name` is what the log calls it.
+    /// Starts an agent. `name` is its name in the log.
     pub async fn start(
         &self,
         name: &str,
         mut command: CommandSpec,
     ) -> Result<(LineTransport, AgentProgram), SpawnError> {
-        if let Some(warden) = &self.warden {
+        if let Some(sandbox) = &self.sandbox {
             (command.program, command.args) =
-                warden.wrap_command(&CommandConfinement::FREE, &command.program, &command.args);
+                sandbox.wrap_command(&CommandConfinement::UNCONFINED, &command.program, &command.args);
         }
-        let (companion, ProcessPipes { stdin, stdout, stderr }) =
+        let (process, ProcessPipes { stdin, stdout, stderr }) =
             spawn_piped_process(&self.groups, command).await?;
         let stderr = StderrReader::start(stderr, name.to_owned());
-        let stray = Arc::default();
-        let lines = pipe_transport(stdin, stdout, Arc::clone(&stray));
-        Ok((lines, AgentProgram { companion, stderr, stray }))
+        let stray_line = Arc::default();
+        let lines = pipe_transport(stdin, stdout, Arc::clone(&stray_line));
+        Ok((lines, AgentProgram { process, stderr, stray_line }))
     }
 
-    /// Ends every agent that was started, at once and for good.
+    /// Kills every agent that was started and refuses new ones.
     pub fn kill_all(&self) {
         self.groups.kill_all();
     }
 }
 
 impl AgentProgram {
-    /// Waits until it ends by itself.
+    /// Waits until it exits by itself.
     pub async fn wait_for_exit(&mut self) -> Option<ExitReason> {
-        self.companion.wait().await.ok()
+        self.process.wait().await.ok()
     }
 
-    /// Ends it, once its lines are dropped and so its stdin is closed: its group is asked, then killed.
+    /// Ends it, once its lines are dropped and its stdin is closed: SIGTERM, then SIGKILL.
     pub async fn shut_down(self) -> AgentExit {
-        let ended = self.companion.shut_down().await;
-        AgentExit { ended, stderr: self.stderr.finish().await, stray: self.stray.get().cloned() }
+        let exit = self.process.shut_down().await;
+        AgentExit { exit, stderr: self.stderr.finish().await, stray_line: self.stray_line.get().cloned() }
     }
 
-    /// Kills it: it had its time to end by itself.
+    /// Kills it after it had its time to exit by itself.
     pub async fn kill(self) -> AgentExit {
-        let ended = self.companion.kill().await;
-        AgentExit { ended, stderr: self.stderr.finish().await, stray: self.stray.get().cloned() }
+        let exit = self.process.kill().await;
+        AgentExit { exit, stderr: self.stderr.finish().await, stray_line: self.stray_line.get().cloned() }
     }
 }
 
-fn pipe_transport(stdin: ChildStdin, stdout: ChildStdout, stray: Arc<OnceLock<String>>) -> LineTransport {
-    let over = CancellationToken::new();
-    let (ended, end) = (over.clone(), over.drop_guard());
-    let outgoing = sink::unfold((stdin, ended), |(mut stdin, ended), mut line: String| async move {
-        line.push('\n');
-        match stdin.write_all(line.as_bytes()).await {
-            Ok(()) => Ok((stdin, ended)),
-            Err(error) => {
-                // Who no longer reads is about to end, and its end tells more.
-                drop(tokio::time::timeout(END_WAIT_MAX, ended.cancelled()).await);
-                Err(error)
+fn pipe_transport(
+    stdin: ChildStdin,
+    stdout: ChildStdout,
+    stray_line: Arc<OnceLock<String>>,
+) -> LineTransport {
+    let stdout_end = CancellationToken::new();
+    let (stdout_ended, end_guard) = (stdout_end.clone(), stdout_end.drop_guard());
+    let outgoing =
+        sink::unfold((stdin, stdout_ended), |(mut stdin, stdout_ended), mut line: String| async move {
+            line.push('\n');
+            match stdin.write_all(line.as_bytes()).await {
+                Ok(()) => Ok((stdin, stdout_ended)),
+                Err(error) => {
+                    // A program that no longer reads is about to exit, and its exit status says more.
+                    drop(tokio::time::timeout(EXIT_TIMEOUT, stdout_ended.cancelled()).await);
+                    Err(error)
+                }
             }
+        });
+    // At the end this state is dropped, and the guard with it.
+    let state = (BufReader::new(stdout), StrayOutput::default(), end_guard);
+    let incoming = stream::unfold(state, move |(mut stdout, mut stray_output, end_guard)| {
+        let stray_line = stray_line.clone();
+        async move {
+            Some((
+                read_message(&mut stdout, &stray_line, &mut stray_output).await?,
+                (stdout, stray_output, end_guard),
+            ))
         }
-    });
-    // At the end its state is dropped, and with it the guard.
-    let reading = (BufReader::new(stdout), StrayOutput::default(), end);
-    let incoming = stream::unfold(reading, move |(mut stdout, mut babble, end)| {
-        let stray = stray.clone();
-        async move { Some((read_message(&mut stdout, &stray, &mut babble).await?, (stdout, babble, end))) }
     });
     LineTransport { outgoing: Box::pin(outgoing), incoming: incoming.boxed() }
 }
 
-/// Reads the next line that may be a message; nothing more comes after the end.
+/// Reads the next line that may be a message; `None` after the end.
 async fn read_message(
     stdout: &mut (impl AsyncBufRead + Unpin),
-    stray: &OnceLock<String>,
-    babble: &mut StrayOutput,
+    stray_line: &OnceLock<String>,
+    stray_output: &mut StrayOutput,
 ) -> Option<io::Result<String>> {
     loop {
-        if let Some(error) = babble.give_up_error() {
+        if let Some(error) = stray_output.give_up_error() {
             return Some(Err(error));
         }
         let mut line = Vec::new();
-        let mut bytes_max = if babble.has_answered { LINE_BYTES_MAX } else { BABBLE_BYTES_MAX };
+        let mut bytes_max = if stray_output.has_answered { LINE_BYTES_MAX } else { STRAY_BYTES_MAX };
         if let Err(error) = stdout.take(bytes_max).read_until(b'\n', &mut line).await {
             return Some(Err(error));
         }
@@ -153,27 +163,27 @@ async fn read_message(
         if line.is_empty() {
             return None;
         }
-        let is_whole = line.last() == Some(&b'\n') || (line.len() as u64) < bytes_max;
+        let is_complete = line.last() == Some(&b'\n') || (line.len() as u64) < bytes_max;
         let text = String::from_utf8_lossy(&line);
         let text = text.trim();
-        let may_be_message = is_whole && text.starts_with('{');
-        let start: String = text.chars().filter(|c| !c.is_control()).take(STRAY_CHARS_MAX).collect();
-        if may_be_message && babble.is_message(text) {
-            // What comes before the first answer may be meant for anybody.
-            if !babble.has_answered {
-                babble.has_messages = true;
-                babble.add_line(start);
+        let may_be_message = is_complete && text.starts_with('{');
+        let excerpt: String = text.chars().filter(|c| !c.is_control()).take(STRAY_CHARS_MAX).collect();
+        if may_be_message && stray_output.is_message(text) {
+            // Output before the first answer may have any purpose.
+            if !stray_output.has_answered {
+                stray_output.has_messages = true;
+                stray_output.add_line(excerpt);
             }
             return Some(Ok(text.to_owned()));
         }
         if !may_be_message {
-            babble.n_bytes += line.len() as u64;
+            stray_output.n_bytes += line.len() as u64;
         }
         if !text.is_empty() {
-            tracing::info!("an agent said what is no message: {start}");
-            // The first one tells as much as all of them.
-            drop(stray.set(start.clone()));
-            babble.add_line(start);
+            tracing::info!("an agent printed a line that is not a message: {excerpt}");
+            // The first one says as much as all of them.
+            drop(stray_line.set(excerpt.clone()));
+            stray_output.add_line(excerpt);
         }
         if may_be_message {
             return Some(Ok(text.to_owned()));
@@ -181,18 +191,18 @@ async fn read_message(
     }
 }
 
-/// What an agent printed that is no answer, until it has answered for the first time.
+/// The output of an agent that is not an answer, until its first answer.
 #[derive(Debug, Default)]
 struct StrayOutput {
     has_answered: bool,
-    /// Some of it has the shape of a message, as notifications of another protocol have.
+    /// Some of it has the form of a message, like notifications of another protocol.
     has_messages: bool,
     n_lines: usize,
     n_bytes: u64,
-    first: Vec<String>,
+    first_lines: Vec<String>,
 }
 
-/// What is looked at of a message.
+/// The parts of a message that matter here.
 #[derive(Deserialize)]
 struct MessageEnvelope {
     jsonrpc: Option<IgnoredAny>,
@@ -202,41 +212,44 @@ struct MessageEnvelope {
 }
 
 impl StrayOutput {
-    /// Whether an object has the shape of a message, which is not looked at once there was an answer: many programs
-    /// log objects.
+    /// Whether an object has the form of a message. Not checked after the first answer: many programs log objects.
     fn is_message(&mut self, text: &str) -> bool {
         if self.has_answered {
             return true;
         }
-        // What is no JSON is answered as such.
+        // A line that is not JSON is answered as such.
         let Ok(message) = serde_json::from_str::<MessageEnvelope>(text) else { return true };
-        let is_answer = message.result.is_some() || (message.error.is_some() && message.jsonrpc.is_some());
-        self.has_answered = is_answer;
-        is_answer || message.jsonrpc.is_some() || message.method.is_some()
+        let is_response = message.result.is_some() || (message.error.is_some() && message.jsonrpc.is_some());
+        self.has_answered = is_response;
+        is_response || message.jsonrpc.is_some() || message.method.is_some()
     }
 
     fn add_line(&mut self, line: String) {
         self.n_lines += 1;
-        if self.first.len() < BABBLE_SHOWN {
-            self.first.push(line);
+        if self.first_lines.len() < STRAY_LINES_SHOWN {
+            self.first_lines.push(line);
         }
     }
 
-    /// Why nothing more is read of it, when it has had its chance.
+    /// The error if the output can no longer become an agent's.
     fn give_up_error(&self) -> Option<io::Error> {
-        let is_over = self.n_lines >= BABBLE_LINES_MAX || self.n_bytes >= BABBLE_BYTES_MAX;
-        if self.has_answered || !is_over {
+        let is_exhausted = self.n_lines >= STRAY_LINES_MAX || self.n_bytes >= STRAY_BYTES_MAX;
+        if self.has_answered || !is_exhausted {
             return None;
         }
-        let said = self.first.join("; ");
-        let why = match self.n_lines {
-            1 => format!("it printed {} bytes that are no message of the protocol: {said}", self.n_bytes),
-            n if self.has_messages => {
-                format!("it printed {n} lines, and none answers `initialize`; the first: {said}")
+        let excerpt = self.first_lines.join("; ");
+        let reason = match self.n_lines {
+            1 => {
+                format!("it printed {} bytes that are not a message of the protocol: {excerpt}", self.n_bytes)
             }
-            n => format!("it printed {n} lines, and none is a message of the protocol; the first: {said}"),
+            n if self.has_messages => {
+                format!("it printed {n} lines, none of which answers `initialize`; the first: {excerpt}")
+            }
+            n => format!(
+                "it printed {n} lines, none of which is a message of the protocol; the first: {excerpt}"
+            ),
         };
-        Some(io::Error::new(io::ErrorKind::InvalidData, why))
+        Some(io::Error::new(io::ErrorKind::InvalidData, reason))
     }
 }
 

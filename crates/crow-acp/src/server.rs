@@ -1,5 +1,5 @@
-//! The agent's end of a connection: SDK requests become [`IncomingRequest`] and the handlers return at once, since the
-//! SDK reads nothing while one of them runs.
+//! The agent's end of a connection: SDK requests become [`IncomingRequest`]s, and handlers return at once, because
+//! the SDK reads nothing while one of them runs.
 
 use std::io;
 use std::sync::Arc;
@@ -13,35 +13,40 @@ use sdk::v1::schema as wire;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::abilities::SharedCapabilities;
-use crate::greeting::HandshakeGate;
+use crate::capabilities::SharedCapabilities;
+use crate::handshake::HandshakeGate;
 use crate::incoming::{AgentInfo, IncomingRequest, PromptId, ResponseSender, SessionOpenKind};
 use crate::outbox::{Client, Outbox};
 use crate::transport::LineTransport;
 use crate::v1::{self, SetModelRequest, SetModelResponse, SteerRequest, SteerResponse};
 
-/// The connection ended otherwise than by the client closing it.
+/// The connection ended in another way than by the client closing it.
 #[derive(Debug, thiserror::Error)]
 #[error("the connection to the client broke: {0}")]
 pub struct ServeError(String);
 
-/// Serves one client until it closes its end. `connected` gets the way to tell it things, once.
+/// Serves one client until it disconnects. `connected` gets the client handle, once.
 pub async fn serve_client<E: From<IncomingRequest> + Send + 'static>(
     lines: LineTransport,
-    about: AgentInfo,
+    agent_info: AgentInfo,
     incoming: mpsc::Sender<E>,
     connected: impl FnOnce(Client) + Send,
 ) -> Result<(), ServeError> {
-    let said = SharedCapabilities::default();
-    let outbox = Outbox::new(said.clone());
-    // However this ends, by being dropped as well, nobody waits for the client any longer.
+    let capabilities = SharedCapabilities::default();
+    let outbox = Outbox::new(capabilities.clone());
+    // However this ends, also by being dropped, no task waits for the client any longer.
     let _closing = CloseOnDrop(outbox.clone());
     let transport = wrap_transport(lines, outbox.clone());
-    let door = RequestHandler { incoming, about: Arc::new(about), said, n_prompts: Arc::default() };
-    let served = build_agent(&door)
+    let handler = RequestHandler {
+        incoming,
+        agent_info: Arc::new(agent_info),
+        capabilities,
+        n_prompts: Arc::default(),
+    };
+    let result = build_agent(&handler)
         .connect_with(transport, async |connection| {
             connected(Client::new(connection.clone(), outbox.clone()));
-            // Whoever waits for room or a flush must not outlive the client.
+            // A task that waits for capacity or a flush must not outlive the client.
             tokio::select! {
                 () = outbox.pump_updates(&connection) => {}
                 () = connection.incoming_closed() => {}
@@ -49,7 +54,7 @@ pub async fn serve_client<E: From<IncomingRequest> + Send + 'static>(
             Ok(())
         })
         .await;
-    served.map_err(|error| ServeError(error.message))
+    result.map_err(|error| ServeError(error.message))
 }
 
 struct CloseOnDrop(Arc<Outbox>);
@@ -60,12 +65,12 @@ impl Drop for CloseOnDrop {
     }
 }
 
-/// Gives each update's credit back as its line leaves the SDK, says in our words what the SDK refuses by itself, and
-/// keeps from it what a client sends before its `initialize` is answered.
+/// Returns each update's credit as its line leaves the SDK, rewords the SDK's own errors, and holds back what a
+/// client sends before its `initialize` is answered.
 fn wrap_transport(lines: LineTransport, outbox: Arc<Outbox>) -> impl sdk::ConnectTo<sdk::Agent> + 'static {
-    let gone = outbox.clone();
-    let end = stream::poll_fn(move |_| {
-        gone.on_gone();
+    let outbox_at_end = outbox.clone();
+    let end_of_input = stream::poll_fn(move |_| {
+        outbox_at_end.on_gone();
         Poll::Ready(None)
     });
     let gate = Arc::new(HandshakeGate::new());
@@ -75,31 +80,31 @@ fn wrap_transport(lines: LineTransport, outbox: Arc<Outbox>) -> impl sdk::Connec
         let line = if outbox.on_line(&line) { line } else { v1::with_failure_kind(line) };
         std::future::ready(Ok::<_, io::Error>(line))
     });
-    sdk::Lines::new(outgoing, incoming.chain(end).boxed())
+    sdk::Lines::new(outgoing, incoming.chain(end_of_input).boxed())
 }
 
 type Responder<T> = sdk::Responder<T, sdk::V1>;
 
 fn response_sender<T, W>(
     responder: Responder<W>,
-    spell: impl FnOnce(T) -> Result<W, Failure> + Send + 'static,
+    to_response: impl FnOnce(T) -> Result<W, Failure> + Send + 'static,
 ) -> ResponseSender<T>
 where
     T: 'static,
     W: sdk::JsonRpcResponse,
 {
     ResponseSender::new(move |result: Result<T, Failure>| {
-        let sent = match result.and_then(spell) {
+        let result = match result.and_then(to_response) {
             Ok(response) => responder.respond(response),
             Err(failure) => responder.respond_with_error(v1::to_rpc_error(&failure)),
         };
-        if let Err(error) = sent {
-            tracing::debug!(%error, "the client is gone; its answer is dropped");
+        if let Err(error) = result {
+            tracing::debug!(%error, "the client has disconnected; its answer was dropped");
         }
     })
 }
 
-/// Adds one handler for each method named.
+/// Adds one handler for each method.
 macro_rules! requests {
     ($builder:expr, $door:expr, $($method:ident),+ $(,)?) => {
         $builder$(.on_receive_request(
@@ -113,17 +118,17 @@ macro_rules! requests {
 }
 
 fn build_agent<E: From<IncomingRequest> + Send + 'static>(
-    door: &RequestHandler<E>,
+    handler: &RequestHandler<E>,
 ) -> sdk::v1::Builder<
     sdk::Agent,
     impl sdk::HandleDispatchFrom<sdk::Client> + 'static,
     impl sdk::RunWithConnectionTo<sdk::Client> + 'static,
     impl sdk::HandleConnectionClose<sdk::Client> + 'static,
 > {
-    let for_cancels = door.clone();
+    let cancel_handler = handler.clone();
     requests!(
         sdk::Agent.v1().name("crow"),
-        door,
+        handler,
         initialize,
         sign_in,
         sign_out,
@@ -143,7 +148,7 @@ fn build_agent<E: From<IncomingRequest> + Send + 'static>(
     .on_receive_notification(
         async move |cancelled: wire::CancelNotification, _| {
             let session = SessionId::new(&*cancelled.session_id.0);
-            for_cancels.forward_request(IncomingRequest::Cancel { session }).await
+            cancel_handler.forward_request(IncomingRequest::Cancel { session }).await
         },
         sdk::on_receive_notification!(),
     )
@@ -151,30 +156,30 @@ fn build_agent<E: From<IncomingRequest> + Send + 'static>(
 
 type HandlerResult = Result<(), sdk::Error>;
 
-/// Where requests go in.
+/// The receiver of requests.
 struct RequestHandler<E> {
     incoming: mpsc::Sender<E>,
-    about: Arc<AgentInfo>,
-    said: SharedCapabilities,
+    agent_info: Arc<AgentInfo>,
+    capabilities: SharedCapabilities,
     n_prompts: Arc<AtomicU64>,
 }
 
 impl<E> Clone for RequestHandler<E> {
     fn clone(&self) -> Self {
-        let Self { incoming, about, said, n_prompts } = self;
+        let Self { incoming, agent_info, capabilities, n_prompts } = self;
         Self {
             incoming: incoming.clone(),
-            about: about.clone(),
-            said: said.clone(),
+            agent_info: agent_info.clone(),
+            capabilities: capabilities.clone(),
             n_prompts: n_prompts.clone(),
         }
     }
 }
 
 impl<E: From<IncomingRequest> + Send + 'static> RequestHandler<E> {
-    /// Hands a request to the host. When nobody takes it the process is ending, and the dropped answer says so.
-    async fn forward_request(&self, what: IncomingRequest) -> HandlerResult {
-        if self.incoming.send(what.into()).await.is_err() {
+    /// Forwards a request to the host. If the host is gone the process is ending, and the dropped answer says so.
+    async fn forward_request(&self, request: IncomingRequest) -> HandlerResult {
+        if self.incoming.send(request.into()).await.is_err() {
             tracing::debug!("a request came after the host ended");
         }
         Ok(())
@@ -185,9 +190,9 @@ impl<E: From<IncomingRequest> + Send + 'static> RequestHandler<E> {
         request: wire::InitializeRequest,
         responder: Responder<wire::InitializeResponse>,
     ) -> HandlerResult {
-        self.said.set_once(v1::client_capabilities(&request));
-        responder.respond(v1::initialize_response(&self.about, self.said.get()))?;
-        self.forward_request(IncomingRequest::Hello).await
+        self.capabilities.set_once(v1::client_capabilities(&request));
+        responder.respond(v1::initialize_response(&self.agent_info, self.capabilities.get()))?;
+        self.forward_request(IncomingRequest::Initialized).await
     }
 
     async fn sign_in(
@@ -197,7 +202,7 @@ impl<E: From<IncomingRequest> + Send + 'static> RequestHandler<E> {
     ) -> HandlerResult {
         let answer = response_sender(responder, |()| Ok(wire::AuthenticateResponse::new()));
         match v1::check_sign_in_method(&request.method_id.0) {
-            Ok(()) => self.forward_request(IncomingRequest::SignIn { answer }).await,
+            Ok(()) => self.forward_request(IncomingRequest::Authenticate { answer }).await,
             Err(failure) => reject_request(answer, failure),
         }
     }
@@ -208,7 +213,7 @@ impl<E: From<IncomingRequest> + Send + 'static> RequestHandler<E> {
         responder: Responder<wire::LogoutResponse>,
     ) -> HandlerResult {
         let answer = response_sender(responder, |()| Ok(wire::LogoutResponse::new()));
-        self.forward_request(IncomingRequest::SignOut { answer }).await
+        self.forward_request(IncomingRequest::Logout { answer }).await
     }
 
     async fn new_session(
@@ -216,10 +221,10 @@ impl<E: From<IncomingRequest> + Send + 'static> RequestHandler<E> {
         request: wire::NewSessionRequest,
         responder: Responder<wire::NewSessionResponse>,
     ) -> HandlerResult {
-        let answer = response_sender(responder, |opened| Ok(v1::new_session_response(&opened)));
+        let answer = response_sender(responder, |session| Ok(v1::new_session_response(&session)));
         match v1::session_location(request.cwd, request.additional_directories, request.mcp_servers) {
-            Ok(place) => {
-                self.forward_request(IncomingRequest::Open { which: SessionOpenKind::New, place, answer })
+            Ok(location) => {
+                self.forward_request(IncomingRequest::Open { kind: SessionOpenKind::New, location, answer })
                     .await
             }
             Err(failure) => reject_request(answer, failure),
@@ -231,10 +236,10 @@ impl<E: From<IncomingRequest> + Send + 'static> RequestHandler<E> {
         request: wire::LoadSessionRequest,
         responder: Responder<wire::LoadSessionResponse>,
     ) -> HandlerResult {
-        let answer = response_sender(responder, |opened| Ok(v1::load_session_response(&opened)));
-        let which = SessionOpenKind::Load(SessionId::new(&*request.session_id.0));
+        let answer = response_sender(responder, |session| Ok(v1::load_session_response(&session)));
+        let kind = SessionOpenKind::Load(SessionId::new(&*request.session_id.0));
         match v1::session_location(request.cwd, request.additional_directories, request.mcp_servers) {
-            Ok(place) => self.forward_request(IncomingRequest::Open { which, place, answer }).await,
+            Ok(location) => self.forward_request(IncomingRequest::Open { kind, location, answer }).await,
             Err(failure) => reject_request(answer, failure),
         }
     }
@@ -244,10 +249,10 @@ impl<E: From<IncomingRequest> + Send + 'static> RequestHandler<E> {
         request: wire::ResumeSessionRequest,
         responder: Responder<wire::ResumeSessionResponse>,
     ) -> HandlerResult {
-        let answer = response_sender(responder, |opened| Ok(v1::resume_session_response(&opened)));
-        let which = SessionOpenKind::Resume(SessionId::new(&*request.session_id.0));
+        let answer = response_sender(responder, |session| Ok(v1::resume_session_response(&session)));
+        let kind = SessionOpenKind::Resume(SessionId::new(&*request.session_id.0));
         match v1::session_location(request.cwd, request.additional_directories, request.mcp_servers) {
-            Ok(place) => self.forward_request(IncomingRequest::Open { which, place, answer }).await,
+            Ok(location) => self.forward_request(IncomingRequest::Open { kind, location, answer }).await,
             Err(failure) => reject_request(answer, failure),
         }
     }
@@ -257,10 +262,10 @@ impl<E: From<IncomingRequest> + Send + 'static> RequestHandler<E> {
         request: wire::ForkSessionRequest,
         responder: Responder<wire::ForkSessionResponse>,
     ) -> HandlerResult {
-        let answer = response_sender(responder, |opened| Ok(v1::fork_session_response(&opened)));
-        let which = SessionOpenKind::Fork(SessionId::new(&*request.session_id.0));
+        let answer = response_sender(responder, |session| Ok(v1::fork_session_response(&session)));
+        let kind = SessionOpenKind::Fork(SessionId::new(&*request.session_id.0));
         match v1::session_location(request.cwd, request.additional_directories, request.mcp_servers) {
-            Ok(place) => self.forward_request(IncomingRequest::Open { which, place, answer }).await,
+            Ok(location) => self.forward_request(IncomingRequest::Open { kind, location, answer }).await,
             Err(failure) => reject_request(answer, failure),
         }
     }
@@ -311,49 +316,56 @@ impl<E: From<IncomingRequest> + Send + 'static> RequestHandler<E> {
         responder: Responder<wire::PromptResponse>,
     ) -> HandlerResult {
         let session = SessionId::new(&*request.session_id.0);
-        let ticket = PromptId(self.n_prompts.fetch_add(1, Ordering::Relaxed));
-        let answered = CancellationToken::new();
-        self.watch_for_cancellation(&session, ticket, responder.cancellation(), answered.clone());
-        let answered = answered.drop_guard();
+        let prompt_id = PromptId(self.n_prompts.fetch_add(1, Ordering::Relaxed));
+        let answered_token = CancellationToken::new();
+        self.watch_for_cancellation(&session, prompt_id, responder.cancellation(), answered_token.clone());
+        let answered_token = answered_token.drop_guard();
         let answer = response_sender(responder, move |end| {
-            drop(answered);
+            drop(answered_token);
             v1::prompt_response(end)
         });
-        let until = v1::turn_scope(request.meta.as_ref());
+        let turn_scope = v1::turn_scope(request.meta.as_ref());
         match v1::prompt_blocks(request.prompt) {
-            Ok(said) => {
-                self.forward_request(IncomingRequest::Prompt { session, ticket, said, until, answer }).await
+            Ok(content) => {
+                self.forward_request(IncomingRequest::Prompt {
+                    session,
+                    prompt_id,
+                    content,
+                    turn_scope,
+                    answer,
+                })
+                .await
             }
             Err(failure) => reject_request(answer, failure),
         }
     }
 
-    /// Tells the host when the client takes a prompt back before it is answered.
+    /// Informs the host when the client cancels a prompt before it is answered.
     fn watch_for_cancellation(
         &self,
         session: &SessionId,
-        ticket: PromptId,
-        withdrawn: sdk::RequestCancellation,
-        answered: CancellationToken,
+        prompt_id: PromptId,
+        cancellation: sdk::RequestCancellation,
+        answered_token: CancellationToken,
     ) {
-        let (door, session) = (self.clone(), session.clone());
+        let (handler, session) = (self.clone(), session.clone());
         tokio::spawn(async move {
             tokio::select! {
                 biased;
-                () = answered.cancelled() => {}
-                () = withdrawn.cancelled() => {
-                    // What it could refuse it has told the log.
-                    let _ = door.forward_request(IncomingRequest::Withdraw { session, ticket }).await;
+                () = answered_token.cancelled() => {}
+                () = cancellation.cancelled() => {
+                    // A failure is already in the log.
+                    let _ = handler.forward_request(IncomingRequest::Withdraw { session, prompt_id }).await;
                 }
             }
         });
     }
 
     async fn steer_turn(&self, request: SteerRequest, responder: Responder<SteerResponse>) -> HandlerResult {
-        let answer = response_sender(responder, |steered| Ok(v1::steer_response(steered)));
+        let answer = response_sender(responder, |outcome| Ok(v1::steer_response(outcome)));
         let session = SessionId::new(&*request.session_id.0);
         match v1::prompt_blocks(request.prompt) {
-            Ok(said) => self.forward_request(IncomingRequest::Steer { session, said, answer }).await,
+            Ok(content) => self.forward_request(IncomingRequest::Steer { session, content, answer }).await,
             Err(failure) => reject_request(answer, failure),
         }
     }
@@ -385,8 +397,9 @@ impl<E: From<IncomingRequest> + Send + 'static> RequestHandler<E> {
         request: wire::SetSessionConfigOptionRequest,
         responder: Responder<wire::SetSessionConfigOptionResponse>,
     ) -> HandlerResult {
-        let spell = |options| Ok(wire::SetSessionConfigOptionResponse::new(v1::config_options(&options)));
-        let answer = response_sender(responder, spell);
+        let to_response =
+            |options| Ok(wire::SetSessionConfigOptionResponse::new(v1::config_options(&options)));
+        let answer = response_sender(responder, to_response);
         let session = SessionId::new(&*request.session_id.0);
         let option = request.config_id.0.to_string();
         match request.value.as_value_id() {
@@ -395,8 +408,8 @@ impl<E: From<IncomingRequest> + Send + 'static> RequestHandler<E> {
                 self.forward_request(IncomingRequest::SetOption { session, option, value, answer }).await
             }
             None => {
-                let why = format!("The option {option} takes one of its listed values.");
-                reject_request(answer, Failure::new(FailureKind::InvalidValue, why))
+                let reason = format!("the option {option} accepts only its listed values");
+                reject_request(answer, Failure::new(FailureKind::InvalidValue, reason))
             }
         }
     }

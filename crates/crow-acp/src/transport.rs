@@ -1,4 +1,4 @@
-//! Lines in, lines out: stdio, and a pair in memory for a client and an agent in one process.
+//! Lines in, lines out: stdio, and an in-memory pair for a client and an agent in one process.
 
 use std::io::{self, BufRead, Read, Write};
 use std::pin::Pin;
@@ -7,19 +7,19 @@ use std::thread;
 use futures_util::{Sink, Stream, StreamExt, sink, stream};
 use tokio::sync::mpsc;
 
-/// Lines that may wait between the connection and a pipe; enough to fill a write, few enough to push back.
-const LINES_WAITING: usize = 64;
+/// Lines queued between the connection and a pipe; enough to fill a write, few enough to push back.
+const QUEUED_LINES_MAX: usize = 64;
 
-/// A line longer than this is no message: the largest prompts, with images, stay well below.
+/// A longer line is no message: the largest prompts, with images, are far smaller.
 pub(crate) const LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// Bytes gathered for one write; a pipe holds as many.
-const WRITE_BYTES: usize = 64 * 1024;
+/// Bytes gathered for one write; the capacity of a pipe.
+const WRITE_BYTES_MAX: usize = 64 * 1024;
 
 pub(crate) type OutgoingLines = Pin<Box<dyn Sink<String, Error = io::Error> + Send>>;
 pub(crate) type IncomingLines = Pin<Box<dyn Stream<Item = io::Result<String>> + Send>>;
 
-/// One end of a connection that carries one message a line.
+/// One end of a connection that carries one message per line.
 pub struct LineTransport {
     pub(crate) outgoing: OutgoingLines,
     pub(crate) incoming: IncomingLines,
@@ -31,39 +31,43 @@ impl std::fmt::Debug for LineTransport {
     }
 }
 
-/// Makes both ends of a connection in memory.
+/// Creates both ends of an in-memory connection.
 pub fn duplex_transport() -> (LineTransport, LineTransport) {
-    let (to_agent, agent_reads) = mpsc::channel(LINES_WAITING);
-    let (to_client, client_reads) = mpsc::channel(LINES_WAITING);
-    let client = LineTransport { outgoing: sink_from(to_agent), incoming: stream_from(client_reads) };
-    let agent = LineTransport { outgoing: sink_from(to_client), incoming: stream_from(agent_reads) };
+    let (to_agent, agent_receiver) = mpsc::channel(QUEUED_LINES_MAX);
+    let (to_client, client_receiver) = mpsc::channel(QUEUED_LINES_MAX);
+    let client = LineTransport { outgoing: sink_from(to_agent), incoming: stream_from(client_receiver) };
+    let agent = LineTransport { outgoing: sink_from(to_client), incoming: stream_from(agent_receiver) };
     (client, agent)
 }
 
-/// Reads and writes lines on two blocking files, each on a thread of its own: pipes, files and terminals alike,
-/// without touching the flags of descriptors that other processes share.
+/// Reads and writes lines on two blocking files, each on its own thread: pipes, files and terminals alike, without
+/// changing flags of descriptors that other processes share.
 ///
-/// The returned handle ends when all that was written has left the process.
+/// The returned handle ends when everything written has left the process.
 pub fn stdio_transport(
     input: impl Read + Send + 'static,
     output: impl Write + Send + 'static,
 ) -> io::Result<(LineTransport, thread::JoinHandle<()>)> {
-    let (line_read, lines_read) = mpsc::channel(LINES_WAITING);
-    let (to_write, writes) = mpsc::channel(LINES_WAITING);
-    thread::Builder::new().name("stdin".into()).spawn(move || read_lines(input, &line_read))?;
-    let writer = thread::Builder::new().name("stdout".into()).spawn(move || write_lines(output, writes))?;
-    Ok((LineTransport { outgoing: sink_from(to_write), incoming: stream_from(lines_read) }, writer))
+    let (incoming_sender, incoming_receiver) = mpsc::channel(QUEUED_LINES_MAX);
+    let (outgoing_sender, outgoing_receiver) = mpsc::channel(QUEUED_LINES_MAX);
+    thread::Builder::new().name("stdin".into()).spawn(move || read_lines(input, &incoming_sender))?;
+    let writer =
+        thread::Builder::new().name("stdout".into()).spawn(move || write_lines(output, outgoing_receiver))?;
+    Ok((
+        LineTransport { outgoing: sink_from(outgoing_sender), incoming: stream_from(incoming_receiver) },
+        writer,
+    ))
 }
 
 fn read_lines(input: impl Read, lines: &mpsc::Sender<io::Result<String>>) {
     let mut input = io::BufReader::new(input);
     loop {
         let mut line = Vec::new();
-        let read = input.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line);
-        let item = match read {
+        let result = input.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line);
+        let item = match result {
             Ok(0) => return,
             Ok(_) if line.last() != Some(&b'\n') && line.len() as u64 == LINE_BYTES_MAX => {
-                // The rest of the line follows as further garbage; each piece is answered as such.
+                // The rest of the line follows as further invalid pieces; each is answered as such.
                 Ok("message too long".to_owned())
             }
             Ok(_) => {
@@ -77,24 +81,24 @@ fn read_lines(input: impl Read, lines: &mpsc::Sender<io::Result<String>>) {
         if matches!(&item, Ok(line) if line.is_empty()) {
             continue;
         }
-        let ended = item.is_err();
-        if lines.blocking_send(item).is_err() || ended {
+        let is_error = item.is_err();
+        if lines.blocking_send(item).is_err() || is_error {
             return;
         }
     }
 }
 
 fn write_lines(mut output: impl Write, mut lines: mpsc::Receiver<io::Result<String>>) {
-    let mut bytes = Vec::with_capacity(WRITE_BYTES);
+    let mut bytes = Vec::with_capacity(WRITE_BYTES_MAX);
     while let Some(Ok(line)) = lines.blocking_recv() {
         bytes.clear();
         push_line(&mut bytes, &line);
-        while bytes.len() < WRITE_BYTES
+        while bytes.len() < WRITE_BYTES_MAX
             && let Ok(Ok(line)) = lines.try_recv()
         {
             push_line(&mut bytes, &line);
         }
-        // Nobody is left to tell when the client's end is gone; the closed channel ends the connection.
+        // If the client's end is gone, the closed channel ends the connection.
         if output.write_all(&bytes).and_then(|()| output.flush()).is_err() {
             return;
         }

@@ -1,4 +1,4 @@
-//! Spells ACP version 1, and reads it. The only place that translates its types.
+//! Conversion to and from ACP version 1. The only module that converts its types.
 use agent_client_protocol as sdk;
 use crow_core::{
     CommandInfo, CompactionStage, ContentPart, Failure, FailureKind, ImageError, SessionId, SessionUpdate,
@@ -7,49 +7,49 @@ use crow_core::{
 use sdk::v1::schema as wire;
 use serde_json::{Value, json};
 
-use crate::abilities::AcpClientCapabilities;
+use crate::capabilities::AcpClientCapabilities;
 use crate::incoming::PromptBlock;
 
-mod beyond;
-mod calls;
-mod client_side;
+mod agent_tree;
+mod agent_updates;
+mod client_requests;
 mod elicitation;
-mod heard;
-mod opened;
-mod opening;
+mod error_details;
+mod extensions;
 mod permission;
 mod plan;
-mod refused;
 mod report;
-mod tree;
+mod session_config;
+mod session_setup;
+mod tool_calls;
 
-pub(crate) use beyond::{SetModelRequest, SetModelResponse, SteerRequest, SteerResponse, steer_response};
-pub(crate) use client_side::{
+pub(crate) use agent_tree::{
+    ClaimRequest, ClaimResponse, ReleaseNotification, agent_capabilities, initialize_request, turn_scope,
+    turn_scope_meta,
+};
+pub(crate) use agent_updates::{message_id, parse_permission_request, stop_reason, to_agent_update};
+pub(crate) use client_requests::{
     client_error, create_terminal, kill_terminal, read_file, read_terminal, release_terminal, terminal_id,
     terminal_output, to_terminal_exit, wait_for_exit, write_file,
 };
 pub(crate) use elicitation::{
     elicitation_outcome, parse_form_request, to_elicitation_request, to_elicitation_response,
 };
-pub(crate) use heard::{message_id, parse_permission_request, stop_reason, to_agent_update};
-pub(crate) use opened::session_options;
-pub(crate) use opening::{
-    check_sign_in_method, client_capabilities, config_options, fork_session_response, initialize_response,
-    list_sessions_response, load_session_response, new_session_response, resume_session_response,
-    session_location,
-};
+pub(crate) use error_details::with_failure_kind;
+pub(crate) use extensions::{SetModelRequest, SetModelResponse, SteerRequest, SteerResponse, steer_response};
 pub(crate) use permission::{
     child_permission_answer, child_permission_request, grant_scope, no_user_error, permission_outcome,
     permission_request, permission_response,
 };
-pub(crate) use refused::with_failure_kind;
 pub(crate) use report::report_outcome;
-pub(crate) use tree::{
-    ClaimRequest, ClaimResponse, ReleaseNotification, agent_capabilities, initialize_request, turn_scope,
-    turn_scope_meta,
+pub(crate) use session_config::session_options;
+pub(crate) use session_setup::{
+    check_sign_in_method, client_capabilities, config_options, fork_session_response, initialize_response,
+    list_sessions_response, load_session_response, new_session_response, resume_session_response,
+    session_location,
 };
 
-/// How each notification starts on the wire; counted to know how many are on their way.
+/// The beginning of each notification on the wire; counted to know how many are queued.
 const UPDATE_LINE: &str = r#"{"jsonrpc":"2.0","method":"session/update""#;
 
 pub(crate) fn is_update_line(line: &str) -> bool {
@@ -60,12 +60,12 @@ pub(crate) fn session_id(session: &SessionId) -> wire::SessionId {
     wire::SessionId::new(session.as_str())
 }
 
-/// Spells how a turn ended. A failed turn is an error in this version, not a reason to stop.
+/// Converts the end of a turn. In this version a failed turn is an error, not a stop reason.
 pub(crate) fn prompt_response(end: TurnEnd) -> Result<wire::PromptResponse, Failure> {
     let reason = match end {
-        TurnEnd::Done => wire::StopReason::EndTurn,
+        TurnEnd::Completed => wire::StopReason::EndTurn,
         TurnEnd::OutputLimit => wire::StopReason::MaxTokens,
-        TurnEnd::RequestLimit | TurnEnd::Repeating => wire::StopReason::MaxTurnRequests,
+        TurnEnd::RequestLimit | TurnEnd::Repetition => wire::StopReason::MaxTurnRequests,
         TurnEnd::Refused => wire::StopReason::Refusal,
         TurnEnd::Cancelled => wire::StopReason::Cancelled,
         TurnEnd::Failed(failure) => return Err(failure),
@@ -73,10 +73,10 @@ pub(crate) fn prompt_response(end: TurnEnd) -> Result<wire::PromptResponse, Fail
     Ok(wire::PromptResponse::new(reason))
 }
 
-/// Spells a failure as a JSON-RPC error with its kind and its sentence.
+/// Converts a failure to a JSON-RPC error with its kind and message.
 pub(crate) fn to_rpc_error(failure: &Failure) -> sdk::Error {
     let (code, message) = match failure.kind {
-        FailureKind::SessionNotFound => (-32002, "Session not found"),
+        FailureKind::SessionNotFound => (-32002, "session not found"),
         FailureKind::InvalidValue => (-32602, "Invalid params"),
         FailureKind::AuthRequired => (-32000, "Authentication required"),
         FailureKind::ProviderAuth
@@ -91,10 +91,10 @@ pub(crate) fn to_rpc_error(failure: &Failure) -> sdk::Error {
         | FailureKind::Config
         | FailureKind::Internal => (-32603, "Internal error"),
     };
-    sdk::Error::new(code, message).data(json!({ "kind": failure.kind.as_str(), "details": failure.sentence }))
+    sdk::Error::new(code, message).data(json!({ "kind": failure.kind.as_str(), "details": failure.message }))
 }
 
-/// Reads an error of the other side as a failure.
+/// Converts an error of the other side to a failure.
 pub(crate) fn from_rpc_error(error: &sdk::Error) -> Failure {
     let data = error.data.as_ref();
     let field = |name: &str| data.and_then(|data| data.get(name)).and_then(Value::as_str);
@@ -105,15 +105,15 @@ pub(crate) fn from_rpc_error(error: &sdk::Error) -> Failure {
         (None, -32000) => FailureKind::AuthRequired,
         (None, _) => FailureKind::Internal,
     };
-    let sentence = match (field("details"), data.and_then(Value::as_str)) {
+    let message = match (field("details"), data.and_then(Value::as_str)) {
         (Some(details), _) => details.to_owned(),
         (None, Some(details)) => format!("{}: {details}", error.message),
         (None, None) => error.message.clone(),
     };
-    Failure::new(kind, sentence)
+    Failure::new(kind, message)
 }
 
-/// Spells an update; `None` where this version has no word for it.
+/// Converts an update; `None` if this version has no equivalent.
 pub(crate) fn session_notification(
     client: AcpClientCapabilities,
     session: &SessionId,
@@ -134,34 +134,34 @@ fn session_update(client: AcpClientCapabilities, update: SessionUpdate) -> Optio
             report::report_update(&message, text, (outcome, &next))
         }
         SessionUpdate::Thought { message, text } => wire::SessionUpdate::AgentThoughtChunk(
-            // What a reply thinks is a message of its own beside what it says.
+            // Thinking is a message of its own, separate from the text.
             wire::ContentChunk::new(text.into())
                 .message_id(wire::MessageId::new(format!("{message}-thought"))),
         ),
         SessionUpdate::Call { .. }
         | SessionUpdate::CallChanged { .. }
-        | SessionUpdate::CallAgain { .. }
+        | SessionUpdate::CallRestored { .. }
         | SessionUpdate::Terminal { .. }
         | SessionUpdate::Output { .. }
-        | SessionUpdate::Exited { .. } => return calls::to_call_update(update),
-        SessionUpdate::Child { child, title, cwd, is_working } if client.children => {
-            tree::child_update(&child, title, cwd, is_working)
+        | SessionUpdate::Exited { .. } => return tool_calls::to_call_update(update),
+        SessionUpdate::Child { child, title, cwd, is_running } if client.children => {
+            agent_tree::child_update(&child, title, cwd, is_running)
         }
-        SessionUpdate::Passed(said) if client.children => serde_json::from_value(said).ok()?,
-        SessionUpdate::Child { .. } | SessionUpdate::Passed(_) => return None,
+        SessionUpdate::Forwarded(update) if client.children => serde_json::from_value(update).ok()?,
+        SessionUpdate::Child { .. } | SessionUpdate::Forwarded(_) => return None,
         SessionUpdate::Plan(entries) => {
             wire::SessionUpdate::Plan(wire::Plan::new(entries.into_iter().map(plan::to_wire_entry).collect()))
         }
         SessionUpdate::Title(title) => {
             wire::SessionUpdate::SessionInfoUpdate(wire::SessionInfoUpdate::new().title(title))
         }
-        SessionUpdate::Changed(at) => {
-            wire::SessionUpdate::SessionInfoUpdate(wire::SessionInfoUpdate::new().updated_at(at))
+        SessionUpdate::LastChanged(updated_at) => {
+            wire::SessionUpdate::SessionInfoUpdate(wire::SessionInfoUpdate::new().updated_at(updated_at))
         }
-        SessionUpdate::Usage { used, size, spent, cost, is_guess } => {
-            let spent = spent.filter(|_| client.depth.is_some());
-            let usage = wire::UsageUpdate::new(used, size).cost(cost.map(tree::to_wire_cost));
-            wire::SessionUpdate::UsageUpdate(usage.meta(tree::usage_meta(spent, is_guess)))
+        SessionUpdate::Usage { used, size, tokens_spent, cost, is_estimate } => {
+            let tokens_spent = tokens_spent.filter(|_| client.tree_depth.is_some());
+            let usage = wire::UsageUpdate::new(used, size).cost(cost.map(agent_tree::to_wire_cost));
+            wire::SessionUpdate::UsageUpdate(usage.meta(agent_tree::usage_meta(tokens_spent, is_estimate)))
         }
         SessionUpdate::Mode(mode) => {
             wire::SessionUpdate::CurrentModeUpdate(wire::CurrentModeUpdate::new(mode.as_str()))
@@ -169,7 +169,7 @@ fn session_update(client: AcpClientCapabilities, update: SessionUpdate) -> Optio
         SessionUpdate::Options(options) => {
             wire::SessionUpdate::ConfigOptionUpdate(wire::ConfigOptionUpdate::new(config_options(&options)))
         }
-        SessionUpdate::Commands(offered) => commands_update(offered),
+        SessionUpdate::Commands(commands) => commands_update(commands),
         SessionUpdate::Notice(text) => notice_update(client, wire::NoticeSeverity::Warning, text),
         SessionUpdate::Compaction { id, stage, text } if client.compactions => {
             compaction_update(id, stage, text)
@@ -178,7 +178,7 @@ fn session_update(client: AcpClientCapabilities, update: SessionUpdate) -> Optio
     })
 }
 
-/// Without the client's word that it knows notices, a thought is what every client shows.
+/// For a client that did not declare support for notices, a thought is what every client shows.
 fn notice_update(
     client: AcpClientCapabilities,
     severity: wire::NoticeSeverity,
@@ -203,8 +203,8 @@ fn compaction_update(id: String, stage: CompactionStage, text: String) -> wire::
     })
 }
 
-fn commands_update(offered: Vec<CommandInfo>) -> wire::SessionUpdate {
-    let commands = offered.into_iter().map(|command| {
+fn commands_update(commands: Vec<CommandInfo>) -> wire::SessionUpdate {
+    let commands = commands.into_iter().map(|command| {
         let input = command
             .hint
             .map(|hint| wire::AvailableCommandInput::Unstructured(wire::UnstructuredCommandInput::new(hint)));
@@ -222,7 +222,7 @@ pub(crate) fn content_block(part: ContentPart) -> wire::ContentBlock {
             wire::ContentBlock::ResourceLink(wire::ResourceLink::new(name, uri).mime_type(mime))
         }
         ContentPart::Resource { uri, text, mime } => text_resource(uri, text, mime),
-        ContentPart::FromCrow { what, text } => text_resource(what.uri(), text, None),
+        ContentPart::FromCrow { kind: what, text } => text_resource(what.uri(), text, None),
     }
 }
 
@@ -232,17 +232,17 @@ fn text_resource(uri: String, text: String, mime: Option<String>) -> wire::Conte
     wire::ContentBlock::Resource(wire::EmbeddedResource::new(contents))
 }
 
-/// Characters of a name or a type that a client gives something of a prompt.
+/// The maximum length of a name or a media type from the client.
 const NAME_CHARS_MAX: usize = 200;
 
-/// Reads what a prompt is made of. Nothing of it becomes a [`ContentPart::FromCrow`], whatever its URI says.
+/// Parses the content blocks of a prompt. None becomes a [`ContentPart::FromCrow`], whatever its URI.
 pub(crate) fn prompt_blocks(blocks: Vec<wire::ContentBlock>) -> Result<Vec<PromptBlock>, Failure> {
     let parts = blocks.into_iter().map(prompt_block).collect::<Result<Vec<_>, _>>()?;
-    let says_something = |spoken: &PromptBlock| !matches!(spoken, PromptBlock::Part(ContentPart::Text(text)) if text.trim().is_empty());
-    if parts.iter().any(says_something) {
+    let has_content = |spoken: &PromptBlock| !matches!(spoken, PromptBlock::Part(ContentPart::Text(text)) if text.trim().is_empty());
+    if parts.iter().any(has_content) {
         Ok(parts)
     } else {
-        Err(Failure::new(FailureKind::InvalidValue, "The prompt is empty. Say what should be done."))
+        Err(Failure::new(FailureKind::InvalidValue, "the prompt is empty"))
     }
 }
 
@@ -250,17 +250,17 @@ fn prompt_block(block: wire::ContentBlock) -> Result<PromptBlock, Failure> {
     let unsupported = |what: &str| {
         Failure::new(
             FailureKind::InvalidValue,
-            format!("The prompt holds {what}, which Crow cannot read. Send it as text or as a link."),
+            format!("the prompt contains {what}, which Crow cannot read; send it as text or as a link"),
         )
     };
     Ok(PromptBlock::Part(match block {
         wire::ContentBlock::Text(text) => ContentPart::Text(text.text),
         wire::ContentBlock::Image(image) => match image.uri {
             Some(uri) if image.data.is_empty() => {
-                return Ok(PromptBlock::ImageAt { uri, mime: image.mime_type });
+                return Ok(PromptBlock::ImageUri { uri, mime: image.mime_type });
             }
             Some(_) | None => {
-                read_image_part(&image.mime_type, &image.data).map_err(|bad| image_failure(&bad))?
+                read_image_part(&image.mime_type, &image.data).map_err(|error| image_failure(&error))?
             }
         },
         wire::ContentBlock::ResourceLink(link) => {
@@ -271,43 +271,46 @@ fn prompt_block(block: wire::ContentBlock) -> Result<PromptBlock, Failure> {
                 ContentPart::Resource { uri: text.uri, text: text.text, mime: text.mime_type }
             }
             wire::EmbeddedResourceResource::BlobResourceContents(blob) if is_named_only(&blob) => {
-                return Ok(PromptBlock::ImageAt { uri: blob.uri, mime: blob.mime_type.unwrap_or_default() });
+                return Ok(PromptBlock::ImageUri { uri: blob.uri, mime: blob.mime_type.unwrap_or_default() });
             }
             wire::EmbeddedResourceResource::BlobResourceContents(blob) => embedded_resource(blob)?,
-            _ => return Err(unsupported("a kind of resource this version does not know")),
+            _ => return Err(unsupported("a kind of resource that this version does not support")),
         },
         wire::ContentBlock::Audio(_) => return Err(unsupported("audio")),
-        _ => return Err(unsupported("a kind of content this version does not know")),
+        _ => return Err(unsupported("a kind of content that this version does not support")),
     }))
 }
 
-/// Whether an embedded resource is an image on the web without its bytes.
+/// Whether an embedded resource is a web image without its bytes.
 fn is_named_only(blob: &wire::BlobResourceContents) -> bool {
     blob.blob.is_empty() && link::is_web_image(&blob.uri, blob.mime_type.as_deref())
 }
 
-/// Reads an embedded resource of bytes: an image that models take is one, and of everything else the model hears what it
-/// is and how large.
+/// Converts an embedded binary resource: an image if models accept it; of anything else the model gets the type and
+/// size.
 fn embedded_resource(blob: wire::BlobResourceContents) -> Result<ContentPart, Failure> {
     let mime = blob.mime_type.as_deref().unwrap_or("unknown type");
     match read_image_part(mime, &blob.blob) {
         Ok(image) => Ok(image),
-        Err(ImageError::Type(_)) => {
+        Err(ImageError::UnsupportedType(_)) => {
             let n_bytes = blob.blob.len() / 4 * 3;
             let name = blob.uri.rsplit('/').find(|part| !part.is_empty()).unwrap_or("a resource");
             let [name, mime] = [name, mime].map(|text| escape_hidden_start(text, NAME_CHARS_MAX));
-            let name = format!("{name} ({mime}, about {n_bytes} bytes that are not shown)");
+            let name = format!("{name} ({mime}, about {n_bytes} bytes, not shown)");
             Ok(ContentPart::Link { uri: blob.uri, name, mime: blob.mime_type })
         }
-        Err(bad @ (ImageError::Base64 | ImageError::Bytes | ImageError::Broken | ImageError::Sides(..))) => {
-            Err(image_failure(&bad))
-        }
+        Err(
+            error @ (ImageError::InvalidBase64
+            | ImageError::UnknownFormat
+            | ImageError::Damaged
+            | ImageError::TooLarge(..)),
+        ) => Err(image_failure(&error)),
     }
 }
 
-fn image_failure(bad: &ImageError) -> Failure {
-    let why = format!("An image of the prompt cannot be used: it {bad}. Send another one, or none.");
-    Failure::new(FailureKind::InvalidValue, why)
+fn image_failure(error: &ImageError) -> Failure {
+    let reason = format!("an image of the prompt cannot be used: it {error}; send another one, or none");
+    Failure::new(FailureKind::InvalidValue, reason)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A client that never answers, with a clock that runs when everybody waits.
+//! A client that never answers, with a clock that advances when every task waits.
 
 use crow_acp::{
     AcpClientCapabilities, AgentInfo, ClientInfo, IncomingRequest, OfferedAnswers, PermissionOutcome,
@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 #[tokio::test(start_paused = true)]
-async fn a_question_that_nobody_answers_is_given_up() {
+async fn question_times_out_after_twelve_hours() {
     let (to_agent, to_client) = crow_acp::duplex_transport();
     let (events, _unanswered) = mpsc::channel(8);
     let (incoming, _requests) = mpsc::channel::<IncomingRequest>(8);
@@ -19,22 +19,23 @@ async fn a_question_that_nobody_answers_is_given_up() {
     let agent = tokio::spawn(crow_acp::serve_client(to_client, about, incoming, |client| {
         connected.send(client).expect("the test waits for it");
     }));
-    let facets = ToolCallInfo {
+    let info = ToolCallInfo {
         title: "write".into(),
         kind: ToolKind::Edit,
         locations: Vec::new(),
-        touch: ToolAccess::Nothing,
+        access: ToolAccess::Nothing,
     };
-    let hello = ClientInfo { version: "1", abilities: AcpClientCapabilities::default(), keeps_words: false };
+    let hello =
+        ClientInfo { version: "1", capabilities: AcpClientCapabilities::default(), wants_raw_updates: false };
     let answered = crow_acp::drive_agent(to_agent, hello, events, async |_| {
         let question = PermissionRequest {
             subject: PermissionSubject::Call,
             call: CallId::from_position(1, 0),
-            facets: &facets,
+            info: &info,
             arguments: &Map::new(),
             preview: &[],
-            why: None,
-            answers: OfferedAnswers::Once,
+            reason: None,
+            offered_answers: OfferedAnswers::Once,
         };
         client
             .await
@@ -42,7 +43,7 @@ async fn a_question_that_nobody_answers_is_given_up() {
             .request_permission(&SessionId::new("s"), question, &CancellationToken::new())
             .await
     });
-    let expected = PermissionOutcome::Nobody { why: "nobody answered for twelve hours".into() };
+    let expected = PermissionOutcome::Unavailable { reason: "no answer within twelve hours".into() };
     assert_eq!(answered.await.unwrap(), expected);
     agent.await.unwrap().unwrap();
 }

@@ -49,7 +49,7 @@ pub(crate) async fn run_calls(
     for (call, info) in calls.iter().zip(&infos) {
         announce_call(cx, tools, call, info);
     }
-    let runs_commands = infos.iter().any(|info| matches!(info.touch, ToolAccess::Runs(_)));
+    let runs_commands = infos.iter().any(|info| matches!(info.access, ToolAccess::Runs(_)));
     let support = if runs_commands { tools.sandbox_support().await } else { SandboxSupport::Full };
     let gate = PermissionGate::new(cx, tools, calls, state, support);
     let finished: Vec<CancellationToken> = calls.iter().map(|_| CancellationToken::new()).collect();
@@ -105,16 +105,16 @@ pub(crate) async fn run_calls(
 pub(crate) fn announce_call(cx: &TurnCx<'_>, tools: &ToolRegistry, call: &ToolCall, info: &ToolCallInfo) {
     let streaming = match tools.live_output_dir(call, cx.workspace, cx.client.capabilities()) {
         Some(directory) => OutputStreaming::Live { cwd: directory.display().to_string() },
-        None => OutputStreaming::Nothing,
+        None => OutputStreaming::Off,
     };
     let update = SessionUpdate::Call {
         call: call.id,
         name: call.name.clone(),
-        facets: info.clone(),
+        info: info.clone(),
         arguments: call.arguments.to_object(),
         status: ToolCallStatus::Pending,
         content: Vec::new(),
-        prints: streaming,
+        streaming,
     };
     cx.client.send_update(cx.session, update);
 }
@@ -139,7 +139,7 @@ async fn finish_call(
         OutputDisplay::AsPrinted | OutputDisplay::InTerminal(_) => None,
     };
     let delivery_ids = cx.children.deliveries_for_call(call.id);
-    let entry = TranscriptEntry::Result { call: call.id, facets: info.clone(), outcome: result };
+    let entry = TranscriptEntry::Result { call: call.id, info: info.clone(), result };
     if cx.append_with_claims(state, entry.clone(), &delivery_ids).await? == ClaimOutcome::AlreadyClaimed {
         cx.append_entry(state, entry).await?;
     }
@@ -169,7 +169,7 @@ struct CallOutcome {
 }
 
 fn running_update(call: &ToolCall, content: Option<Vec<ToolCallContent>>) -> SessionUpdate {
-    SessionUpdate::CallChanged { call: call.id, status: ToolCallStatus::Running, content }
+    SessionUpdate::CallChanged { call: call.id, status: ToolCallStatus::InProgress, content }
 }
 
 async fn run_call(
@@ -203,9 +203,9 @@ async fn run_call(
     let tool_cx = ToolCx {
         workspace: cx.workspace,
         editor: Some(cx.editor),
-        access: &info.touch,
+        access: &info.access,
         call: Some(call.id),
-        confinement: Confinement::Free,
+        confinement: Confinement::Unconfined,
         cancel: cx.cancel,
         progress: &progress,
         undo_recorder: Some(&undo_recorder),
@@ -213,7 +213,7 @@ async fn run_call(
     let prepared = PreparedCall { call, info, tool_cx };
     let result = match approve_call(cx, tools, prepared, gate).await {
         // The permission request may take long, and a link may have a different target by now.
-        Ok(_) if tools.call_info(call, cx.workspace).touch != info.touch => {
+        Ok(_) if tools.call_info(call, cx.workspace).access != info.access => {
             ToolResult::failure(ACCESS_CHANGED)
         }
         Ok(approval) => {
@@ -284,7 +284,7 @@ impl PermissionGate {
             Some(reason) if self.client_terminal_calls.contains(&call.id) => {
                 self.policy_without_sandbox.get_or_init(|| {
                     let reason = format!("the client's terminal has none: {reason}");
-                    policy(cx, SandboxSupport::None { reason })
+                    policy(cx, SandboxSupport::Unavailable { reason })
                 })
             }
             Some(_) | None => &self.local_policy,
@@ -293,7 +293,7 @@ impl PermissionGate {
 
     /// Whether a call only changes files in the session's directories.
     fn is_inside(&self, info: &ToolCallInfo) -> bool {
-        let ToolAccess::Writes(paths) = &info.touch else { return false };
+        let ToolAccess::Writes(paths) = &info.access else { return false };
         let is_in_root = |path: &String| {
             self.local_policy.work_roots().iter().any(|root| Path::new(path).starts_with(root))
         };
@@ -321,7 +321,7 @@ impl PermissionGate {
         let decision =
             policy.evaluate(effective_mode(cx, info), &cx.approvals.all_grants(), &call.name, info);
         match cx.step_policy {
-            Some(step_policy) => step_policy.narrow_decision(decision, call, &info.touch),
+            Some(step_policy) => step_policy.narrow_decision(decision, call, &info.access),
             None => decision,
         }
     }
@@ -344,7 +344,7 @@ impl PermissionGate {
 /// Returns the mode in which a call is evaluated: that of the session, or that of the running step.
 fn effective_mode(cx: &TurnCx<'_>, info: &ToolCallInfo) -> Mode {
     let mode = cx.settings.borrow().mode;
-    cx.step_policy.map_or(mode, |step_policy| step_policy.effective_mode(mode, &info.touch))
+    cx.step_policy.map_or(mode, |step_policy| step_policy.effective_mode(mode, &info.access))
 }
 
 /// Returns the current policy of a session.
@@ -367,7 +367,7 @@ pub(crate) fn forbidden_write_reason(cx: &TurnCx<'_>, path: &Path) -> Option<Str
     let access = ToolAccess::Writes(vec![crow_tools::resolve_links(path).display().to_string()]);
     match evaluate_access(cx, Mode::Auto, "write", access) {
         PermissionDecision::Deny(reason) => Some(format!("{} is not written: {reason}", path.display())),
-        PermissionDecision::Ask { why: reason, .. } => Some(format!(
+        PermissionDecision::Ask { reason, .. } => Some(format!(
             "{} is not written: {}",
             path.display(),
             reason.unwrap_or_else(|| "it is protected".to_owned())
@@ -382,7 +382,7 @@ pub(crate) fn check_read_allowed(cx: &TurnCx<'_>, path: &Path) -> Result<(), Str
     match evaluate_access(cx, mode, "read", ToolAccess::Reads(vec![path.display().to_string()])) {
         PermissionDecision::Allow => Ok(()),
         PermissionDecision::Deny(reason) => Err(reason),
-        PermissionDecision::Ask { why: reason, .. } => {
+        PermissionDecision::Ask { reason, .. } => {
             Err(reason.unwrap_or_else(|| "it needs permission".to_owned()))
         }
     }
@@ -390,8 +390,7 @@ pub(crate) fn check_read_allowed(cx: &TurnCx<'_>, path: &Path) -> Result<(), Str
 
 /// Evaluates an access that no call of the model requests.
 fn evaluate_access(cx: &TurnCx<'_>, mode: Mode, tool: &str, access: ToolAccess) -> PermissionDecision {
-    let info =
-        ToolCallInfo { title: String::new(), kind: ToolKind::Edit, locations: Vec::new(), touch: access };
+    let info = ToolCallInfo { title: String::new(), kind: ToolKind::Edit, locations: Vec::new(), access };
     policy(cx, SandboxSupport::Full).evaluate(mode, &GrantSet::default(), tool, &info)
 }
 
@@ -416,7 +415,7 @@ pub(crate) async fn approve_call(
     let pending_question = |decision: PermissionDecision| match decision {
         PermissionDecision::Allow => Ok(None),
         PermissionDecision::Deny(reason) => Err(ToolResult::failure(format!("not run: {reason}"))),
-        PermissionDecision::Ask { offer, why: reason } => Ok(Some((offer, reason))),
+        PermissionDecision::Ask { offer, reason } => Ok(Some((offer, reason))),
     };
     gate.warn_sandbox_limits(cx, info);
     if pending_question(gate.evaluate_call(cx, call, info))?.is_none() {
@@ -433,7 +432,7 @@ pub(crate) async fn approve_call(
     let preview = match tools.preview_call(call, tool_cx).await {
         Ok(preview) => preview,
         // The error would reveal what exists, so a path outside the roots needs permission first.
-        Err(_) if matches!(info.touch, ToolAccess::Writes(_)) && !gate.is_inside(info) => Vec::new(),
+        Err(_) if matches!(info.access, ToolAccess::Writes(_)) && !gate.is_inside(info) => Vec::new(),
         Err(result) => return Err(result),
     };
     let arguments = call.arguments.to_object();
@@ -441,14 +440,14 @@ pub(crate) async fn approve_call(
     let request = PermissionRequest {
         subject: PermissionSubject::Call,
         call: call.id,
-        facets: info,
+        info,
         arguments: &arguments,
         preview: &preview,
-        why: reason.as_deref(),
+        reason: reason.as_deref(),
         // A child would lose the text of the answer at the end of its turn.
-        answers: OfferedAnswers::Remembered {
+        offered_answers: OfferedAnswers::Remembered {
             offer: &offer,
-            can_tell: capabilities.forms || capabilities.depth.is_none(),
+            accepts_feedback: capabilities.forms || capabilities.tree_depth.is_none(),
         },
     };
     let answer = cx.client.request_permission(cx.session, request, cx.cancel);
@@ -471,14 +470,14 @@ async fn apply_permission_outcome(
         PermissionOutcome::AllowOnce => Ok(()),
         PermissionOutcome::AllowForSession => cx.approvals.remember_grant(GrantScope::Session, offer).await,
         PermissionOutcome::AllowInProject => cx.approvals.remember_grant(GrantScope::Project, offer).await,
-        PermissionOutcome::RejectAndTell => {
+        PermissionOutcome::RejectWithFeedback => {
             return Err(ToolResult::failure(ask_for_instructions(cx, gate).await));
         }
         PermissionOutcome::Cancelled if cx.is_over() => return Err(ToolResult::failure(CANCELLED)),
         PermissionOutcome::Cancelled => {
             return Err(ToolResult::failure("not run: the question was closed without an answer"));
         }
-        PermissionOutcome::Nobody { why: reason } => {
+        PermissionOutcome::Unavailable { reason } => {
             let reason = format!("not run: it needs permission, and the user could not be asked ({reason})");
             return Err(ToolResult::failure(reason));
         }
@@ -489,7 +488,7 @@ async fn apply_permission_outcome(
     if let Err(reason) = stored {
         cx.client.send_update(cx.session, SessionUpdate::Notice(reason));
     }
-    Ok(ApprovalSource::Person)
+    Ok(ApprovalSource::User)
 }
 
 /// Requests instructions to replace a call: in a form if the client supports forms, otherwise with the next prompt, for
@@ -502,12 +501,12 @@ async fn ask_for_instructions(cx: &TurnCx<'_>, gate: &PermissionGate) -> String 
         is_about_trust: false,
     };
     match cx.client.elicit_form(cx.session, &form, cx.cancel).await {
-        ElicitationOutcome::Chosen(text) if !text.trim().is_empty() => {
+        ElicitationOutcome::Accepted(text) if !text.trim().is_empty() => {
             format!("{REJECTED} and says: {}", text.trim())
         }
-        ElicitationOutcome::Chosen(_) | ElicitationOutcome::Declined => REJECTED.into(),
+        ElicitationOutcome::Accepted(_) | ElicitationOutcome::Declined => REJECTED.into(),
         ElicitationOutcome::Cancelled => CANCELLED.into(),
-        ElicitationOutcome::Nobody { .. } => {
+        ElicitationOutcome::Unavailable { .. } => {
             gate.awaits_instructions.store(true, Ordering::Relaxed);
             format!("{REJECTED} and will give instructions with the next message")
         }

@@ -83,10 +83,10 @@ impl ChildAgents {
         ParentSession { runtime, client, id: parent, settings, environment, inbox_sender, cancel }: ParentSession,
     ) -> Arc<Self> {
         let config = runtime.config();
-        let upstream = client.capabilities().depth.is_some().then(|| (client.clone(), parent.clone()));
+        let upstream = client.capabilities().tree_depth.is_some().then(|| (client.clone(), parent.clone()));
         let depth = tree_depth(&runtime, &client);
         let approvals =
-            GrantStore::new(runtime.clone(), parent.clone(), client.capabilities().depth.is_some());
+            GrantStore::new(runtime.clone(), parent.clone(), client.capabilities().tree_depth.is_some());
         let shared = ChildrenShared {
             budget: TreeBudget::new(config.tree_limits, upstream),
             runtime,
@@ -289,7 +289,7 @@ pub(crate) enum TaskSendOutcome {
 /// Returns the depth of a client's sessions in the tree: from the client's capabilities or from the environment,
 /// whichever is greater.
 pub(crate) fn tree_depth(runtime: &AgentRuntime, client: &Client) -> u32 {
-    runtime.config().depth.max(client.capabilities().depth.unwrap_or(0))
+    runtime.config().depth.max(client.capabilities().tree_depth.unwrap_or(0))
 }
 
 fn unknown_task(task: &SessionId) -> String {

@@ -39,7 +39,7 @@ pub(crate) async fn run_context_command(
 ) -> Result<(CompactionOutcome, Option<String>), Failure> {
     let shows_compactions = cx.client.capabilities().compactions && command != ContextCommand::Undo;
     let (outcome, text) = apply_context_command(cx, state, command).await?;
-    let is_shown_by_client = shows_compactions && outcome != CompactionOutcome::Nothing;
+    let is_shown_by_client = shows_compactions && outcome != CompactionOutcome::NothingToCompact;
     Ok((outcome, (!is_shown_by_client).then_some(text)))
 }
 
@@ -51,15 +51,15 @@ async fn apply_context_command(
     state.transcript.set_tool_tokens(estimate_tool_tokens(&cx.current_tools().specs));
     match command {
         ContextCommand::Compact { focus } => {
-            compact_context(cx, state, CompactionTrigger::Asked, &focus).await
+            compact_context(cx, state, CompactionTrigger::Manual, &focus).await
         }
         ContextCommand::Undo => undo_compaction(cx, state).await,
         ContextCommand::Clear => match Compaction::for_clear(&state.transcript) {
             Some(compaction) => {
-                let progress = CompactionProgress::begin(cx, compaction.at, compaction.tokens_before);
-                Ok((CompactionOutcome::Done, commit_compaction(cx, state, compaction, &progress).await?))
+                let progress = CompactionProgress::begin(cx, compaction.at_seq, compaction.tokens_before);
+                Ok((CompactionOutcome::Compacted, commit_compaction(cx, state, compaction, &progress).await?))
             }
-            None => Ok((CompactionOutcome::Nothing, "There is nothing to clear.".to_owned())),
+            None => Ok((CompactionOutcome::NothingToCompact, "There is nothing to clear.".to_owned())),
         },
     }
 }
@@ -72,8 +72,8 @@ pub(crate) async fn compact_context(
     focus: &str,
 ) -> Result<(CompactionOutcome, String), Failure> {
     let (mut attempt, mut step) = CompactionAttempt::start(&state.transcript, trigger, cx.context_limit());
-    if step == CompactionStep::Reject(CompactionRejection::Nothing) {
-        return Ok((CompactionOutcome::Nothing, "There is nothing to compact yet.".to_owned()));
+    if step == CompactionStep::Reject(CompactionRejection::NothingToCompact) {
+        return Ok((CompactionOutcome::NothingToCompact, "There is nothing to compact yet.".to_owned()));
     }
     let progress = CompactionProgress::begin(cx, state.transcript.next_seq(), attempt.tokens_before().tokens);
     loop {
@@ -88,7 +88,7 @@ pub(crate) async fn compact_context(
             }
             CompactionStep::Commit(compaction) => {
                 return Ok((
-                    CompactionOutcome::Done,
+                    CompactionOutcome::Compacted,
                     commit_compaction(cx, state, compaction, &progress).await?,
                 ));
             }
@@ -117,7 +117,7 @@ async fn commit_compaction(
 ) -> Result<String, Failure> {
     if let Err(error) = cx.runtime.store.record_compaction(cx.lease, &compaction, clock::now()).await {
         let failure = store_failure(error);
-        progress.end(CompactionStage::Failed, &to_sentence(&failure.sentence));
+        progress.end(CompactionStage::Failed, &to_sentence(&failure.message));
         return Err(failure);
     }
     let text = compaction_sentence(&compaction);
@@ -139,7 +139,7 @@ async fn undo_compaction(
 ) -> Result<(CompactionOutcome, String), Failure> {
     let undone = cx.runtime.store.undo_compaction(cx.lease, clock::now()).await.map_err(store_failure)?;
     let Some(compaction) = undone else {
-        return Ok((CompactionOutcome::Nothing, "There is no compaction to undo.".to_owned()));
+        return Ok((CompactionOutcome::NothingToCompact, "There is no compaction to undo.".to_owned()));
     };
     cx.children
         .tree_budget()
@@ -152,7 +152,7 @@ async fn undo_compaction(
         format_tokens(compaction.tokens_after),
         format_tokens(n_tokens)
     );
-    Ok((CompactionOutcome::Done, text))
+    Ok((CompactionOutcome::Compacted, text))
 }
 
 /// Sends a side request: a user message, optionally an answer and another user message.
@@ -219,10 +219,10 @@ pub(crate) fn dialogue_transcript(system: String, messages: Vec<String>) -> Resu
                     thought,
                     text,
                     calls,
-                    ended: ReplyEnd::Normally,
+                    end: ReplyEnd::Complete,
                     usage: None,
-                    sealed: None,
-                    answered_by: None,
+                    provider_state: None,
+                    fallback_model: None,
                 })
             }
         };
@@ -252,7 +252,9 @@ pub(crate) fn compaction_sentence(compaction: &Compaction) -> String {
     let (before, after) = (format_tokens(compaction.tokens_before), format_tokens(compaction.tokens_after));
     let summary = match &compaction.summary {
         Some(_) => "Compacted: older messages are summarized for the model",
-        None if compaction.keep_from == compaction.at => "Cleared: the model starts with an empty context",
+        None if compaction.keep_from == compaction.at_seq => {
+            "Cleared: the model starts with an empty context"
+        }
         None => "Compacted: old tool output is removed for the model",
     };
     format!("{summary}, {before} → {after} tokens. `/compact undo` undoes it.")

@@ -38,29 +38,29 @@ pub(crate) async fn ask_confirmation(
         title: replace_control_chars(&crate::children::single_line(confirmation.title)),
         kind: ToolKind::Think,
         locations: Vec::new(),
-        touch: ToolAccess::Nothing,
+        access: ToolAccess::Nothing,
     };
     let update = SessionUpdate::Call {
         call,
         name: confirmation.source.to_owned(),
-        facets: info.clone(),
+        info: info.clone(),
         arguments: Map::new(),
         status: ToolCallStatus::Pending,
         content: content.clone(),
-        prints: OutputStreaming::Nothing,
+        streaming: OutputStreaming::Off,
     };
     cx.client.send_update(cx.session, update);
     let request = PermissionRequest {
         subject: confirmation.subject,
         call,
-        facets: &info,
+        info: &info,
         arguments: &Map::new(),
         preview: &content,
-        why: None,
-        answers: confirmation.answers,
+        reason: None,
+        offered_answers: confirmation.answers,
     };
     let outcome = cx.client.request_permission(cx.session, request, cx.cancel).await;
-    let status = if outcome.is_allowed() { ToolCallStatus::Done } else { ToolCallStatus::Failed };
+    let status = if outcome.is_allowed() { ToolCallStatus::Completed } else { ToolCallStatus::Failed };
     cx.client.send_update(cx.session, SessionUpdate::CallChanged { call, status, content: None });
     outcome
 }

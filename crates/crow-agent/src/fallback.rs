@@ -53,7 +53,7 @@ pub(crate) async fn ask(
     let mut watcher = Watched { listener, is_overloaded: false };
     let first_reply = crow_model::stream_reply(http, request, &mut watcher, cx.cancel).await;
     if !watcher.is_overloaded || !first_reply.is_empty() || cx.is_over() {
-        return Reply { answered_by: answered_by(requested_name), ..first_reply };
+        return Reply { fallback_model: answered_by(requested_name), ..first_reply };
     }
     for name in session_model.fallbacks.iter().filter(|name| *name != requested_name) {
         let model = match candidate(cx, name, n_tokens) {
@@ -71,19 +71,19 @@ pub(crate) async fn ask(
             cx.cancel,
         )
         .await;
-        match &reply.ended {
+        match &reply.end {
             ReplyEnd::Failed(failure) if reply.is_empty() => {
-                let reason = failure.sentence.trim_end_matches('.');
+                let reason = failure.message.trim_end_matches('.');
                 tell(cx, format!("The fallback {name} did not answer: {reason}."));
             }
-            ReplyEnd::Normally
+            ReplyEnd::Complete
             | ReplyEnd::OutputLimit
             | ReplyEnd::SizeLimit
             | ReplyEnd::Refused
             | ReplyEnd::Cancelled
             | ReplyEnd::Failed(_) => {
                 cx.fallback.set(&session_model.name, name);
-                return Reply { answered_by: answered_by(name), ..reply };
+                return Reply { fallback_model: answered_by(name), ..reply };
             }
         }
     }
@@ -92,7 +92,7 @@ pub(crate) async fn ask(
 
 /// Returns the settings of a fallback, or the reason why it cannot answer.
 fn candidate(cx: &TurnCx<'_>, name: &str, n_tokens: u64) -> Result<ModelSettings, String> {
-    let model = cx.model_named(Some(name)).map_err(|failure| failure.sentence)?;
+    let model = cx.model_named(Some(name)).map_err(|failure| failure.message)?;
     if let Some(variable) = model.missing_key() {
         return Err(format!("its key {variable} is not set"));
     }

@@ -86,7 +86,7 @@ async fn run_hooks(cx: &TurnCx<'_>, input: HookInput<'_>) -> HookResults {
         let decision = cx.runtime.own_tools.tools.run_hook(hook, &input_json, cx.workspace, cx.cancel).await;
         results.objection = match decision {
             None => Some(HookObjection::Cancelled),
-            Some(HookDecision::Nothing) => None,
+            Some(HookDecision::NoDecision) => None,
             Some(HookDecision::Context(text)) => {
                 results.context.push(text);
                 None
@@ -94,8 +94,8 @@ async fn run_hooks(cx: &TurnCx<'_>, input: HookInput<'_>) -> HookResults {
             Some(HookDecision::Block(reason)) => {
                 Some(HookObjection::Rejected(format!("a hook rejected it: {reason}")))
             }
-            Some(HookDecision::GoOn(reason)) => Some(HookObjection::Rejected(reason)),
-            Some(HookDecision::End(reason)) => {
+            Some(HookDecision::ContinueTurn(reason)) => Some(HookObjection::Rejected(reason)),
+            Some(HookDecision::EndTurn(reason)) => {
                 send_notice(cx, format!("A hook ended the turn: {reason}"));
                 cx.hook_state.is_ended.store(true, Ordering::Relaxed);
                 Some(HookObjection::Ended(reason))
@@ -135,7 +135,7 @@ pub(crate) async fn before_call(cx: &TurnCx<'_>, call: &ToolCall) -> Result<Vec<
 
 /// Runs the hooks after a call and adds their text to its result. The call is not undone.
 pub(crate) async fn after_call(cx: &TurnCx<'_>, call: &ToolCall, mut result: ToolResult) -> ToolResult {
-    let results = run_hooks(cx, HookInput::AfterCall { call, outcome: &result }).await;
+    let results = run_hooks(cx, HookInput::AfterCall { call, result: &result }).await;
     append_context(&mut result, results.context);
     result
 }
@@ -160,7 +160,7 @@ pub(crate) async fn on_prompt(
         Some(HookObjection::Cancelled) => return Err(PromptRejection::Cancelled),
     }
     let hook_contexts = results.context.into_iter();
-    parts.extend(hook_contexts.map(|text| ContentPart::FromCrow { what: CrowPart::PromptHook, text }));
+    parts.extend(hook_contexts.map(|text| ContentPart::FromCrow { kind: CrowPart::PromptHook, text }));
     Ok(parts)
 }
 
@@ -171,7 +171,8 @@ pub(crate) async fn run_stop_hooks(
     state: &mut SessionState,
     n_continuations: &mut u32,
 ) -> Result<bool, Failure> {
-    let input = HookInput::Stop { reply: last_reply_text(&state.transcript), n_gone_on: *n_continuations };
+    let input =
+        HookInput::Stop { reply: last_reply_text(&state.transcript), n_continuations: *n_continuations };
     let reason = match run_hooks(cx, input).await.objection {
         None | Some(HookObjection::Ended(_)) => return Ok(false),
         Some(HookObjection::Cancelled) => return Ok(cx.cancel.is_cancelled()),

@@ -142,7 +142,7 @@ impl HostShared {
 
     /// Loads the configuration again and checks that it has a model.
     async fn sign_in(&self) -> Result<(), Failure> {
-        let auth_failure = |failure: Failure| Failure::new(FailureKind::AuthRequired, failure.sentence);
+        let auth_failure = |failure: Failure| Failure::new(FailureKind::AuthRequired, failure.message);
         let new_runtime = (self.load)().await?;
         new_runtime.find_model(None).map_err(auth_failure)?;
         self.runtime().await?.replace_config(&new_runtime);
@@ -207,10 +207,10 @@ impl SessionHost {
             return;
         }
         match request {
-            IncomingRequest::Hello => self.warm_up(),
-            IncomingRequest::SignIn { answer } => self.sign_in(answer),
-            IncomingRequest::SignOut { answer } => self.sign_out(answer),
-            IncomingRequest::Open { which: kind, place: location, answer } => {
+            IncomingRequest::Initialized => self.warm_up(),
+            IncomingRequest::Authenticate { answer } => self.sign_in(answer),
+            IncomingRequest::Logout { answer } => self.sign_out(answer),
+            IncomingRequest::Open { kind, location, answer } => {
                 self.open_session(kind, location, answer);
             }
             IncomingRequest::ListSessions { cwd, cursor, answer } => {
@@ -219,13 +219,7 @@ impl SessionHost {
             }
             IncomingRequest::Close { session, answer } => self.close_session(session, answer),
             IncomingRequest::Delete { session, answer } => self.delete_session(session, answer),
-            IncomingRequest::Prompt {
-                session,
-                ticket: prompt_id,
-                said: content,
-                until: turn_scope,
-                answer,
-            } => {
+            IncomingRequest::Prompt { session, prompt_id, content, turn_scope, answer } => {
                 self.send_to_session(&session, answer, |answer| SessionMsg::Prompt {
                     prompt_id,
                     content,
@@ -233,7 +227,7 @@ impl SessionHost {
                     answer,
                 });
             }
-            IncomingRequest::Steer { session, said: content, answer } => {
+            IncomingRequest::Steer { session, content, answer } => {
                 self.send_to_session(&session, answer, |answer| SessionMsg::Steer { content, answer });
             }
             IncomingRequest::SetOption { session, option, value, answer } => {
@@ -243,7 +237,7 @@ impl SessionHost {
                     answer,
                 });
             }
-            IncomingRequest::Withdraw { session, ticket: prompt_id } => {
+            IncomingRequest::Withdraw { session, prompt_id } => {
                 if let Some(handle) = self.sessions.get(&session) {
                     handle.withdraw_prompt(prompt_id);
                 }

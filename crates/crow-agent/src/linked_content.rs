@@ -51,7 +51,7 @@ async fn attach_linked_files(cx: &TurnCx<'_>, parts: Vec<ContentPart>) -> Vec<Co
 fn linked_file_part(uri: &str, text: String) -> ContentPart {
     let uri = escape_hidden(uri);
     let file = uri.strip_prefix("file:").unwrap_or(&uri).to_owned();
-    ContentPart::FromCrow { what: CrowPart::LinkedFile(file), text }
+    ContentPart::FromCrow { kind: CrowPart::LinkedFile(file), text }
 }
 
 /// Returns the text of a file within the remaining size; `None` if the link is not a file on this machine.
@@ -70,7 +70,7 @@ async fn read_linked_file(cx: &TurnCx<'_>, uri: &str, remaining_bytes: &mut usiz
         editor: Some(cx.editor),
         access: &access,
         call: None,
-        confinement: Confinement::Free,
+        confinement: Confinement::Unconfined,
         cancel: cx.cancel,
         progress: &|_| (),
         undo_recorder: None,

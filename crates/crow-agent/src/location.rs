@@ -10,18 +10,18 @@ const ROOTS_MAX: usize = 64;
 
 /// Checks that every directory exists, and normalizes the paths.
 pub(crate) async fn check_location(location: SessionLocation) -> Result<SessionLocation, Failure> {
-    let SessionLocation { cwd, more_roots, servers } = location;
+    let SessionLocation { cwd, additional_directories: more_roots, servers } = location;
     let more_roots = more_roots.iter().map(|root| normalize_path(root)).collect();
-    let location = SessionLocation { cwd: normalize_path(&cwd), more_roots, servers };
-    if location.more_roots.len() > ROOTS_MAX {
+    let location = SessionLocation { cwd: normalize_path(&cwd), additional_directories: more_roots, servers };
+    if location.additional_directories.len() > ROOTS_MAX {
         let reason = format!(
             "there are {} additional directories, and the limit is {ROOTS_MAX}",
-            location.more_roots.len()
+            location.additional_directories.len()
         );
         return Err(Failure::new(FailureKind::InvalidValue, reason));
     }
     check_folder("cwd", &location.cwd).await?;
-    for root in &location.more_roots {
+    for root in &location.additional_directories {
         check_folder("an additional directory", root).await?;
     }
     Ok(location)

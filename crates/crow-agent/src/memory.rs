@@ -134,7 +134,7 @@ impl QueryMemoryTool {
              excerpt\n"
                 .to_owned();
         for hit in &hits {
-            let (time, speaker) = (clock::format_minute(hit.created), hit.speaker.as_str());
+            let (time, speaker) = (clock::format_minute(hit.created), hit.role.as_str());
             text += &format!("{}, {}, {time}, {speaker}: {}\n", hit.session, hit.seq, hit.snippet);
         }
         if has_more {
@@ -184,7 +184,7 @@ fn call_info(title: &str) -> ToolCallInfo {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
     };
-    ToolCallInfo { title, kind: ToolKind::Search, locations: Vec::new(), touch: ToolAccess::Nothing }
+    ToolCallInfo { title, kind: ToolKind::Search, locations: Vec::new(), access: ToolAccess::Nothing }
 }
 
 fn run_query<'a>(work: impl Future<Output = Result<String, MemoryRefusal>> + Send + 'a) -> ToolFuture<'a> {

@@ -185,7 +185,7 @@ impl ProjectConfig {
             }
             (None, None) => return None,
         };
-        Some(ContentPart::FromCrow { what: CrowPart::Command(name.to_owned()), text })
+        Some(ContentPart::FromCrow { kind: CrowPart::Command(name.to_owned()), text })
     }
 
     fn find_prompt(&self, name: &str) -> Option<&PromptFile> {
@@ -203,7 +203,7 @@ pub(crate) fn skills_part(skills: &[&Skill]) -> ContentPart {
          start in its folder.{}",
         lines.collect::<String>()
     );
-    ContentPart::FromCrow { what: CrowPart::Skills, text }
+    ContentPart::FromCrow { kind: CrowPart::Skills, text }
 }
 
 /// Whether a prompt mentions a skill.

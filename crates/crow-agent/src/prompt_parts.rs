@@ -12,7 +12,7 @@ pub(crate) async fn load_prompt_parts(content: Vec<PromptBlock>) -> Result<Vec<C
     for block in content {
         parts.push(match block {
             PromptBlock::Part(part) => part,
-            PromptBlock::ImageAt { uri, mime } => match web_image(uri, mime) {
+            PromptBlock::ImageUri { uri, mime } => match web_image(uri, mime) {
                 Ok(link) => link,
                 Err(uri) => read_image(uri).await?,
             },

@@ -14,7 +14,7 @@ use crate::speckit;
 /// Returns the update for a call without a result.
 pub(crate) fn open_call_update(call: &ToolCall, info: ToolCallInfo, owner: SessionOwner) -> SessionUpdate {
     let (status, content) = match owner {
-        SessionOwner::ThisProcess => (ToolCallStatus::Running, Vec::new()),
+        SessionOwner::ThisProcess => (ToolCallStatus::InProgress, Vec::new()),
         SessionOwner::Unknown => {
             (ToolCallStatus::Failed, vec![ToolCallContent::Text(RESULT_UNKNOWN.to_owned())])
         }
@@ -22,11 +22,11 @@ pub(crate) fn open_call_update(call: &ToolCall, info: ToolCallInfo, owner: Sessi
     SessionUpdate::Call {
         call: call.id,
         name: call.name.clone(),
-        facets: info,
+        info,
         arguments: call.arguments.to_object(),
         status,
         content,
-        prints: OutputStreaming::Nothing,
+        streaming: OutputStreaming::Off,
     }
 }
 
@@ -57,13 +57,13 @@ impl<'a> UsageReplay<'a> {
     /// Returns the updates of the compactions before a message.
     pub(crate) fn compactions_before(&mut self, seq: u64) -> Vec<SessionUpdate> {
         let compactions = self.compactions;
-        let matching = compactions.iter().filter(|compaction| compaction.at == seq);
+        let matching = compactions.iter().filter(|compaction| compaction.at_seq == seq);
         matching.flat_map(|compaction| self.compaction_updates(compaction)).collect()
     }
 
     fn compaction_updates(&mut self, compaction: &Compaction) -> [SessionUpdate; 3] {
-        self.add_asides_before(compaction.at);
-        let id = compact::compaction_id(compaction.at, compaction.tokens_before);
+        self.add_asides_before(compaction.at_seq);
+        let id = compact::compaction_id(compaction.at_seq, compaction.tokens_before);
         let stage = CompactionStage::Done { summary: compaction.summary.clone() };
         [
             compact::compaction_started(id.clone()),
@@ -81,9 +81,9 @@ impl<'a> UsageReplay<'a> {
         SessionUpdate::Usage {
             used,
             size: self.context_window,
-            spent: None,
+            tokens_spent: None,
             cost: self.total.cost,
-            is_guess: is_estimate,
+            is_estimate,
         }
     }
 
@@ -129,16 +129,16 @@ pub(crate) fn entry_updates<'a>(
             }
             updates
         }
-        TranscriptEntry::Result { call: id, facets: info, outcome: result } => {
+        TranscriptEntry::Result { call: id, info, result } => {
             let call = calls.iter().find(|call| call.id == *id);
             let mut updates = vec![SessionUpdate::Call {
                 call: *id,
                 name: call.map(|call| call.name.clone()).unwrap_or_default(),
-                facets: info.clone(),
+                info: info.clone(),
                 arguments: call.map(|call| call.arguments.to_object()).unwrap_or_default(),
                 status: result.status,
                 content: result.for_client.clone(),
-                prints: OutputStreaming::Nothing,
+                streaming: OutputStreaming::Off,
             }];
             updates.extend(result.plan.clone().map(SessionUpdate::Plan));
             updates

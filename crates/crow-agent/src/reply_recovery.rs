@@ -20,7 +20,7 @@ const SIZE_LIMIT_NOTE: &str =
 
 /// Adds a note to the next prompt that the model's reply reached the size limit.
 pub(crate) async fn note_size_limit(cx: &TurnCx<'_>, state: &mut SessionState) -> Result<(), Failure> {
-    append_note(cx, state, CrowPart::CutReply, SIZE_LIMIT_NOTE).await
+    append_note(cx, state, CrowPart::TruncatedReply, SIZE_LIMIT_NOTE).await
 }
 
 /// Lets the model continue a reply that broke off; the part that arrived is on disk already.
@@ -34,11 +34,11 @@ pub(crate) async fn resume_broken_reply(
     }
     let is_overloaded = resume.failure.kind == FailureKind::ProviderOverloaded;
     let subject = if is_overloaded { "The provider is overloaded" } else { "The reply broke off" };
-    let ReplyResume { n_times, n_max, .. } = resume;
+    let ReplyResume { attempt: n_times, attempts_max: n_max, .. } = resume;
     let notice = format!("{subject}; the model is asked to continue its reply ({n_times} of {n_max}).");
     cx.client.send_update(cx.session, SessionUpdate::Notice(notice));
-    append_note(cx, state, CrowPart::BrokenReply, BROKEN_REPLY_NOTE).await?;
-    Ok(TurnAction::Ask)
+    append_note(cx, state, CrowPart::InterruptedReply, BROKEN_REPLY_NOTE).await?;
+    Ok(TurnAction::RequestReply)
 }
 
 /// Stores a message of Crow for the model; the user has a notice.
@@ -48,7 +48,7 @@ async fn append_note(
     crow_part: CrowPart,
     text: &str,
 ) -> Result<(), Failure> {
-    let part = ContentPart::FromCrow { what: crow_part, text: text.to_owned() };
+    let part = ContentPart::FromCrow { kind: crow_part, text: text.to_owned() };
     let prompt = Prompt { id: state.transcript.next_message_id(), parts: vec![part] };
     cx.append_entry(state, TranscriptEntry::Prompt(prompt)).await
 }
@@ -70,12 +70,12 @@ pub(crate) async fn confirm_repetition(
         source: "turn",
         title: &title,
         content: Vec::new(),
-        subject: PermissionSubject::GoOn,
+        subject: PermissionSubject::Continue,
         answers: OfferedAnswers::Once,
     };
     let is_allowed = ask_confirmation(cx, confirmation, state).await.is_allowed();
     let action = turn.on_answer(cx.is_over(), is_allowed);
-    if action == TurnAction::End(TurnEnd::Repeating) {
+    if action == TurnAction::End(TurnEnd::Repetition) {
         let notice = format!("{title}. The turn was stopped.");
         cx.client.send_update(cx.session, SessionUpdate::Notice(notice));
     }

@@ -98,6 +98,7 @@ pub(crate) enum ClaimOutcome {
 }
 
 /// Runs a turn whose prompt is on disk; steering input is sent with the next request.
+#[expect(clippy::too_many_lines, reason = "one loop over the actions of a turn")]
 pub(crate) async fn run_turn(
     cx: &TurnCx<'_>,
     state: &mut SessionState,
@@ -109,10 +110,10 @@ pub(crate) async fn run_turn(
     let mut n_continuations = 0;
     loop {
         next = match next {
-            TurnAction::Ask => {
+            TurnAction::RequestReply => {
                 cx.prepare_request(state, steering).await?;
-                match turn.before_asking(state.transcript.context_tokens(), cx.context_limit()) {
-                    TurnAction::Ask => {
+                match turn.before_request(state.transcript.context_tokens(), cx.context_limit()) {
+                    TurnAction::RequestReply => {
                         tools = cx.current_tools();
                         cx.request_reply(state, &tools, &mut turn).await?
                     }
@@ -133,7 +134,7 @@ pub(crate) async fn run_turn(
                 let must_stop = std::mem::take(&mut state.awaits_instructions) || cx.hook_state.is_ended();
                 let is_end = matches!(next, TurnAction::End(_));
                 if !is_end && (must_stop || cx.step_policy.is_some_and(StepPolicy::is_over)) {
-                    return Ok(TurnEnd::Done);
+                    return Ok(TurnEnd::Completed);
                 }
                 next
             }
@@ -141,15 +142,19 @@ pub(crate) async fn run_turn(
             TurnAction::Confirm(repeated) => {
                 reply_recovery::confirm_repetition(cx, state, &turn, &repeated).await
             }
-            TurnAction::End(TurnEnd::Done)
+            TurnAction::End(TurnEnd::Completed)
                 if cx.drain_steering(state, steering).await? + cx.append_unasked_mail(state).await? > 0 =>
             {
                 turn.on_steering_input()
             }
-            TurnAction::End(TurnEnd::Done) if cx.wait_for_tasks().await => {
-                TurnAction::End(if cx.cancel.is_cancelled() { TurnEnd::Cancelled } else { TurnEnd::Done })
+            TurnAction::End(TurnEnd::Completed) if cx.wait_for_tasks().await => {
+                TurnAction::End(if cx.cancel.is_cancelled() {
+                    TurnEnd::Cancelled
+                } else {
+                    TurnEnd::Completed
+                })
             }
-            TurnAction::End(TurnEnd::Done)
+            TurnAction::End(TurnEnd::Completed)
                 if hooks::run_stop_hooks(cx, state, &mut n_continuations).await? =>
             {
                 cx.after_stop_hooks(&mut turn)
@@ -225,7 +230,7 @@ impl TurnCx<'_> {
     /// Waits for the end of a task, if the turn lasts as long as its tasks. Returns true if a task ended or the turn
     /// was cancelled.
     async fn wait_for_tasks(&self) -> bool {
-        self.turn_scope == TurnScope::TasksEnded
+        self.turn_scope == TurnScope::WithTasks
             && self.cancel.run_until_cancelled(self.children.wait_for_mail()).await
                 != Some(MailWaitOutcome::NoTasks)
     }
@@ -377,7 +382,7 @@ impl TurnCx<'_> {
         reply.calls = reply.calls.iter().map(|call| tools.tools.resolve_call(call)).collect();
         let next = turn.on_reply(&reply);
         // A truncated call is reported with its result.
-        let is_too_large = reply.ended == ReplyEnd::SizeLimit && reply.calls.is_empty();
+        let is_too_large = reply.end == ReplyEnd::SizeLimit && reply.calls.is_empty();
         self.store_reply(state, reply).await?;
         draft.discard();
         if is_too_large {
@@ -419,7 +424,7 @@ impl TurnCx<'_> {
             // The reply was shown; the next turn stores it, if the disk works by then.
             if let TranscriptEntry::Reply(reply) = entry {
                 let end = ReplyEnd::Failed(failure.clone());
-                state.unfinished = Some(Reply { calls: Vec::new(), ended: end, ..reply });
+                state.unfinished = Some(Reply { calls: Vec::new(), end, ..reply });
             }
             return Err(failure);
         }
@@ -483,11 +488,7 @@ impl TurnCx<'_> {
         for call in state.transcript.open_calls().to_vec() {
             let info = self.current_tools().tools.call_info(&call, self.workspace);
             let result = ToolResult::failure(reason);
-            self.append_entry(
-                state,
-                TranscriptEntry::Result { call: call.id, facets: info, outcome: result },
-            )
-            .await?;
+            self.append_entry(state, TranscriptEntry::Result { call: call.id, info, result }).await?;
         }
         Ok(())
     }

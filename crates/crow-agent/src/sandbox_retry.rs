@@ -60,12 +60,12 @@ pub(crate) async fn run_sandboxed(
     }
     gate.warn_client_terminals(cx);
     let approval = match approve_call(cx, tools, prepared, gate).await {
-        Ok(_) if tools.call_info(call, cx.workspace).touch != info.touch => {
+        Ok(_) if tools.call_info(call, cx.workspace).access != info.access => {
             Err(ToolResult::failure(ACCESS_CHANGED))
         }
         approval => approval,
     };
-    let confinement = Confinement::Free;
+    let confinement = Confinement::Unconfined;
     match approval {
         Ok(approval) => {
             let confinement = gate.call_confinement(cx, call, info, approval);
@@ -85,8 +85,8 @@ impl PermissionGate {
         info: &ToolCallInfo,
         approval: ApprovalSource,
     ) -> Confinement {
-        if !matches!(info.touch, ToolAccess::Runs(_)) {
-            return Confinement::Free;
+        if !matches!(info.access, ToolAccess::Runs(_)) {
+            return Confinement::Unconfined;
         }
         let mode = cx.settings.borrow().mode;
         let confinement = self.permission_policy(cx, call).confinement(mode, approval);
@@ -97,8 +97,9 @@ impl PermissionGate {
     /// Warns the user once about the limits of the sandbox, before the first command that they affect.
     pub(crate) fn warn_sandbox_limits(&self, cx: &TurnCx<'_>, info: &ToolCallInfo) {
         let mode = cx.settings.borrow().mode;
-        let is_confined = self.config.sandbox.confinement_for(mode, ApprovalSource::Law) != Confinement::Free;
-        if matches!(info.touch, ToolAccess::Runs(_))
+        let is_confined =
+            self.config.sandbox.confinement_for(mode, ApprovalSource::Policy) != Confinement::Unconfined;
+        if matches!(info.access, ToolAccess::Runs(_))
             && is_confined
             && let Some(description) = self.local_policy.sandbox_rules().support.description()
             && !self.warned.local.swap(true, Ordering::Relaxed)
@@ -131,12 +132,12 @@ impl PermissionGate {
         SandboxedRun { confinement, result }: SandboxedRun,
     ) -> SandboxedCallResult {
         let network = self.config.network;
-        let may_be_denial = match (result.status, &info.touch) {
+        let may_be_denial = match (result.status, &info.access) {
             (ToolCallStatus::Failed, _) => confinement.is_suspected(network, &outcome_text(&result)),
-            (ToolCallStatus::Done, ToolAccess::Runs(line)) => {
+            (ToolCallStatus::Completed, ToolAccess::Runs(line)) => {
                 confinement.is_suspected_in_part(network, line, &outcome_text(&result))
             }
-            (ToolCallStatus::Pending | ToolCallStatus::Running | ToolCallStatus::Done, _) => false,
+            (ToolCallStatus::Pending | ToolCallStatus::InProgress | ToolCallStatus::Completed, _) => false,
         };
         let Some(note) = confinement.restriction_note(network).filter(|_| may_be_denial && !cx.is_over())
         else {
@@ -150,11 +151,11 @@ impl PermissionGate {
         let request = PermissionRequest {
             subject: PermissionSubject::Call,
             call: call.id,
-            facets: info,
+            info,
             arguments: &call.arguments.to_object(),
             preview: &result.for_client.clone(),
-            why: Some(RETRY_REASON),
-            answers: OfferedAnswers::Once,
+            reason: Some(RETRY_REASON),
+            offered_answers: OfferedAnswers::Once,
         };
         match cx.client.request_permission(cx.session, request, cx.cancel).await {
             PermissionOutcome::AllowOnce
@@ -162,8 +163,10 @@ impl PermissionGate {
             | PermissionOutcome::AllowInProject => SandboxedCallResult::Retry,
             PermissionOutcome::Reject
             | PermissionOutcome::RejectForSession
-            | PermissionOutcome::RejectAndTell => SandboxedCallResult::Done(result.with_note(RETRY_REJECTED)),
-            PermissionOutcome::Cancelled | PermissionOutcome::Nobody { .. } => {
+            | PermissionOutcome::RejectWithFeedback => {
+                SandboxedCallResult::Done(result.with_note(RETRY_REJECTED))
+            }
+            PermissionOutcome::Cancelled | PermissionOutcome::Unavailable { .. } => {
                 SandboxedCallResult::Done(result)
             }
         }

@@ -404,10 +404,10 @@ impl SessionDriver {
         let (client, id) = (self.client.clone(), self.id.clone());
         let answer = ResponseSender::new(move |end| {
             if let Ok(TurnEnd::Failed(failure)) | Err(failure) = end {
-                client.send_update(&id, SessionUpdate::Notice(to_sentence(&failure.sentence)));
+                client.send_update(&id, SessionUpdate::Notice(to_sentence(&failure.message)));
             }
         });
-        let (work, turn_scope) = (TurnWork::Prompt(input.content), TurnScope::Answered);
+        let (work, turn_scope) = (TurnWork::Prompt(input.content), TurnScope::WithoutTasks);
         self.begin_or_wait(WaitingPrompt { prompt_id: None, work, turn_scope, answer });
     }
 
@@ -491,7 +491,9 @@ impl SessionDriver {
         if location == self.location {
             return;
         }
-        if (&location.cwd, &location.more_roots) != (&self.location.cwd, &self.location.more_roots) {
+        if (&location.cwd, &location.additional_directories)
+            != (&self.location.cwd, &self.location.additional_directories)
+        {
             let workspace = session_init::session_workspace(&self.runtime, &location);
             self.workspace = Arc::new(workspace.with_shared_jobs(&self.workspace));
         }
@@ -527,7 +529,7 @@ impl SessionDriver {
         let (client, id) = (self.client.clone(), self.id.clone());
         self.turns.spawn(async move {
             client.flush_updates(&id).await;
-            answer.send(Ok(TurnEnd::Done));
+            answer.send(Ok(TurnEnd::Completed));
         });
     }
 

@@ -82,9 +82,13 @@ impl PendingSession {
         let settled_guard = settled.clone().drop_guard();
         let task = tokio::spawn(async move {
             let _over = settled_guard;
-            let RenderedPrompt { text: system_prompt, template } =
-                render_prompt_blocking(&runtime, &id, location.cwd.clone(), location.more_roots.clone())
-                    .await?;
+            let RenderedPrompt { text: system_prompt, template } = render_prompt_blocking(
+                &runtime,
+                &id,
+                location.cwd.clone(),
+                location.additional_directories.clone(),
+            )
+            .await?;
             let new = NewSession {
                 cwd: location.cwd.display().to_string(),
                 model: settings_at_start.model.unwrap_or_default(),
@@ -275,12 +279,12 @@ async fn read_stored_session(runtime: &AgentRuntime, id: &SessionId) -> Result<S
     }
     let is_titled = stored.session.title.is_some();
     let unfinished = match transcript.open_calls() {
-        [] => stored.unfinished,
+        [] => stored.unfinished_reply,
         _ => None,
     };
     let stored_state = StoredState::Current;
     let state = SessionState { transcript, stored_state, unfinished, is_titled, ..SessionState::default() };
-    let (compactions, side_requests) = (stored.compactions, stored.asides);
+    let (compactions, side_requests) = (stored.compactions, stored.side_requests);
     Ok(StoredSession { row: stored.session, state, compactions, side_requests, usage })
 }
 
@@ -400,7 +404,7 @@ fn is_usage_counted(init: &SessionInit) -> bool {
     let entries = init.state.transcript.entries();
     let newest = entries.iter().rposition(|entry| matches!(entry, TranscriptEntry::Reply(_)));
     newest.is_none_or(|index| {
-        let is_compacted = init.compactions.last().is_some_and(|compaction| compaction.at > index as u64);
+        let is_compacted = init.compactions.last().is_some_and(|compaction| compaction.at_seq > index as u64);
         is_compacted || entries[index].usage().and_then(TokenUsage::context_tokens).is_some()
     })
 }
@@ -415,7 +419,11 @@ fn estimate_context(runtime: &AgentRuntime, init: &SessionInit) -> u64 {
 
 /// Creates the workspace of a session.
 pub(crate) fn session_workspace(runtime: &AgentRuntime, location: &SessionLocation) -> Workspace {
-    Workspace::new(location.cwd.clone(), &location.more_roots, runtime.config().secret_variables.clone())
+    Workspace::new(
+        location.cwd.clone(),
+        &location.additional_directories,
+        runtime.config().secret_variables.clone(),
+    )
 }
 
 /// Returns a session's options.

@@ -88,7 +88,7 @@ pub(crate) fn find_answered_question(
 fn prompt_text(content: &[PromptBlock]) -> Option<&str> {
     match content.first() {
         Some(PromptBlock::Part(ContentPart::Text(text))) => Some(text),
-        Some(PromptBlock::Part(_) | PromptBlock::ImageAt { .. }) | None => None,
+        Some(PromptBlock::Part(_) | PromptBlock::ImageUri { .. }) | None => None,
     }
 }
 
@@ -164,7 +164,7 @@ pub(crate) async fn run_workflow(
 ) -> Result<TurnEnd, Failure> {
     if cx.settings.borrow().mode == Mode::Plan && request.writes_files() {
         report_refusal(cx, "Plan mode only reads, and this writes files. Change the mode first, with /mode.");
-        return Ok(TurnEnd::Done);
+        return Ok(TurnEnd::Completed);
     }
     let result = match request {
         WorkflowRequest::Command(Err(reason)) => Err(reason),
@@ -178,7 +178,7 @@ pub(crate) async fn run_workflow(
         WorkflowRequest::Command(Ok(SpeckitRequest::Action(action))) => {
             info_command::run_info_command(cx, action).await?.map(|text| {
                 send_note(cx, &text);
-                TurnEnd::Done
+                TurnEnd::Completed
             })
         }
         WorkflowRequest::Command(Ok(SpeckitRequest::Extension { name, text })) => {
@@ -194,6 +194,6 @@ pub(crate) async fn run_workflow(
     };
     Ok(result.unwrap_or_else(|reason| {
         report_refusal(cx, &to_sentence(&reason));
-        TurnEnd::Done
+        TurnEnd::Completed
     }))
 }

@@ -295,12 +295,12 @@ pub(crate) async fn wait_for_turn(
     let task_report = children.task_report(task, report).await;
     let report = claim_report(children, cx.call, task_report);
     let status = match view.task_state() {
-        TaskState::Done | TaskState::Running => ToolCallStatus::Done,
+        TaskState::Completed | TaskState::Running => ToolCallStatus::Completed,
         TaskState::Failed | TaskState::Cancelled | TaskState::Lost => ToolCallStatus::Failed,
     };
     let result = match status {
-        ToolCallStatus::Done => ToolResult::success(report),
-        ToolCallStatus::Failed | ToolCallStatus::Pending | ToolCallStatus::Running => {
+        ToolCallStatus::Completed => ToolResult::success(report),
+        ToolCallStatus::Failed | ToolCallStatus::Pending | ToolCallStatus::InProgress => {
             ToolResult::failure(report)
         }
     };
@@ -333,7 +333,7 @@ fn call_info(title: &str, access: ToolAccess) -> ToolCallInfo {
         title: crate::children::single_line(title),
         kind: ToolKind::Other,
         locations: Vec::new(),
-        touch: access,
+        access,
     }
 }
 

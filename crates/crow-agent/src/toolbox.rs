@@ -81,7 +81,7 @@ impl Toolbox {
             cwd: location.cwd.clone(),
             secret_variables: config.secret_variables.clone(),
             variables: workspace.subscribe_variables(),
-            roots: std::iter::once(&location.cwd).chain(&location.more_roots).cloned().collect(),
+            roots: std::iter::once(&location.cwd).chain(&location.additional_directories).cloned().collect(),
             auth_dir: config.mcp_auth_dir.clone(),
         };
         let commands_changed = watch::Sender::new(());

@@ -91,7 +91,7 @@ impl TurnJob {
         if let Err(error) = self.runtime.store.sync().await {
             tracing::warn!(session = %self.id, %error, "the end of the turn may be lost in a power failure");
         }
-        self.client.send_update(&self.id, SessionUpdate::Changed(clock::format_rfc3339(clock::now())));
+        self.client.send_update(&self.id, SessionUpdate::LastChanged(clock::format_rfc3339(clock::now())));
         (state, end, steering)
     }
 
@@ -228,7 +228,7 @@ impl TurnJob {
         self.config_loader.refresh_config(&self.cancel).await;
         state.turn = state.transcript.next_seq();
         match cx.append_mail(state).await? {
-            0 => Ok(TurnEnd::Done),
+            0 => Ok(TurnEnd::Completed),
             _ => run_turn(cx, state, steering).await,
         }
     }
@@ -248,7 +248,7 @@ impl TurnJob {
         if let Some(text) = text {
             self.client.send_update(&self.id, SessionUpdate::Text { message, text: format!("{text}\n") });
         }
-        Ok(TurnEnd::Done)
+        Ok(TurnEnd::Completed)
     }
 
     /// Lets the model answer a prompt.
@@ -293,7 +293,7 @@ impl TurnJob {
     ) -> Result<TurnEnd, Failure> {
         let title = workflow_input.input.content.iter().find_map(|block| match block {
             PromptBlock::Part(ContentPart::Text(text)) => Some(text_title(text)),
-            PromptBlock::Part(_) | PromptBlock::ImageAt { .. } => None,
+            PromptBlock::Part(_) | PromptBlock::ImageUri { .. } => None,
         });
         self.config_loader.refresh_config(&self.cancel).await;
         let seq_before = state.transcript.next_seq();
@@ -330,7 +330,7 @@ impl TurnJob {
             text.push_str("Stopped. Files that are not listed here are unchanged.\n");
         }
         self.client.send_update(&self.id, SessionUpdate::Text { message, text });
-        Ok(if self.cancel.is_cancelled() { TurnEnd::Cancelled } else { TurnEnd::Done })
+        Ok(if self.cancel.is_cancelled() { TurnEnd::Cancelled } else { TurnEnd::Completed })
     }
 
     /// Prepares a prompt for the model; the error is how the turn ends instead.
@@ -369,7 +369,7 @@ impl TurnJob {
             PromptRejection::Rejected(text) => {
                 let message = MessageId::new(format!("refused-{}", self.runtime.next_number()));
                 self.client.send_update(&self.id, SessionUpdate::Text { message, text });
-                TurnEnd::Done
+                TurnEnd::Completed
             }
             PromptRejection::Cancelled => TurnEnd::Cancelled,
         }

@@ -92,7 +92,7 @@ pub(crate) fn pending_undo_part(config: &str) -> Option<ContentPart> {
          asked:{}",
         lines.concat()
     );
-    Some(ContentPart::FromCrow { what: CrowPart::Undone, text })
+    Some(ContentPart::FromCrow { kind: CrowPart::Undo, text })
 }
 
 /// Replaces control characters in a path, so that it stays on one line.

@@ -136,7 +136,7 @@ fn own_agent(settings: &Settings) -> Option<AgentServer> {
     let dir = settings.dir.to_str()?.to_owned();
     let args = vec!["-d".to_owned(), dir, "acp".to_owned()];
     let reach = AgentTransport::Program { command, args, env: Vec::new() };
-    Some(AgentServer { name: OWN_AGENT.to_owned(), reach, cwd: None })
+    Some(AgentServer { name: OWN_AGENT.to_owned(), transport: reach, cwd: None })
 }
 
 /// Returns the configuration of the built-in tools.
@@ -162,7 +162,7 @@ pub(crate) fn sandbox_wrapper(settings: &Settings) -> Option<SandboxWrapper> {
         caches: settings.caches.clone(),
         protected,
         home: settings.home.clone(),
-        runtime: settings.runtime_dir.clone(),
+        runtime_dir: settings.runtime_dir.clone(),
     };
     Some(SandboxWrapper::new(exe, defaults))
 }
@@ -238,7 +238,7 @@ fn serve_websocket(
                 if let Err(error) = served {
                     tracing::info!(%error, "the connection to a client was lost");
                 }
-                if cancel.is_cancelled() { CloseReason::GoingAway } else { CloseReason::Over }
+                if cancel.is_cancelled() { CloseReason::GoingAway } else { CloseReason::Normal }
             }
         }));
     runtime.shutdown_background();

@@ -92,7 +92,7 @@ pub(crate) fn find_agent<'a>(
 
 /// Looks up the program of an agent; `None` if the agent is an address.
 pub(crate) fn locate_program(server: &AgentServer, lookup: &ProgramLookup<'_>) -> Option<Option<PathBuf>> {
-    match &server.reach {
+    match &server.transport {
         AgentTransport::Program { command, env, .. } => {
             let own_path = env.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path);
             let path = own_path.or_else(|| lookup.env.get("PATH")).map_or(DEFAULT_PATH, String::as_str);

@@ -132,7 +132,7 @@ async fn serve_client(
         Err(error) => {
             tracing::warn!(%error, "could not start the agent");
             let how = "the agent could not be started".to_owned();
-            return CloseReason::AgentEnded { how, words: error.to_string() };
+            return CloseReason::AgentEnded { summary: how, stderr: error.to_string() };
         }
     };
     tracing::info!(name, "a client connected");
@@ -146,9 +146,9 @@ async fn serve_client(
     };
     let exit = program.shut_down().await;
     let close_reason = match ended_by {
-        Some(SplicePeer::Client) => CloseReason::Over,
+        Some(SplicePeer::Client) => CloseReason::Normal,
         Some(SplicePeer::Agent) => {
-            CloseReason::AgentEnded { how: describe_end(&exit), words: exit_output(exit) }
+            CloseReason::AgentEnded { summary: describe_end(&exit), stderr: exit_output(exit) }
         }
         None => CloseReason::GoingAway,
     };
@@ -157,7 +157,7 @@ async fn serve_client(
 }
 
 fn describe_end(exit: &AgentExit) -> String {
-    match exit.ended {
+    match exit.exit {
         Some(ExitReason::Exited(code)) => format!("the agent exited with code {code}"),
         Some(ExitReason::Signalled(signal)) => format!("the agent was killed by signal {signal}"),
         Some(ExitReason::TimedOut | ExitReason::Cancelled) | None => "the agent exited".to_owned(),
@@ -166,5 +166,5 @@ fn describe_end(exit: &AgentExit) -> String {
 
 /// Returns the output that best explains the exit.
 fn exit_output(exit: AgentExit) -> String {
-    if exit.stderr.is_empty() { exit.stray.unwrap_or_default() } else { exit.stderr }
+    if exit.stderr.is_empty() { exit.stray_line.unwrap_or_default() } else { exit.stderr }
 }

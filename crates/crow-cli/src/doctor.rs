@@ -216,7 +216,7 @@ async fn check_models<W: Write>(
     let http = match HttpClients::new() {
         Ok(http) => http,
         Err(failure) => {
-            return report.add(CheckResult::new("network", CheckState::Problem, failure.sentence));
+            return report.add(CheckResult::new("network", CheckState::Problem, failure.message));
         }
     };
     let list = async |provider| {
@@ -236,7 +236,7 @@ async fn check_models<W: Write>(
         let models = settings.models.iter().filter(|model| model.provider.name == provider.name);
         let (state, text) = match result {
             Ok(listing) => compare_models(&listing, models),
-            Err(failure) => (CheckState::Problem, failure.sentence),
+            Err(failure) => (CheckState::Problem, failure.message),
         };
         report.add(CheckResult::new(provider.name.clone(), state, text))?;
     }
@@ -376,7 +376,7 @@ async fn check_machine<W: Write>(shell: &Shell, report: &mut CheckReport<'_, W>)
     report.add(CheckResult::new("shell", state, text))?;
     let support = match agent_info().program {
         Some(exe) => SandboxWrapper::new(exe, SandboxDefaults::default()).sandbox_support().await.clone(),
-        None => SandboxSupport::None { reason: "Crow's own program was not found".into() },
+        None => SandboxSupport::Unavailable { reason: "Crow's own program was not found".into() },
     };
     let (state, text) = match support.description() {
         None => (CheckState::Ok, "works: unapproved commands are confined".to_owned()),

@@ -115,7 +115,7 @@ where
         match (context.list)(provider.to_settings(), LIST_WAIT).await {
             Ok(listing) => choose_models(provider, &listing, log)?,
             Err(failure) => {
-                let (name, reason, variable) = (&provider.name, failure.sentence, provider.model_variable());
+                let (name, reason, variable) = (&provider.name, failure.message, provider.model_variable());
                 writeln!(
                     log,
                     "note: could not list the models of {name}: {reason}; choose one with {variable}"

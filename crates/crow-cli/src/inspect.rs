@@ -47,9 +47,8 @@ pub(crate) async fn run(
     }
     let Some(id) = session else {
         // Trees are ordered by the latest message of any of their sessions.
-        let creator = if args.all || args.tree { CreatorFilter::Anyone } else { CreatorFilter::Person };
-        let rows =
-            store.list_sessions(ListQuery { cwd: None, begun_by: creator, before: None, limit }).await?;
+        let creator = if args.all || args.tree { CreatorFilter::Any } else { CreatorFilter::User };
+        let rows = store.list_sessions(ListQuery { cwd: None, creator, before: None, limit }).await?;
         return match args.tree {
             true => tree::show_trees(args, &store, &rows, now, out).await,
             false => show_sessions(args, &rows, now, out),
@@ -63,7 +62,7 @@ pub(crate) async fn run(
         return messages::show_messages(args, &store, &row, out).await;
     }
     let mut stored = store.load_session(&id).await?.ok_or_else(|| CliError::no_session(id.as_str()))?;
-    stored.entries.extend(stored.unfinished.take().map(TranscriptEntry::Reply));
+    stored.entries.extend(stored.unfinished_reply.take().map(TranscriptEntry::Reply));
     match args.export {
         Some(format) => export::write_export(format, &store, &stored, out).await,
         None => {
@@ -181,7 +180,7 @@ fn show_hits(args: &InspectArgs, hits: &[SearchHit], out: &mut impl Write) -> Re
     if args.json {
         let hits = hits.iter().map(|hit| {
             json!({
-                "session": hit.session.as_str(), "seq": hit.seq, "role": hit.speaker.as_str(),
+                "session": hit.session.as_str(), "seq": hit.seq, "role": hit.role.as_str(),
                 "created": iso_timestamp(hit.created), "snippet": hit.snippet,
             })
         });

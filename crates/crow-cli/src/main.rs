@@ -61,7 +61,7 @@ fn main() -> ExitCode {
     }
     // Every sandboxed command goes through this path, so it is checked first.
     let mut args = std::env::args_os().skip(1);
-    if args.next().is_some_and(|word| word == crow_process::WORD) {
+    if args.next().is_some_and(|word| word == crow_process::SUBCOMMAND) {
         return crow_process::run_sandbox_exec(args);
     }
     crow_process::ignore_file_size_signal();

@@ -36,7 +36,7 @@ pub(crate) fn find_exposed(settings: &Settings) -> Vec<ExposedPath> {
     let exposed = private_paths(settings)
         .into_iter()
         .map(|path| ExposedPath { exposure: file_exposure(&path, user), path });
-    exposed.filter(|exposed| exposed.exposure != FileExposure::Nobody).collect()
+    exposed.filter(|exposed| exposed.exposure != FileExposure::Private).collect()
 }
 
 /// Makes the user's own paths private. Returns a warning about what was exposed.
@@ -46,12 +46,12 @@ pub(crate) fn make_all_private(settings: &Settings) -> Option<String> {
     for ExposedPath { path, exposure } in find_exposed(settings) {
         let shown_path = path.display();
         match exposure {
-            FileExposure::Nobody => {}
-            FileExposure::Others => match make_private(&path, user) {
+            FileExposure::Private => {}
+            FileExposure::GroupOrOthers => match make_private(&path, user) {
                 Ok(()) => fixed.push(shown_path.to_string()),
                 Err(error) => remaining.push(format!("{shown_path} ({error})")),
             },
-            FileExposure::OthersByLink | FileExposure::ItsOwner | FileExposure::Everybody => {
+            FileExposure::GroupOrOthersByLink | FileExposure::ForeignOwner | FileExposure::Shared => {
                 remaining.push(format!("{shown_path} ({})", describe_exposure(exposure)));
             }
         }
@@ -67,10 +67,10 @@ pub(crate) fn make_all_private(settings: &Settings) -> Option<String> {
 /// Describes who can read a path.
 pub(crate) fn describe_exposure(exposure: FileExposure) -> &'static str {
     match exposure {
-        FileExposure::Nobody => "only you can read it",
-        FileExposure::Others => "other users can read it",
-        FileExposure::OthersByLink => "it is a link to something that other users can read",
-        FileExposure::ItsOwner => "it belongs to another user",
-        FileExposure::Everybody => "it is a directory shared by all users",
+        FileExposure::Private => "only you can read it",
+        FileExposure::GroupOrOthers => "other users can read it",
+        FileExposure::GroupOrOthersByLink => "it is a link to something that other users can read",
+        FileExposure::ForeignOwner => "it belongs to another user",
+        FileExposure::Shared => "it is a directory shared by all users",
     }
 }

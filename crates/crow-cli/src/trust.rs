@@ -138,7 +138,7 @@ fn show_trust(scan: &RepositoryTrust, out: &mut impl Write) -> Result<(), CliErr
     }
     for RepositoryFileTrust { path, trust, .. } in &files {
         let label = match trust {
-            TrustState::Refused => "rejected",
+            TrustState::Rejected => "rejected",
             TrustState::Trusted | TrustState::Unknown => trust_label(*trust),
         };
         writeln!(out, "{label:<9}{}", table::sanitize_line(path))?;
@@ -168,7 +168,7 @@ fn show_trust_json(scan: &RepositoryTrust, out: &mut impl Write) -> Result<(), C
 fn trust_label(trust: TrustState) -> &'static str {
     match trust {
         TrustState::Trusted => "trusted",
-        TrustState::Refused => "refused",
+        TrustState::Rejected => "refused",
         TrustState::Unknown => "open",
     }
 }

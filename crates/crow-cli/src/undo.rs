@@ -82,7 +82,7 @@ async fn find_session(store: &Store, requested: Option<&str>, cwd: &Path) -> Res
         };
     }
     let cwd_text = Some(cwd.display().to_string());
-    let query = ListQuery { cwd: cwd_text, begun_by: CreatorFilter::Person, before: None, limit: 1 };
+    let query = ListQuery { cwd: cwd_text, creator: CreatorFilter::User, before: None, limit: 1 };
     store.list_sessions(query).await?.into_iter().next().ok_or_else(|| no_session_in(cwd))
 }
 

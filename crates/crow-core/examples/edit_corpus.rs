@@ -1,5 +1,5 @@
-//! Judges edits of the files of any folder, and measures how long a refusal takes at worst:
-//! `edit_corpus FOLDER [FILES_MAX] [ROUNDS]`.
+//! Runs the edit corpus on the files of a directory, and measures the longest refusal: `edit_corpus DIRECTORY
+//! [FILES_MAX] [ROUNDS]`.
 
 #![expect(clippy::print_stdout, reason = "it is a program, and this is what it says")]
 
@@ -11,7 +11,7 @@ use std::{path::Path, process::ExitCode, time::Instant};
 use crow_core::edit::{self, EditOccurrences};
 use harness::{Promise, Source, read_folder, run, table};
 
-/// Wrong cases shown of each kind; one explains a thousand.
+/// Failures shown per kind of case; further ones of a kind repeat the first.
 const SHOWN_MAX: usize = 3;
 
 fn main() -> ExitCode {
@@ -38,13 +38,13 @@ fn main() -> ExitCode {
     if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// A large file, as people have them.
+/// The size of a large source file.
 const FILE_BYTES: usize = 5 * 1024 * 1024;
 
 /// Lines of a large old text.
 const OLD_LINES: usize = 200;
 
-/// Looks for what is not there in files that make it hard.
+/// Measures edits that match nothing, on files that slow down the search.
 fn measure(sources: &[Source]) {
     let all: String = sources.iter().map(|source| source.text.as_str()).collect();
     let written = all.repeat(FILE_BYTES / all.len().max(1) + 1).chars().take(FILE_BYTES).collect::<String>();

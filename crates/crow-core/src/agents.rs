@@ -1,4 +1,4 @@
-//! Agents that can be driven, and how far a tree of them may grow.
+//! External agents that Crow can drive, and the limits of a tree of agents.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,40 +7,40 @@ use std::time::Duration;
 /// Levels below the root.
 const DEPTH_MAX: u32 = 2;
 
-/// Children that work at once in the whole tree: as many as a machine of a developer runs beside an editor.
+/// Children that run at the same time in the whole tree: as many as a developer's machine runs beside an editor.
 const CHILDREN_MAX: u32 = 8;
 
-/// How long one task may take; what takes longer is stuck more often than busy.
-const TIME_MAX: Duration = Duration::from_hours(1);
+/// Time limit of one task; a longer task is stuck more often than busy.
+const TASK_TIMEOUT: Duration = Duration::from_hours(1);
 
-/// An agent of others that can be driven.
+/// An external agent that Crow can drive.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AgentServer {
-    /// What it is called here.
+    /// The configured name.
     pub name: String,
-    /// How it is reached.
-    pub reach: AgentTransport,
-    /// The folder it works in, for one that does not share ours: a path of its machine.
+    /// The transport to the agent.
+    pub transport: AgentTransport,
+    /// The working directory for an agent on another machine: a path there.
     pub cwd: Option<PathBuf>,
 }
 
-/// How an agent is reached.
+/// The transport to an agent.
 #[derive(Clone, PartialEq, Eq)]
 pub enum AgentTransport {
-    /// A program that is started and spoken to on its stdin and stdout.
+    /// A program that is started and speaks ACP on its stdin and stdout.
     Program {
         /// The program.
         command: String,
         /// Its arguments.
         args: Vec<String>,
-        /// Variables it gets beside the usual ones.
+        /// Environment variables added to the inherited ones.
         env: Vec<(String, String)>,
     },
-    /// A WebSocket that somebody else listens on.
+    /// A WebSocket that another process listens on.
     Socket {
-        /// Where; `ws://` or `wss://`.
+        /// The address, with `ws://` or `wss://`.
         url: String,
-        /// Headers of the request that opens it.
+        /// Headers of the opening request.
         headers: Vec<(String, String)>,
     },
 }
@@ -48,7 +48,7 @@ pub enum AgentTransport {
 // Variables and headers may hold keys.
 impl fmt::Debug for AgentServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "AgentServer({} by {:?})", self.name, self.reach)
+        write!(f, "AgentServer({} by {:?})", self.name, self.transport)
     }
 }
 
@@ -61,21 +61,26 @@ impl fmt::Debug for AgentTransport {
     }
 }
 
-/// How far a tree of agents may grow.
+/// The limits of a tree of agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TreeLimits {
     /// Levels below the root.
     pub depth_max: u32,
-    /// Children that work at once, in the whole tree.
+    /// Children that run at the same time in the whole tree.
     pub children_max: u32,
-    /// Tokens that the children of one session may use together; as many as they like without it.
+    /// Tokens that the children of one session may use together; `None` is no limit.
     pub tokens_max: Option<u64>,
-    /// How long one task may take.
-    pub time_max: Duration,
+    /// The time limit of one task.
+    pub task_timeout: Duration,
 }
 
 impl Default for TreeLimits {
     fn default() -> Self {
-        Self { depth_max: DEPTH_MAX, children_max: CHILDREN_MAX, tokens_max: None, time_max: TIME_MAX }
+        Self {
+            depth_max: DEPTH_MAX,
+            children_max: CHILDREN_MAX,
+            tokens_max: None,
+            task_timeout: TASK_TIMEOUT,
+        }
     }
 }

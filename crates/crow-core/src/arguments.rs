@@ -1,31 +1,31 @@
-//! A call's arguments as they were read, and how sure that reading is. Knows no tool: what may run in doubt
-//! is decided where the tools are.
+//! The arguments of a tool call after parsing, with the certainty of the result. Knows no tools: the callers decide
+//! whether doubtful arguments may run.
 
 use std::fmt;
 
 use serde_json::{Map, Value};
 
-/// A call's arguments after reading them.
+/// The arguments of a tool call after parsing.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ToolArguments {
-    /// Valid as sent.
+    /// Valid JSON as sent.
     Valid(Map<String, Value>),
-    /// Valid after a repair of syntax.
+    /// Valid after a repair of the syntax.
     Repaired {
-        /// What it came to.
+        /// The repaired object.
         value: Map<String, Value>,
-        /// Why that may not be all that was meant; `None` where the repair left nothing open.
+        /// The reason why the object may be incomplete or wrong; `None` if the repair is certain.
         doubt: Option<RepairDoubt>,
     },
-    /// Beyond repair; history holds `{}` and the result says why.
+    /// Not repairable; the transcript stores `{}` and the tool result gives the reason.
     Unreadable {
         /// The parse error with its position.
-        why: String,
+        reason: String,
     },
 }
 
 impl ToolArguments {
-    /// Shows the object that history holds.
+    /// Returns the object that the transcript stores.
     pub fn to_object(&self) -> Map<String, Value> {
         match self {
             Self::Valid(value) | Self::Repaired { value, .. } => value.clone(),
@@ -33,18 +33,18 @@ impl ToolArguments {
         }
     }
 
-    /// Accepts missing brackets in a reply that ended regularly: the model forgot them, and nothing was cut.
+    /// Accepts missing brackets in a reply that ended normally: the model forgot them and nothing was truncated.
     #[must_use]
     pub(crate) fn accept_missing_brackets(self) -> Self {
         match self {
-            Self::Repaired { value, doubt: Some(RepairDoubt { kind: DoubtKind::BracketsMissing, .. }) } => {
+            Self::Repaired { value, doubt: Some(RepairDoubt { kind: DoubtKind::MissingBrackets, .. }) } => {
                 Self::Repaired { value, doubt: None }
             }
             Self::Valid(_) | Self::Repaired { .. } | Self::Unreadable { .. } => self,
         }
     }
 
-    /// Says why the object may not be all that was meant.
+    /// Returns the doubt about the object, if any.
     pub fn doubt(&self) -> Option<RepairDoubt> {
         match self {
             Self::Repaired { doubt, .. } => *doubt,
@@ -53,47 +53,47 @@ impl ToolArguments {
     }
 }
 
-/// Why repaired arguments may not be all that was meant.
+/// The reason why repaired arguments may not be what the model meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RepairDoubt {
-    /// What was not certain.
+    /// The kind of doubt.
     pub kind: DoubtKind,
-    /// Where; `None` where that was not kept.
-    pub place: Option<TextPosition>,
+    /// The position in the text; `None` if it is unknown.
+    pub position: Option<TextPosition>,
 }
 
-/// What was not certain of a text.
+/// The kinds of doubt about repaired JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DoubtKind {
-    /// A closing bracket is missing: more may have been meant to stand before it.
-    NotClosed,
-    /// Nothing but closing brackets is missing, behind a value that is whole.
-    BracketsMissing,
-    /// The text stops in the middle of a string.
-    CutInString,
-    /// Another object follows, which is not the same.
-    Several,
-    /// Words follow, and what they say of the object nobody knows.
-    TextBehind,
-    /// A string has half a surrogate pair in it.
+    /// A closing bracket is missing; more members may have been intended before it.
+    UnclosedValue,
+    /// Only closing brackets are missing, after a complete value.
+    MissingBrackets,
+    /// The text ends inside a string.
+    TruncatedString,
+    /// A different object follows.
+    SeveralObjects,
+    /// Other text follows, with an unknown meaning.
+    TrailingText,
+    /// A string contains half of a surrogate pair.
     LoneSurrogate,
-    /// A key has two values that are not the same.
-    KeyTwice,
-    /// It is no JSON there, and more than one thing may have been meant.
-    Guessed,
+    /// A key has two different values.
+    DuplicateKey,
+    /// The text is not JSON and has more than one possible meaning.
+    Ambiguous,
 }
 
-/// A place in a text as parse errors name it.
+/// A position in a text, in the format of parse errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TextPosition {
-    /// Line, from 1.
+    /// The line, from 1.
     pub line: usize,
-    /// Bytes of the line up to there.
+    /// The number of bytes of the line before the position.
     pub column: usize,
 }
 
 impl TextPosition {
-    /// Names the place where a beginning of a text ends.
+    /// Returns the position after a prefix of a text.
     pub(crate) fn at_end(beginning: &str) -> Self {
         let line_start = beginning.rfind('\n').map_or(0, |newline| newline + 1);
         Self { line: beginning.matches('\n').count() + 1, column: beginning.len() - line_start }
@@ -101,17 +101,17 @@ impl TextPosition {
 }
 
 impl RepairDoubt {
-    /// Says what a model can do about it.
+    /// Returns the instruction to the model for a corrected call.
     pub fn advice(self) -> &'static str {
         match self.kind {
-            DoubtKind::NotClosed | DoubtKind::BracketsMissing | DoubtKind::CutInString => {
+            DoubtKind::UnclosedValue | DoubtKind::MissingBrackets | DoubtKind::TruncatedString => {
                 "send the whole call again, in smaller steps if it is long"
             }
-            DoubtKind::Several => "send one call for each",
-            DoubtKind::TextBehind => "send the call again with nothing but the object",
+            DoubtKind::SeveralObjects => "send one call for each",
+            DoubtKind::TrailingText => "send the call again with nothing but the object",
             DoubtKind::LoneSurrogate => "send the call again with whole characters",
-            DoubtKind::KeyTwice => "send the call again with each key once",
-            DoubtKind::Guessed => {
+            DoubtKind::DuplicateKey => "send the call again with each key once",
+            DoubtKind::Ambiguous => {
                 "send the call again as JSON, with each quote, backslash and line end in a string escaped"
             }
         }
@@ -121,17 +121,17 @@ impl RepairDoubt {
 impl fmt::Display for RepairDoubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (before, after) = match self.kind {
-            DoubtKind::NotClosed | DoubtKind::BracketsMissing => ("a closing bracket is missing", ""),
-            DoubtKind::CutInString => ("they stop", " in the middle of a string"),
-            DoubtKind::Several => ("another object follows", ""),
-            DoubtKind::TextBehind => ("words follow", ""),
-            DoubtKind::LoneSurrogate => ("half a character stands in a string that ends", ""),
-            DoubtKind::KeyTwice => ("a key has a second value", ", which is not the first"),
-            DoubtKind::Guessed => ("what was meant", " had to be guessed"),
+            DoubtKind::UnclosedValue | DoubtKind::MissingBrackets => ("a closing bracket is missing", ""),
+            DoubtKind::TruncatedString => ("they stop", " in the middle of a string"),
+            DoubtKind::SeveralObjects => ("another object follows", ""),
+            DoubtKind::TrailingText => ("other text follows", ""),
+            DoubtKind::LoneSurrogate => ("half a surrogate pair is in the string that ends", ""),
+            DoubtKind::DuplicateKey => ("a key has a second value", ", which differs from the first"),
+            DoubtKind::Ambiguous => ("the text", " is ambiguous"),
         };
         f.write_str(before)?;
-        if let Some(place) = self.place {
-            write!(f, " at {place}")?;
+        if let Some(position) = self.position {
+            write!(f, " at {position}")?;
         }
         f.write_str(after)
     }

@@ -1,56 +1,57 @@
-//! Making a conversation shorter for the model: what of it goes, what stays word for word, and what stands for the
-//! rest. Everything is decided here; it asks no model and stores nothing. The journal of a session is never touched:
-//! a [`Compaction`] only says how it is shown.
+//! Compaction: replaces the older part of a conversation by a summary, for the model only. Decides which entries are
+//! dropped, which stay verbatim and which output is pruned. It calls no model and stores nothing. The session's
+//! journal is never changed: a [`Compaction`] only defines the model's view of it.
 
 mod attempt;
 mod clip;
-mod cut;
-mod foreword;
+mod cut_point;
 mod prune;
-mod quote;
-mod size;
 mod source;
+mod summary_message;
+mod tag_escape;
+mod token_estimate;
 
 use crate::CallId;
 
 pub use attempt::{CompactionAttempt, CompactionRejection, CompactionStep};
-pub use size::{ContextTokens, context_limit, estimate_tool_tokens};
+pub use token_estimate::{ContextTokens, context_limit, estimate_tool_tokens};
 
-pub(crate) use foreword::{removed_output, summary_message};
-pub(crate) use quote::escape_closing_tag;
-pub(crate) use size::{
+pub(crate) use summary_message::{removed_output, summary_message};
+pub(crate) use tag_escape::escape_closing_tag;
+pub(crate) use token_estimate::{
     clamp_provider_count, estimate_entry_tokens, estimate_prompt_tokens, estimate_result_tokens,
     estimate_text_tokens,
 };
 
-/// How a session is shown to the model from some time on. It says everything: the newest alone decides.
+/// The model's view of a session from some entry on. Each one is complete: only the newest applies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Compaction {
-    /// How many entries the session had when it was made; what is said later stands as it is.
-    pub at: u64,
-    /// Place of the first entry the model still sees as it was said (a prompt or a reply, never a result).
+    /// The number of entries in the session when the compaction was made; later entries are unaffected.
+    pub at_seq: u64,
+    /// The sequence number of the first entry that the model still sees verbatim (a prompt or a reply, never a
+    /// result).
     pub keep_from: u64,
-    /// Places of earlier prompts that the model still sees verbatim, oldest first.
-    pub said: Vec<u64>,
-    /// What the model is told of the rest; `None` when nothing was summarised.
+    /// The sequence numbers of earlier prompts that the model still sees verbatim, oldest first.
+    pub verbatim_prompts: Vec<u64>,
+    /// The summary of the dropped entries; `None` if nothing was summarized.
     pub summary: Option<String>,
-    /// Calls at or after `keep_from` whose output the model no longer sees.
+    /// Calls at or after `keep_from` whose output is removed from the model's view.
     pub pruned: Vec<CallId>,
-    /// Tokens in context before it.
+    /// Tokens in context before the compaction.
     pub tokens_before: u64,
-    /// Tokens in context after it, by our measure.
+    /// Estimated tokens in context after the compaction.
     pub tokens_after: u64,
 }
 
-/// Why a conversation is to be made shorter.
+/// The reason for a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CompactionTrigger {
-    /// It has passed the limit.
-    Full,
-    /// The provider refused it as too long, whatever we thought of its size.
+    /// The context exceeded the limit.
+    LimitReached,
+    /// The provider rejected the request as too long, contrary to our estimate.
     Overflow,
-    /// The person wants it so.
-    Asked,
+    /// The user requested it.
+    Manual,
 }
 
 #[cfg(test)]

@@ -1,69 +1,70 @@
-//! How a command is held while it runs: who approved it decides, not what it is.
+//! The confinement of a command while it runs: it depends on the approval, not on the command.
 
 mod support;
 
 pub use self::support::{PartialSandbox, SandboxPolicy, SandboxSupport};
 use crate::{Mode, shell};
 
-/// What a command may do to the machine.
+/// The access of a command to the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Confinement {
-    /// Whatever the person may do.
-    Free,
-    /// Write inside the roots, temporary folders and the caches of tools, nowhere else.
+    /// No restriction beyond the user's own rights.
+    Unconfined,
+    /// Writing inside the roots, temporary directories and tool caches only.
     Project,
-    /// The same, but for files there that other programs run by themselves.
+    /// The same, without files that other programs run automatically.
     Guarded,
-    /// The same as [`Self::Guarded`], and no network.
+    /// The same as [`Self::Guarded`], without network.
     Offline,
-    /// Write nowhere.
+    /// No writing.
     ReadOnly,
 }
 
-/// Whether a command that is held may use the network.
+/// Whether a confined command may use the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum NetworkAccess {
-    /// It may.
+    /// The network is available.
     #[default]
-    Open,
-    /// It may not.
-    Closed,
+    Allowed,
+    /// The network is blocked.
+    Denied,
 }
 
-/// Which commands run in the sandbox.
+/// The selection of commands that run in the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SandboxMode {
-    /// None, but for those of plan mode.
+    /// None, except those of plan mode.
     Off,
-    /// Those that nobody approved.
+    /// Commands that the user did not approve.
     #[default]
     Unapproved,
-    /// All of them.
+    /// All commands.
     Always,
 }
 
-/// Who said that a call may run.
+/// The source of a call's approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApprovalSource {
-    /// A person, for this call or with an "always".
-    Person,
-    /// A person, with an "always" for what runs the project's own code: they saw neither that nor the whole command.
-    Lasting,
+    /// The user, for this call or permanently.
+    User,
+    /// The user, by a permanent grant for commands that run the project's own code: the user saw neither that code
+    /// nor the whole command.
+    ProjectCodeGrant,
     /// The mode or a rule.
-    Law,
-    /// Nobody had to: it only reads.
-    Reading,
-    /// The mode: it only edits files of the project, by names that were judged.
-    Editing,
-    /// The mode: it is a known build, test or linter of the project.
-    Building,
+    Policy,
+    /// No approval needed: the command only reads.
+    ReadOnlyCommand,
+    /// The mode: the command only edits project files, whose names were checked.
+    EditCommand,
+    /// The mode: the command is a known build, test or linter of the project.
+    BuildCommand,
 }
 
 impl SandboxMode {
-    /// Every choice, in the order shown.
+    /// All values, in display order.
     pub const ALL: [Self; 3] = [Self::Off, Self::Unapproved, Self::Always];
 
-    /// Spells the choice.
+    /// Returns the configuration word.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Off => "off",
@@ -72,29 +73,31 @@ impl SandboxMode {
         }
     }
 
-    /// Reads a choice.
+    /// Parses a configuration word.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|sandbox| sandbox.as_str() == text)
     }
 
-    /// Tells how a command is held.
+    /// Returns the confinement of a command.
     pub fn confinement_for(self, mode: Mode, approval: ApprovalSource) -> Confinement {
         match (mode, self, approval) {
-            (Mode::Plan, ..) | (_, Self::Always | Self::Unapproved, ApprovalSource::Reading) => {
+            (Mode::Plan, ..) | (_, Self::Always | Self::Unapproved, ApprovalSource::ReadOnlyCommand) => {
                 Confinement::ReadOnly
             }
-            (_, Self::Always | Self::Unapproved, ApprovalSource::Editing | ApprovalSource::Building) => {
-                Confinement::Offline
-            }
-            (_, Self::Always | Self::Unapproved, ApprovalSource::Lasting) => Confinement::Guarded,
-            (_, Self::Always, _) | (_, Self::Unapproved, ApprovalSource::Law) => Confinement::Project,
-            (_, Self::Off, _) | (_, Self::Unapproved, ApprovalSource::Person) => Confinement::Free,
+            (
+                _,
+                Self::Always | Self::Unapproved,
+                ApprovalSource::EditCommand | ApprovalSource::BuildCommand,
+            ) => Confinement::Offline,
+            (_, Self::Always | Self::Unapproved, ApprovalSource::ProjectCodeGrant) => Confinement::Guarded,
+            (_, Self::Always, _) | (_, Self::Unapproved, ApprovalSource::Policy) => Confinement::Project,
+            (_, Self::Off, _) | (_, Self::Unapproved, ApprovalSource::User) => Confinement::Unconfined,
         }
     }
 }
 
-/// What programs say when they may not do something.
-const SIGNS: [&str; 14] = [
+/// Error messages of programs without access.
+const DENIAL_SIGNS: [&str; 14] = [
     "permission denied",
     "operation not permitted",
     "read-only file system",
@@ -103,7 +106,7 @@ const SIGNS: [&str; 14] = [
     "eperm",
     "erofs",
     "ebusy",
-    // Some do not say why they could not: a cache that is not there yet cannot be made.
+    // Some programs give no reason: a missing cache cannot be created.
     "could not create local repository",
     "could not create parent dir",
     "could not create directory",
@@ -112,8 +115,8 @@ const SIGNS: [&str; 14] = [
     "failed to create parent dir",
 ];
 
-/// What programs say when they reach nobody.
-const SIGNS_OF_SILENCE: [&str; 16] = [
+/// Error messages of programs without network.
+const NETWORK_SIGNS: [&str; 16] = [
     "could not resolve",
     "couldn't resolve",
     "name or service not known",
@@ -132,62 +135,63 @@ const SIGNS_OF_SILENCE: [&str; 16] = [
     "failed to establish a new connection",
 ];
 
-/// What programs say of them that may be meant by a program that only reads: what it may read is not restricted.
-const SIGNS_OF_READERS: [&str; 2] = ["read-only file system", "erofs"];
+/// The ones that apply to a read-only program, whose reading is not restricted.
+const READ_ONLY_SIGNS: [&str; 2] = ["read-only file system", "erofs"];
 
 impl Confinement {
-    /// Returns whether a command may use the network where others may: one that only reads needs none.
+    /// Returns the network access of a command; a read-only command needs none.
     pub fn network_access(self, configured: NetworkAccess) -> NetworkAccess {
         match self {
-            Self::Free | Self::Project | Self::Guarded => configured,
-            Self::Offline | Self::ReadOnly => NetworkAccess::Closed,
+            Self::Unconfined | Self::Project | Self::Guarded => configured,
+            Self::Offline | Self::ReadOnly => NetworkAccess::Denied,
         }
     }
 
-    /// Tells whether what a failed command said sounds as if this had been why.
-    pub fn is_suspected(self, network: NetworkAccess, said: &str) -> bool {
-        let said = said.to_lowercase();
-        let is_said = |signs: &[&str]| signs.iter().any(|sign| said.contains(sign));
-        let is_cut_off = self.network_access(network) == NetworkAccess::Closed && is_said(&SIGNS_OF_SILENCE);
+    /// Whether the output of a failed command indicates the confinement as the cause.
+    pub fn is_suspected(self, network: NetworkAccess, output: &str) -> bool {
+        let output = output.to_lowercase();
+        let has_sign = |signs: &[&str]| signs.iter().any(|sign| output.contains(sign));
+        let is_network_failure =
+            self.network_access(network) == NetworkAccess::Denied && has_sign(&NETWORK_SIGNS);
         match self {
-            Self::Free => false,
-            Self::Project | Self::Guarded | Self::Offline => is_said(&SIGNS) || is_cut_off,
-            Self::ReadOnly => is_said(&SIGNS_OF_READERS) || is_cut_off,
+            Self::Unconfined => false,
+            Self::Project | Self::Guarded | Self::Offline => has_sign(&DENIAL_SIGNS) || is_network_failure,
+            Self::ReadOnly => has_sign(&READ_ONLY_SIGNS) || is_network_failure,
         }
     }
 
-    /// The same for a command line that ended well. The last of several commands in it may hide that another one failed,
-    /// as in `cargo build | tail`; what only passes words on must not be taken for it, so fewer signs count.
-    pub fn is_suspected_in_part(self, network: NetworkAccess, line: &str, said: &str) -> bool {
+    /// The same for a command line that succeeded. The last command of a line can hide the failure of another one, as
+    /// in `cargo build | tail`; since a command may also just print such text, fewer signs count.
+    pub fn is_suspected_in_part(self, network: NetworkAccess, line: &str, output: &str) -> bool {
         let may_hide = || shell::parse_line(line).map_or(true, |commands| commands.len() > 1);
-        let said = said.to_lowercase();
-        let is_said = |signs: &[&str]| signs.iter().any(|sign| said.contains(sign));
-        let is_cut_off =
-            || self.network_access(network) == NetworkAccess::Closed && is_said(&SIGNS_OF_SILENCE);
+        let output = output.to_lowercase();
+        let has_sign = |signs: &[&str]| signs.iter().any(|sign| output.contains(sign));
+        let is_network_failure =
+            || self.network_access(network) == NetworkAccess::Denied && has_sign(&NETWORK_SIGNS);
         match self {
-            Self::Free | Self::ReadOnly => false,
+            Self::Unconfined | Self::ReadOnly => false,
             Self::Project | Self::Guarded | Self::Offline => {
-                (is_said(&SIGNS_OF_READERS) || is_cut_off()) && may_hide()
+                (has_sign(&READ_ONLY_SIGNS) || is_network_failure()) && may_hide()
             }
         }
     }
 
-    /// Says how a command was held; nothing of one that was not.
+    /// Describes the confinement of a command; `None` without one.
     pub fn restriction_note(self, network: NetworkAccess) -> Option<String> {
-        let bounds = match self {
-            Self::Free => return None,
-            Self::Project => "could write only in the project, temporary folders and the caches of tools",
+        let limits = match self {
+            Self::Unconfined => return None,
+            Self::Project => "could write only to the project, temporary directories and tool caches",
             Self::Guarded | Self::Offline => {
-                "could write only in the project, temporary folders and the caches of tools, and change no file that other \
-                 programs run by themselves"
+                "could write only to the project, temporary directories and tool caches, but not to files that other \
+                 programs run automatically"
             }
-            Self::ReadOnly => "could write nowhere",
+            Self::ReadOnly => "could not write",
         };
         let network = match self.network_access(network) {
-            NetworkAccess::Open => "",
-            NetworkAccess::Closed => ", and could not use the network",
+            NetworkAccess::Allowed => "",
+            NetworkAccess::Denied => ", and had no network access",
         };
-        Some(format!("(the command ran in a sandbox: it {bounds}{network})"))
+        Some(format!("(the command ran in a sandbox: it {limits}{network})"))
     }
 }
 
@@ -196,64 +200,64 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_approved_decides_except_in_plan_mode() {
+    fn approval_determines_confinement_except_in_plan_mode() {
         use {ApprovalSource::*, Confinement::*};
         let row = |mode, approval| SandboxMode::ALL.map(|sandbox| sandbox.confinement_for(mode, approval));
         for mode in [Mode::Ask, Mode::AcceptEdits, Mode::Auto] {
-            assert_eq!(row(mode, Person), [Free, Free, Project], "{mode:?}");
-            assert_eq!(row(mode, Law), [Free, Project, Project], "{mode:?}");
-            assert_eq!(row(mode, Lasting), [Free, Guarded, Guarded], "{mode:?}");
-            assert_eq!(row(mode, Reading), [Free, ReadOnly, ReadOnly], "{mode:?}");
-            assert_eq!(row(mode, Editing), [Free, Offline, Offline], "{mode:?}");
-            assert_eq!(row(mode, Building), [Free, Offline, Offline], "{mode:?}");
+            assert_eq!(row(mode, User), [Unconfined, Unconfined, Project], "{mode:?}");
+            assert_eq!(row(mode, Policy), [Unconfined, Project, Project], "{mode:?}");
+            assert_eq!(row(mode, ProjectCodeGrant), [Unconfined, Guarded, Guarded], "{mode:?}");
+            assert_eq!(row(mode, ReadOnlyCommand), [Unconfined, ReadOnly, ReadOnly], "{mode:?}");
+            assert_eq!(row(mode, EditCommand), [Unconfined, Offline, Offline], "{mode:?}");
+            assert_eq!(row(mode, BuildCommand), [Unconfined, Offline, Offline], "{mode:?}");
         }
-        assert_eq!(row(Mode::Plan, Person), [ReadOnly; 3]);
-        assert_eq!(row(Mode::Plan, Law), [ReadOnly; 3]);
+        assert_eq!(row(Mode::Plan, User), [ReadOnly; 3]);
+        assert_eq!(row(Mode::Plan, Policy), [ReadOnly; 3]);
     }
 
     #[test]
-    fn what_a_held_command_says_is_understood() {
+    fn confinement_is_suspected_by_output_of_failed_command() {
         use Confinement::*;
         use NetworkAccess::*;
         #[rustfmt::skip]
         let table = [
-            (Project, Open, "touch: cannot touch '/etc/x': Permission denied", true),
-            (Project, Open, "Error: EACCES: permission denied, open '/x'", true),
-            (ReadOnly, Open, "fatal: Unable to create '.git/index.lock': Read-only file system", true),
-            (Project, Open, "PermissionError: [Errno 1] Operation not permitted", true),
-            (Project, Closed, "curl: (6) Could not resolve host: example.org", true),
-            (Project, Closed, "npm error code EAI_AGAIN", true),
-            (Project, Open, "curl: (6) Could not resolve host: example.org", false),
-            (Offline, Open, "curl: (6) Could not resolve host: example.org", true),
-            (Offline, Open, "go: dial tcp: lookup proxy.golang.org: no such host", true),
-            (Offline, Open, "failed to lookup address information: Try again", true),
-            (Offline, Open, "java.net.UnknownHostException: repo.example.org", true),
-            (Offline, Open, "[ERROR] Could not create local repository at /home/me/.m2/repository", true),
-            (Offline, Open, "Could not create parent directory for lock file /home/me/.gradle/x.lck", true),
-            (Offline, Open, "error[E0308]: mismatched types", false),
-            (Project, Closed, "error[E0308]: mismatched types", false),
-            (Free, Closed, "touch: cannot touch '/etc/x': Permission denied", false),
+            (Project, Allowed, "touch: cannot touch '/etc/x': Permission denied", true),
+            (Project, Allowed, "Error: EACCES: permission denied, open '/x'", true),
+            (ReadOnly, Allowed, "fatal: Unable to create '.git/index.lock': Read-only file system", true),
+            (Project, Allowed, "PermissionError: [Errno 1] Operation not permitted", true),
+            (Project, Denied, "curl: (6) Could not resolve host: example.org", true),
+            (Project, Denied, "npm error code EAI_AGAIN", true),
+            (Project, Allowed, "curl: (6) Could not resolve host: example.org", false),
+            (Offline, Allowed, "curl: (6) Could not resolve host: example.org", true),
+            (Offline, Allowed, "go: dial tcp: lookup proxy.golang.org: no such host", true),
+            (Offline, Allowed, "failed to lookup address information: Try again", true),
+            (Offline, Allowed, "java.net.UnknownHostException: repo.example.org", true),
+            (Offline, Allowed, "[ERROR] Could not create local repository at /home/me/.m2/repository", true),
+            (Offline, Allowed, "Could not create parent directory for lock file /home/me/.gradle/x.lck", true),
+            (Offline, Allowed, "error[E0308]: mismatched types", false),
+            (Project, Denied, "error[E0308]: mismatched types", false),
+            (Unconfined, Denied, "touch: cannot touch '/etc/x': Permission denied", false),
         ];
         for (confinement, network, said, is_suspected) in table {
             assert_eq!(confinement.is_suspected(network, said), is_suspected, "{confinement:?} {said}");
-            assert_eq!(confinement.restriction_note(network).is_none(), confinement == Free);
+            assert_eq!(confinement.restriction_note(network).is_none(), confinement == Unconfined);
         }
     }
 
     #[test]
-    fn the_end_of_a_pipeline_does_not_hide_what_failed_in_it() {
+    fn confinement_is_suspected_if_pipeline_hides_failure() {
         use Confinement::*;
         use NetworkAccess::*;
         #[rustfmt::skip]
         let table = [
-            (Offline, Open, "cargo build 2>&1 | tail", "Could not resolve host: index.crates.io", true),
-            (Offline, Open, "cargo build; echo done", "could not open 'x': Read-only file system", true),
-            (Offline, Open, "cargo build", "warning: could not resolve host: x", false),
-            (Offline, Open, "cargo test | tail", "test permission denied is told ... ok", false),
-            (Project, Open, "cargo build | tail", "Could not resolve host: index.crates.io", false),
-            (Project, Closed, "cargo build | tail", "Could not resolve host: index.crates.io", true),
-            (ReadOnly, Open, "grep -r EROFS . | head", "a.c: EROFS", false),
-            (Free, Open, "cargo build | tail", "Read-only file system", false),
+            (Offline, Allowed, "cargo build 2>&1 | tail", "Could not resolve host: index.crates.io", true),
+            (Offline, Allowed, "cargo build; echo done", "could not open 'x': Read-only file system", true),
+            (Offline, Allowed, "cargo build", "warning: could not resolve host: x", false),
+            (Offline, Allowed, "cargo test | tail", "test permission denied is told ... ok", false),
+            (Project, Allowed, "cargo build | tail", "Could not resolve host: index.crates.io", false),
+            (Project, Denied, "cargo build | tail", "Could not resolve host: index.crates.io", true),
+            (ReadOnly, Allowed, "grep -r EROFS . | head", "a.c: EROFS", false),
+            (Unconfined, Allowed, "cargo build | tail", "Read-only file system", false),
         ];
         for (confinement, network, line, said, is_suspected) in table {
             let found = confinement.is_suspected_in_part(network, line, said);

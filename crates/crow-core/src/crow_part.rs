@@ -1,16 +1,16 @@
-//! What Crow itself adds to a prompt, by kind. A kind is set by the code that adds the text and stored with it; it is
-//! never derived from a URI or from any other string that comes from outside.
+//! The parts that Crow adds to a prompt, by kind. The code that adds the text sets the kind, which is stored with it;
+//! it is never derived from a URI or another external string.
 
 use std::fmt;
 
-/// The scheme of the URI under which models see what Crow adds.
+/// The scheme of the URIs of Crow's parts in the model's view.
 const SCHEME: &str = "crow:";
 
 const COMMAND: &str = "command/";
 const SKILLS: &str = "skills";
-const UNDONE: &str = "undone";
-const BROKEN_REPLY: &str = "turn/broke_off";
-const CUT_REPLY: &str = "turn/too_large";
+const UNDO: &str = "undone";
+const INTERRUPTED_REPLY: &str = "turn/broke_off";
+const TRUNCATED_REPLY: &str = "turn/too_large";
 const FILE: &str = "file:";
 const IMAGE: &str = "image:";
 const PROMPT_HOOK: &str = "hook/UserPromptSubmit";
@@ -19,16 +19,16 @@ const SPECKIT: &str = "speckit/";
 /// The kind of a text that Crow adds to a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CrowPart {
-    /// What a slash command stands for, by the command's name: a prompt file or a skill.
+    /// The text of a slash command, by the command's name: a prompt file or a skill.
     Command(String),
     /// Skills that the system prompt does not list.
     Skills,
-    /// Files that the person restored with `/undo`.
-    Undone,
-    /// The request to continue a reply that broke off.
-    BrokenReply,
-    /// The reason why Crow cut a reply.
-    CutReply,
+    /// Files that the user restored with `/undo`.
+    Undo,
+    /// The request to continue an interrupted reply.
+    InterruptedReply,
+    /// The reason why Crow truncated a reply.
+    TruncatedReply,
     /// The text of a file that the prompt links to, by what follows `file:` in the link.
     LinkedFile(String),
     /// The reason why the image at an address is missing, by that address.
@@ -44,7 +44,7 @@ pub enum CrowPart {
 pub enum SpeckitPart {
     /// The instructions of a step, by the step's name.
     Step(String),
-    /// The person's answer to a question of the step.
+    /// The user's answer to a question of the step.
     Answer,
     /// The next task of `implement`.
     Task,
@@ -58,22 +58,23 @@ pub enum SpeckitPart {
     Command,
     /// The state of the feature, after a compaction.
     Reminder,
-    /// The result of a step. The only kind that people see.
+    /// The result of a step. The only kind that is shown to users.
     Report,
 }
 
 impl CrowPart {
-    /// Parses what `to_string` returned; `None` for a name that Crow never gave.
+    /// Parses the output of `to_string`; `None` for an unknown name.
     pub fn parse(name: &str) -> Option<Self> {
         Some(match name {
             SKILLS => Self::Skills,
-            UNDONE => Self::Undone,
-            BROKEN_REPLY => Self::BrokenReply,
-            CUT_REPLY => Self::CutReply,
+            UNDO => Self::Undo,
+            INTERRUPTED_REPLY => Self::InterruptedReply,
+            TRUNCATED_REPLY => Self::TruncatedReply,
             PROMPT_HOOK => Self::PromptHook,
             name => {
-                let after = |prefix| name.strip_prefix(prefix).filter(|rest: &&str| !rest.is_empty());
-                match (after(COMMAND), after(SPECKIT), after(FILE), after(IMAGE)) {
+                let after_prefix = |prefix| name.strip_prefix(prefix).filter(|rest: &&str| !rest.is_empty());
+                match (after_prefix(COMMAND), after_prefix(SPECKIT), after_prefix(FILE), after_prefix(IMAGE))
+                {
                     (Some(command), ..) => Self::Command(command.to_owned()),
                     (_, Some(part), ..) => Self::Speckit(SpeckitPart::parse(part)?),
                     (.., Some(file), _) => Self::LinkedFile(file.to_owned()),
@@ -84,12 +85,12 @@ impl CrowPart {
         })
     }
 
-    /// Returns the URI under which models see it.
+    /// Returns the URI in the model's view.
     pub fn uri(&self) -> String {
         format!("{SCHEME}{self}")
     }
 
-    /// Parses what [`CrowPart::uri`] returned. Only for text that Crow itself stored: a client may send any URI.
+    /// Parses the output of [`CrowPart::uri`]. Only for text that Crow stored: a client may send any URI.
     pub fn parse_uri(uri: &str) -> Option<Self> {
         Self::parse(uri.strip_prefix(SCHEME)?)
     }
@@ -100,9 +101,9 @@ impl fmt::Display for CrowPart {
         match self {
             Self::Command(name) => write!(f, "{COMMAND}{name}"),
             Self::Skills => f.write_str(SKILLS),
-            Self::Undone => f.write_str(UNDONE),
-            Self::BrokenReply => f.write_str(BROKEN_REPLY),
-            Self::CutReply => f.write_str(CUT_REPLY),
+            Self::Undo => f.write_str(UNDO),
+            Self::InterruptedReply => f.write_str(INTERRUPTED_REPLY),
+            Self::TruncatedReply => f.write_str(TRUNCATED_REPLY),
             Self::LinkedFile(file) => write!(f, "{FILE}{file}"),
             Self::MissingImage(address) => write!(f, "{IMAGE}{address}"),
             Self::PromptHook => f.write_str(PROMPT_HOOK),
@@ -149,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_is_read_back_from_its_name() {
+    fn kind_round_trips_through_name_and_uri() {
         let workflow = [
             SpeckitPart::Step("plan".to_owned()),
             SpeckitPart::Answer,
@@ -165,9 +166,9 @@ mod tests {
             CrowPart::Command("review".to_owned()),
             CrowPart::Command("a:b/c d".to_owned()),
             CrowPart::Skills,
-            CrowPart::Undone,
-            CrowPart::BrokenReply,
-            CrowPart::CutReply,
+            CrowPart::Undo,
+            CrowPart::InterruptedReply,
+            CrowPart::TruncatedReply,
             CrowPart::LinkedFile("///p/a.rs#L1".to_owned()),
             CrowPart::MissingImage("https://a.test/b.png".to_owned()),
             CrowPart::PromptHook,
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_are_no_kind() {
+    fn kind_is_none_for_unknown_names() {
         for name in [
             "",
             "command/",

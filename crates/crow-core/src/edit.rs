@@ -1,12 +1,11 @@
-//! Where an edit lands. Takes texts and gives a text back; must never know of files, encodings or tools.
+//! Applies an edit to a text. Knows no files, encodings or tools.
 //!
-//! Matchers go from strict to loose, and every line of the old text has to match by the matcher that hits.
-//! None of them takes what is merely similar: that is for the hint in a refusal, where it can do no harm.
-//! A place that is not exact has to be the only one for the loosest matcher too, whichever hits first:
-//! what a model wrote inexactly may just as well have been meant for the other one.
+//! The matchers go from strict to loose, and every line of the old text must match by the same one. None accepts text
+//! that is only similar: similarity is used for the hint of a refusal. An inexact match must also be unique for the
+//! loosest matcher, since the model may have meant the other place.
 
 mod compare;
-mod copied;
+mod copied_markup;
 mod escapes;
 mod exact;
 mod indent;
@@ -21,56 +20,56 @@ use std::ops::Range;
 
 pub use nearest::NearestText;
 
-/// How many places an edit is meant for.
+/// The number of places that an edit may change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EditOccurrences {
-    /// Exactly one; more are a refusal.
+    /// Exactly one; several places are an error.
     One,
-    /// Every one there is.
+    /// All places.
     All,
 }
 
-/// An edit that landed.
+/// The result of an edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AppliedEdit {
-    /// The whole text after it.
+    /// The whole new text.
     pub text: String,
-    /// What found the place.
+    /// The matcher that found the place.
     pub matcher: EditMatcher,
-    /// In how many places it landed.
+    /// The number of replaced places.
     pub n_replaced: usize,
     /// The first line that changed, from 1.
     pub line: u32,
 }
 
-/// How the old text was compared with the file.
+/// The comparison of the old text with the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EditMatcher {
-    /// Letter by letter, apart from the kind of line ending.
+    /// Exact, except for the line endings.
     Exact,
-    /// Whole lines, whatever white space they end in.
+    /// Whole lines, ignoring trailing white space.
     LineTrimmed,
-    /// Whole lines, all indented more or less by the same amount.
+    /// Whole lines, ignoring a common difference in indentation.
     Indentation,
-    /// Whole lines or a part of one, any run of spaces and tabs taken for one space.
+    /// Whole lines or part of one, with each run of spaces and tabs as one space.
     Spacing,
-    /// Typographic punctuation taken for plain: whole lines, on top of all before, or any part of them.
+    /// Typographic punctuation as plain: whole lines with all of the above, or any part of lines.
     Punctuation,
-    /// Whole lines, blank lines between them left out, on top of all before.
+    /// Whole lines with all of the above, ignoring blank lines between them.
     BlankLines,
-    /// As any of these, once the escapes that a model wrote by mistake are read as what they stand for.
+    /// Any of the above after decoding escapes that the model wrote by mistake.
     Escapes,
-    /// From the beginning of a line, once the line numbers that a model copied are taken away.
+    /// From the start of a line, after removing copied line numbers.
     LineNumbers,
-    /// As any of these, once the fence that a model put around a text is taken away.
+    /// Any of the above after removing a code fence around the text.
     Fence,
 }
 
 impl EditMatcher {
-    /// Those that compare whole lines one by one, from strict to loose.
+    /// The matchers that compare line by line, from strict to loose.
     const LINE_BY_LINE: [Self; 4] = [Self::LineTrimmed, Self::Indentation, Self::Spacing, Self::Punctuation];
 
-    /// Says how it compared, in words for the model and the person.
+    /// Describes the comparison to the model and the user.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Exact => "exact",
@@ -79,8 +78,8 @@ impl EditMatcher {
             Self::Spacing => "ignoring the amount of white space",
             Self::Punctuation => "ignoring typographic quotes and dashes",
             Self::BlankLines => "ignoring blank lines",
-            Self::Escapes => "reading escapes as what they stand for",
-            Self::LineNumbers => "without the line numbers that were copied",
+            Self::Escapes => "decoding escapes",
+            Self::LineNumbers => "without copied line numbers",
             Self::Fence => "without the code fence around it",
         }
     }
@@ -92,68 +91,68 @@ impl fmt::Display for EditMatcher {
     }
 }
 
-/// Why an edit did not land, and what to do next.
+/// The reason why an edit was not applied, with the next step.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EditRefusal {
-    /// There is nothing to look for, and something in the file.
+    /// The old text is empty and the file is not.
     #[error(
-        "the old text is empty, which begins a new file, and this one has something in it; give the lines to \
-         replace, or write the whole file"
+        "the old text is empty, which creates a file, but this file has content; give the lines to replace, or \
+         write the whole file"
     )]
-    Empty,
-    /// The new text leaves out what is to stay.
+    EmptyOldText,
+    /// The new text contains a placeholder for omitted lines.
     #[error(
-        "line {line} of the new text stands for lines that it leaves out (`{text}`); write them out, or replace less"
+        "line {line} of the new text is a placeholder for omitted lines (`{text}`); write them out, or replace less"
     )]
     Placeholder {
         /// The line of the new text, from 1.
         line: usize,
-        /// What it says.
+        /// The placeholder line.
         text: String,
     },
-    /// The file would stay as it is.
-    #[error("the edit changes nothing: the new text is what the file says already")]
-    Same,
-    /// The old text is nowhere.
+    /// The file would not change.
+    #[error("the edit changes nothing: the file already contains the new text")]
+    NoChange,
+    /// The old text does not occur.
     #[error("the old text is not in the file; read the file again and copy the lines exactly{}", nearest_hint(nearest.as_ref()))]
     NotFound {
-        /// The most similar place, if one is similar enough to help.
+        /// The most similar place, if it is similar enough to help.
         nearest: Option<NearestText>,
     },
-    /// The old text is in several places.
+    /// The old text occurs in several places.
     #[error(
-        "the old text is in more than one place ({}); add lines around it until it names one place, \
+        "the old text is in more than one place ({}); add lines around it until it is unique, \
          or replace all of them",
         format_lines(lines)
     )]
     Ambiguous {
-        /// The lines where it begins, from 1; the first few of them.
+        /// The first of the lines where it begins, from 1.
         lines: Vec<u32>,
     },
-    /// The old text is there, but the new one cannot be indented to match.
+    /// The old text matches, but the new one cannot be indented accordingly.
     #[error(
-        "the old text is at line {line}, but indented there in a way that the new text cannot follow; \
+        "the old text is at line {line}, but with an indentation that the new text cannot follow; \
          copy the lines with their indentation:\n{text}"
     )]
-    Unfit {
+    IndentMismatch {
         /// The line where it begins, from 1.
         line: u32,
-        /// What it says, the beginning of it at least.
+        /// The text there, possibly truncated.
         text: String,
     },
-    /// All of the places are too many, or too much would be written to them.
+    /// Too many places, or too much text to write.
     #[error(
-        "that is too much for one edit, which may change {PLACES_MAX} places and write {} MiB; replace less at a time",
+        "the edit is too large: the limits are {PLACES_MAX} places and {} MiB; replace less at a time",
         WRITTEN_BYTES_MAX / (1024 * 1024)
     )]
-    TooMuch,
+    TooLarge,
 }
 
 fn nearest_hint(nearest: Option<&NearestText>) -> String {
-    nearest.map_or_else(String::new, |near| {
+    nearest.map_or_else(String::new, |found| {
         format!(
-            "; the most similar place is line {} ({} % alike, the first difference is in line {}):\n{}",
-            near.line, near.similarity, near.differs, near.text
+            "; the most similar place is line {} ({} % similar, the first difference is in line {}):\n{}",
+            found.line, found.similarity, found.first_difference, found.text
         )
     })
 }
@@ -164,7 +163,7 @@ fn format_lines(lines: &[u32]) -> String {
     format!("{noun} {}", numbers.join(", "))
 }
 
-/// What an edit is made of, apart from the file.
+/// The arguments of an edit, without the file.
 #[derive(Clone, Copy)]
 struct EditRequest<'a> {
     old: &'a str,
@@ -172,34 +171,35 @@ struct EditRequest<'a> {
     occurrences: EditOccurrences,
 }
 
-/// A place where the old text was found.
+/// A match of the old text.
 struct EditPlace {
-    /// What to take out.
+    /// The range to remove.
     range: Range<usize>,
-    /// What to put in.
+    /// The text to insert.
     text: String,
 }
 
-/// Where an edit goes, and how that was found.
+/// The places of an edit, and the matcher that found them.
 struct EditHit {
     matcher: EditMatcher,
-    /// In the order of the file, none overlapping another.
+    /// In file order, without overlaps.
     places: Vec<EditPlace>,
 }
 
-/// Enough to show that a place is not the only one.
+/// Enough to show that a place is not unique.
 const PLACES_SHOWN_MAX: usize = 10;
 
-/// More is no edit but a job for a program.
+/// More is a task for a program.
 const PLACES_MAX: usize = 100_000;
 
-/// Short old texts make an edit larger than its arguments; no more than a file that can be read again.
+/// A short old text can make an edit larger than its arguments; the limit is the size of a file that can be read
+/// again.
 const WRITTEN_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// What editors put before the first line.
+/// The byte order mark that some editors write.
 const BOM: char = '\u{feff}';
 
-/// Replaces `old` with `new` in the text of a file. Nothing becomes `new` in a file that has nothing in it.
+/// Replaces `old` with `new` in the text of a file. An empty `old` fills an empty file.
 pub fn apply_edit(
     file: &str,
     old: &str,
@@ -211,7 +211,7 @@ pub fn apply_edit(
         return fill_empty_file(file, new);
     }
     if old == new {
-        return Err(EditRefusal::Same);
+        return Err(EditRefusal::NoChange);
     }
     if let Some((line, text)) = placeholder::find_placeholder(old, new) {
         return Err(EditRefusal::Placeholder { line, text });
@@ -219,12 +219,12 @@ pub fn apply_edit(
     if let Some(hit) = find_hit(file, EditRequest { old, new, occurrences })? {
         return apply_hit(file, &hit);
     }
-    if let Some(edited) = apply_numbered(file, old, new)? {
-        return Ok(edited);
+    if let Some(applied_edit) = apply_numbered(file, old, new)? {
+        return Ok(applied_edit);
     }
     let escaped =
         escapes::unescaped_readings(old, new).into_iter().map(|texts| (EditMatcher::Escapes, texts));
-    let fenced = copied::strip_fence(old, new).map(|texts| (EditMatcher::Fence, texts));
+    let fenced = copied_markup::strip_fence(old, new).map(|texts| (EditMatcher::Fence, texts));
     for (matcher, (old, new)) in escaped.chain(fenced) {
         if !old.is_empty()
             && let Some(hit) = find_hit(file, EditRequest { old: &old, new: &new, occurrences })?
@@ -235,9 +235,9 @@ pub fn apply_edit(
     Err(EditRefusal::NotFound { nearest: nearest::find_nearest(file, old) })
 }
 
-/// Leaves out the byte order mark of a text that begins a file: the file keeps its own, or goes on without one.
+/// Removes the byte order mark from both texts: the file keeps its own, or none.
 fn strip_boms<'a>(file: &str, old: &'a str, new: &'a str) -> (&'a str, &'a str) {
-    // In the middle of a file it is a character like any other.
+    // In the middle of a file it is an ordinary character.
     let is_meant = old.starts_with(BOM) && !file.starts_with(BOM) && file.contains(old);
     if is_meant {
         return (old, new);
@@ -245,95 +245,98 @@ fn strip_boms<'a>(file: &str, old: &'a str, new: &'a str) -> (&'a str, &'a str) 
     (old.strip_prefix(BOM).unwrap_or(old), new.strip_prefix(BOM).unwrap_or(new))
 }
 
-/// Puts a text where nothing is yet.
+/// Fills an empty file.
 fn fill_empty_file(file: &str, new: &str) -> Result<AppliedEdit, EditRefusal> {
     match (file.strip_prefix(BOM).unwrap_or(file), new) {
-        ("", "") => Err(EditRefusal::Same),
+        ("", "") => Err(EditRefusal::NoChange),
         ("", _) => Ok(AppliedEdit {
             text: format!("{file}{new}"),
             matcher: EditMatcher::Exact,
             n_replaced: 1,
             line: 1,
         }),
-        (_, _) => Err(EditRefusal::Empty),
+        (_, _) => Err(EditRefusal::EmptyOldText),
     }
 }
 
-/// Edits the one place that begins where a listing's lines begin; two readings of it have to come to the same.
+/// Applies an edit with copied line numbers at the start of a line; all readings of the numbers must give the same
+/// result.
 fn apply_numbered(file: &str, old: &str, new: &str) -> Result<Option<AppliedEdit>, EditRefusal> {
-    let mut edited: Option<AppliedEdit> = None;
-    for copied::UnnumberedTexts { old, new, line } in copied::strip_line_numbers(old, new) {
+    let mut applied_edit: Option<AppliedEdit> = None;
+    for copied_markup::UnnumberedTexts { old, new, line } in copied_markup::strip_line_numbers(old, new) {
         if old.trim().is_empty() || old == new {
             continue;
         }
-        let change = EditRequest { old: &old, new: &new, occurrences: EditOccurrences::One };
-        let Some(hit) = find_hit(file, change)? else { continue };
+        let request = EditRequest { old: &old, new: &new, occurrences: EditOccurrences::One };
+        let Some(hit) = find_hit(file, request)? else { continue };
         let start = hit.places.first().map_or(0, |place| place.range.start);
         let is_exact = hit.matcher == EditMatcher::Exact;
         let at = if is_exact { start } else { line_start(file, start) };
-        let landed = apply_hit(file, &hit)?;
-        if !copied::is_in_place(file, &landed, at, line) {
+        let applied = apply_hit(file, &hit)?;
+        if !copied_markup::is_in_place(file, &applied, at, line) {
             continue;
         }
-        match &edited {
-            Some(other) if other.text != landed.text => return Ok(None),
-            Some(_) | None => edited = Some(AppliedEdit { matcher: EditMatcher::LineNumbers, ..landed }),
+        match &applied_edit {
+            Some(other) if other.text != applied.text => return Ok(None),
+            Some(_) | None => {
+                applied_edit = Some(AppliedEdit { matcher: EditMatcher::LineNumbers, ..applied });
+            }
         }
     }
-    Ok(edited)
+    Ok(applied_edit)
 }
 
 fn line_start(file: &str, at: usize) -> usize {
     file[..at].rfind('\n').map_or(0, |newline| newline + 1)
 }
 
-fn find_hit(file: &str, change: EditRequest<'_>) -> Result<Option<EditHit>, EditRefusal> {
-    let places = exact::find_places(file, change)?;
+fn find_hit(file: &str, request: EditRequest<'_>) -> Result<Option<EditHit>, EditRefusal> {
+    let places = exact::find_places(file, request)?;
     if !places.is_empty() {
-        check_indentation(file, &places, change)?;
+        check_indentation(file, &places, request)?;
         return Ok(Some(EditHit { matcher: EditMatcher::Exact, places }));
     }
-    match lines::find_hit(file, change)? {
+    match lines::find_hit(file, request)? {
         Some(hit) if hit.matcher < EditMatcher::Punctuation => Ok(Some(hit)),
-        whole_lines => Ok(inline::find_hit(file, change)?.or(whole_lines)),
+        whole_lines => Ok(inline::find_hit(file, request)?.or(whole_lines)),
     }
 }
 
-/// Refuses a place that begins inside the indentation of a line when the old text is also found elsewhere as whole lines: it
-/// was indented by another amount than either, and which of them was meant is not known.
-fn check_indentation(file: &str, places: &[EditPlace], change: EditRequest<'_>) -> Result<(), EditRefusal> {
-    let (EditOccurrences::One, [EditPlace { range, .. }]) = (change.occurrences, places) else {
+/// Rejects a place inside the indentation of a line if the old text also occurs elsewhere as whole lines: its
+/// indentation differs from both, so that the intended one is unknown.
+fn check_indentation(file: &str, places: &[EditPlace], request: EditRequest<'_>) -> Result<(), EditRefusal> {
+    let (EditOccurrences::One, [EditPlace { range, .. }]) = (request.occurrences, places) else {
         return Ok(());
     };
     let before = &file[line_start(file, range.start)..range.start];
-    let is_inside = change.old.starts_with([' ', '\t']) && !before.is_empty() && compare::is_blank(before);
+    let is_inside = request.old.starts_with([' ', '\t']) && !before.is_empty() && compare::is_blank(before);
     if !is_inside {
         return Ok(());
     }
-    let mut starts = lines::find_other_starts(file, change, range);
+    let mut starts = lines::find_other_starts(file, request, range);
     starts.push(range.start);
     starts.sort_unstable();
-    check_places(file, &starts, change)
+    check_places(file, &starts, request)
 }
 
-/// Refuses several places where one is meant, and more than one edit may change.
-fn check_places(file: &str, starts: &[usize], change: EditRequest<'_>) -> Result<(), EditRefusal> {
-    match change.occurrences {
+/// Rejects several places for a single edit, and too many for one edit.
+fn check_places(file: &str, starts: &[usize], request: EditRequest<'_>) -> Result<(), EditRefusal> {
+    match request.occurrences {
         EditOccurrences::One if starts.len() > 1 => {
             let starts = starts.iter().take(PLACES_SHOWN_MAX);
             let mut lines: Vec<u32> = starts.map(|start| line_at(file, *start)).collect();
             lines.dedup();
             Err(EditRefusal::Ambiguous { lines })
         }
-        EditOccurrences::All if starts.len() > PLACES_MAX => Err(EditRefusal::TooMuch),
-        EditOccurrences::All if starts.len() * change.new.len() > WRITTEN_BYTES_MAX => {
-            Err(EditRefusal::TooMuch)
+        EditOccurrences::All if starts.len() > PLACES_MAX => Err(EditRefusal::TooLarge),
+        EditOccurrences::All if starts.len() * request.new.len() > WRITTEN_BYTES_MAX => {
+            Err(EditRefusal::TooLarge)
         }
         EditOccurrences::One | EditOccurrences::All => Ok(()),
     }
 }
 
-/// How many places to look for: one more than there may be tells that there are too many.
+/// The number of places to search for: one more than allowed shows that there are too many.
 fn max_matches(occurrences: EditOccurrences) -> usize {
     match occurrences {
         EditOccurrences::One => PLACES_SHOWN_MAX,
@@ -351,14 +354,14 @@ fn apply_hit(file: &str, hit: &EditHit) -> Result<AppliedEdit, EditRefusal> {
     }
     text.push_str(&file[n_copied..]);
     if text == file {
-        return Err(EditRefusal::Same);
+        return Err(EditRefusal::NoChange);
     }
     let n_same = file.bytes().zip(text.bytes()).take_while(|(before, after)| before == after).count();
     let line = count_newlines(&file.as_bytes()[..n_same]).saturating_add(1);
     Ok(AppliedEdit { text, matcher: hit.matcher, n_replaced: hit.places.len(), line })
 }
 
-/// The line, from 1, that holds byte `at`.
+/// Returns the line number, from 1, of byte `at`.
 fn line_at(file: &str, at: usize) -> u32 {
     count_newlines(&file.as_bytes()[..at]).saturating_add(1)
 }
@@ -368,7 +371,7 @@ fn count_newlines(bytes: &[u8]) -> u32 {
     u32::try_from(n_newlines).unwrap_or(u32::MAX)
 }
 
-/// The line ending that most lines of a text have; `None` when it has none.
+/// Returns the line ending of most lines; `None` without line ends.
 fn dominant_ending(text: &str) -> Option<&'static str> {
     let n_all = text.matches('\n').count();
     let n_crlf = text.matches("\r\n").count();

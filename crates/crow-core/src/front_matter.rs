@@ -1,18 +1,18 @@
-//! The fields before a text, between two lines of `---`. Reads what people write there, which is often no YAML:
-//! a colon in a description breaks nothing. Must never know what the fields are for.
+//! The front matter of a text, between two lines of `---`. It is often not valid YAML, so that a colon in a
+//! description is accepted. Does not interpret the fields.
 
-/// A text and the fields before it.
+/// A text with its front matter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FrontMatter<'a> {
     fields: Vec<(&'a str, String)>,
-    /// What follows the fields; the whole text when there are none.
+    /// The text after the front matter; all of it if there is none.
     pub body: &'a str,
 }
 
 const FENCE: &str = "---";
 
 impl<'a> FrontMatter<'a> {
-    /// Takes a text apart.
+    /// Splits a text into front matter and body.
     pub fn parse(text: &'a str) -> Self {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         match split_fields(text) {
@@ -21,7 +21,7 @@ impl<'a> FrontMatter<'a> {
         }
     }
 
-    /// Finds a field that says something.
+    /// Returns the value of a field, if it is not empty.
     pub fn get(&self, name: &str) -> Option<&str> {
         let found = self.fields.iter().find(|(key, _)| *key == name);
         found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
@@ -43,11 +43,11 @@ fn split_fields(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// How the lines below a key belong together.
+/// The style of a YAML block scalar.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum BlockStyle {
     Folded,
-    Kept,
+    Literal,
 }
 
 fn read_fields(text: &str) -> Vec<(&str, String)> {
@@ -57,19 +57,21 @@ fn read_fields(text: &str) -> Vec<(&str, String)> {
         let Some((key, value)) = line.split_once(':').filter(|(key, _)| is_key(key)) else { continue };
         let value = value.trim();
         let block = match value.trim_end_matches(['+', '-']) {
-            "|" => Some(BlockStyle::Kept),
+            "|" => Some(BlockStyle::Literal),
             ">" => Some(BlockStyle::Folded),
             _ => None,
         };
-        let mut said = if block.is_some() { String::new() } else { value.to_owned() };
-        while let Some(more) = lines.next_if(|line| line.trim().is_empty() || line.starts_with([' ', '\t'])) {
-            if !said.is_empty() {
-                said.push(if block == Some(BlockStyle::Kept) { '\n' } else { ' ' });
+        let mut content = if block.is_some() { String::new() } else { value.to_owned() };
+        while let Some(continuation) =
+            lines.next_if(|line| line.trim().is_empty() || line.starts_with([' ', '\t']))
+        {
+            if !content.is_empty() {
+                content.push(if block == Some(BlockStyle::Literal) { '\n' } else { ' ' });
             }
-            said.push_str(more.trim());
+            content.push_str(continuation.trim());
         }
-        let said = said.trim();
-        fields.push((key, if block.is_some() { said.to_owned() } else { unquote_value(said) }));
+        let content = content.trim();
+        fields.push((key, if block.is_some() { content.to_owned() } else { unquote_value(content) }));
     }
     fields
 }

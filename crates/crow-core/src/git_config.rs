@@ -1,26 +1,26 @@
-//! What Git's configuration of a fresh clone says, and nothing more. Whatever else a configuration says may have Git
-//! run a program, and which is found in it.
+//! Recognizes the Git configuration of a fresh clone. Any other configuration may make Git run a program; `mentions`
+//! finds out which.
 
 mod mentions;
 mod settings;
 
 pub use self::mentions::{GitMention, git_mentions, script_mentions};
 
-/// Why it is not known what a configuration leads to.
+/// The reason why the effect of a configuration is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum GitConfigError {
-    /// Nor does Git know.
-    #[error("it is no configuration of Git's")]
-    NotUnderstood,
-    /// It has more than any person writes.
+    /// Git cannot parse it either.
+    #[error("it is not a valid Git configuration")]
+    Invalid,
+    /// It is longer than any handwritten configuration.
     #[error("it is too long")]
     TooLong,
 }
 
-/// The longest configuration that is looked at; a fresh clone has a few hundred bytes.
+/// The longest configuration that is examined; that of a fresh clone has a few hundred bytes.
 const BYTES_MAX: usize = 64 * 1024;
 
-/// Keys whose values are words without a meaning beyond Git's own files.
+/// Keys whose values have no effect beyond Git's own files.
 const KEYS: &[(&str, &[&str])] = &[
     (
         "core",
@@ -41,14 +41,14 @@ const KEYS: &[(&str, &[&str])] = &[
     ("branch", &["remote", "merge", "rebase"]),
     ("submodule", &["url", "active"]),
     ("extensions", &["objectformat", "refstorage"]),
-    // What tests and scripts set in repositories of their own.
+    // Settings by tests and scripts in their own repositories.
     ("user", &["name", "email"]),
     ("commit", &["gpgsign"]),
     ("gc", &["auto"]),
     ("init", &["defaultbranch"]),
 ];
 
-/// Whether a configuration of Git can make no Git command run a program. Errs on the side of `false`.
+/// Whether a Git configuration cannot make any Git command run a program. False if in doubt.
 pub fn is_inert_git_config(text: &str) -> bool {
     if text.len() > BYTES_MAX {
         return false;
@@ -67,7 +67,7 @@ pub fn is_inert_git_config(text: &str) -> bool {
     })
 }
 
-/// Finds the section of `core` or `remote "origin"`.
+/// Finds the section of a header such as `core` or `remote "origin"`.
 fn known_section(header: &str) -> Option<&'static (&'static str, &'static [&'static str])> {
     let (name, subsection) = match header.split_once(' ') {
         Some((name, quoted)) => (name, Some(quoted.strip_prefix('"')?.strip_suffix('"')?)),
@@ -80,13 +80,13 @@ fn known_section(header: &str) -> Option<&'static (&'static str, &'static [&'sta
     KEYS.iter().find(|(section, _)| section.eq_ignore_ascii_case(name))
 }
 
-/// Whether a setting is one that a fresh repository has.
+/// Whether a fresh repository has such a setting.
 fn is_plain_setting(section: &str, key: &str, value: &str) -> bool {
     let keys = KEYS.iter().find(|(name, _)| *name == section).map(|(_, keys)| keys);
     keys.is_some_and(|keys| keys.contains(&key)) && is_plain_value(section, key, value)
 }
 
-/// Quotes, escapes, comments and continued lines are nothing that a fresh clone has.
+/// A fresh clone has no quotes, escapes, comments or continued lines.
 fn is_plain_value(section: &str, key: &str, value: &str) -> bool {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "._/-+:@*~= ".contains(letter);
     if !value.chars().all(is_plain) || value.starts_with('-') {
@@ -98,7 +98,7 @@ fn is_plain_value(section: &str, key: &str, value: &str) -> bool {
     }
 }
 
-/// Addresses that Git itself connects to, or a plain path; not `ext::` and its like, which run a program.
+/// Whether Git itself connects to an address; false for `ext::` and others, which run a program.
 fn is_plain_address(value: &str) -> bool {
     if value.contains("::") || value.contains("/-") || value.contains(":-") || value.contains("@-") {
         return false;
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_fresh_repository_says_is_inert() {
+    fn config_of_fresh_repository_is_inert() {
         for text in [
             "",
             "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n",
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_run_a_program_or_is_not_understood_is_not() {
+    fn config_with_programs_or_errors_is_not_inert() {
         for text in [
             "[core]\n\tfsmonitor = ./x\n",
             "[core] fsmonitor = ./x\n",

@@ -1,47 +1,47 @@
-//! What a hook is, which calls it is about, what it is told and what its answer means.
+//! Hooks: their configuration, the calls that they match, their input and their output.
 //!
-//! Knows no process: how a hook ended and what it wrote come in as values. A hook can only restrict; nothing
-//! it says allows what would be asked or refused without it.
+//! Knows no processes: exit status and output are values. A hook can only restrict: its output never allows what
+//! would be asked or denied without it.
 
-mod answer;
-mod moment;
+mod input;
+mod output;
 
 use std::time::Duration;
 
 use regex::{Regex, RegexBuilder};
 
-pub use answer::{HookDecision, HookExit, parse_hook_output};
-pub use moment::{HookInput, HookSession};
+pub use input::{HookInput, HookSession};
+pub use output::{HookDecision, HookExit, parse_hook_output};
 
-/// Characters of a hook's command that name it for people.
+/// Characters of a hook's command in its display name.
 const NAME_CHARS_MAX: usize = 60;
 
-/// Bytes of a matcher: a few names of tools.
+/// Bytes of a matcher: a few tool names.
 const MATCHER_BYTES_MAX: usize = 200;
 
-/// Bytes of memory for a matcher that was read: a configuration may bring many.
+/// Memory of a compiled matcher: a configuration may contain many.
 const COMPILED_BYTES_MAX: usize = 64 * 1024;
 
-/// A command of the person's that runs at certain moments.
+/// A user's command that runs at an event.
 #[derive(Debug, Clone)]
 pub struct HookConfig {
-    /// When it runs.
+    /// The event.
     pub event: HookEvent,
-    /// Which tools it is about, where the event has a tool.
+    /// The tools it applies to, if the event has a tool.
     pub matcher: HookMatcher,
-    /// What the shell runs.
+    /// The shell command.
     pub command: String,
-    /// How long it may take.
+    /// The time limit.
     pub timeout: Duration,
 }
 
 impl HookConfig {
-    /// Tells whether it runs at a moment.
-    pub fn applies_to(&self, moment: &HookInput<'_>) -> bool {
-        self.event == moment.event() && moment.tool_name().is_none_or(|tool| self.matcher.matches_tool(tool))
+    /// Whether the hook runs for an input.
+    pub fn applies_to(&self, input: &HookInput<'_>) -> bool {
+        self.event == input.event() && input.tool_name().is_none_or(|tool| self.matcher.matches_tool(tool))
     }
 
-    /// Names it for people: the first line of its command, as far as it is short.
+    /// Returns the display name: the first line of the command, truncated.
     pub fn name(&self) -> String {
         let line = self.command.trim().lines().next().unwrap_or_default();
         match line.char_indices().nth(NAME_CHARS_MAX) {
@@ -51,24 +51,24 @@ impl HookConfig {
     }
 }
 
-/// When a hook runs, by the names that other agents use as well.
+/// The events of hooks, by the names that other agents also use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HookEvent {
-    /// Before a tool runs, and before anybody is asked whether it may.
+    /// Before a tool runs, and before its permission request.
     PreToolUse,
     /// After a tool ran.
     PostToolUse,
     /// Before a prompt is stored.
     UserPromptSubmit,
-    /// When the model has nothing more to do.
+    /// When the model has finished.
     Stop,
 }
 
 impl HookEvent {
-    /// Every event.
+    /// All events.
     pub const ALL: [Self; 4] = [Self::PreToolUse, Self::PostToolUse, Self::UserPromptSubmit, Self::Stop];
 
-    /// Spells the event.
+    /// Returns the configuration word.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::PreToolUse => "PreToolUse",
@@ -78,12 +78,12 @@ impl HookEvent {
         }
     }
 
-    /// Reads an event.
+    /// Parses a configuration word.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|event| event.as_str() == text)
     }
 
-    /// Tells whether nothing may pass when its hook fails.
+    /// Whether a failing hook blocks the event.
     pub fn fails_closed(self) -> bool {
         match self {
             Self::PreToolUse | Self::UserPromptSubmit => true,
@@ -92,14 +92,14 @@ impl HookEvent {
     }
 }
 
-/// Which tools a hook is about.
+/// The tools that a hook applies to.
 #[derive(Debug, Clone, Default)]
 pub struct HookMatcher(Option<Regex>);
 
-/// A matcher that cannot be read.
+/// An invalid matcher.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HookMatcherError {
-    /// It does not parse; why.
+    /// A syntax error, with its reason.
     #[error("is not a regular expression: {0}")]
     Syntax(String),
     /// It is longer, or needs more memory, than any list of tools.
@@ -108,7 +108,7 @@ pub enum HookMatcherError {
 }
 
 impl HookMatcher {
-    /// Reads a regular expression on whole names; nothing and `*` stand for every tool.
+    /// Parses a regular expression for whole names; an empty one and `*` match every tool.
     pub fn parse(text: &str) -> Result<Self, HookMatcherError> {
         if text.is_empty() || text == "*" {
             return Ok(Self(None));
@@ -116,19 +116,19 @@ impl HookMatcher {
         if text.len() > MATCHER_BYTES_MAX {
             return Err(HookMatcherError::TooLarge);
         }
-        // By itself as well: `a)|(b` would become whole between our brackets.
-        let read = compile_regex(text).and_then(|_| compile_regex(&format!("^(?:{text})$")));
-        read.map(|regex| Self(Some(regex))).map_err(|error| {
+        // It must also be valid by itself: `a)|(b` would become valid inside our parentheses.
+        let compiled = compile_regex(text).and_then(|_| compile_regex(&format!("^(?:{text})$")));
+        compiled.map(|regex| Self(Some(regex))).map_err(|error| {
             if matches!(error, regex::Error::CompiledTooBig(_)) {
                 return HookMatcherError::TooLarge;
             }
             let text = error.to_string();
-            let why = text.lines().last().unwrap_or_default().trim();
-            HookMatcherError::Syntax(why.trim_start_matches("error: ").to_owned())
+            let reason = text.lines().last().unwrap_or_default().trim();
+            HookMatcherError::Syntax(reason.trim_start_matches("error: ").to_owned())
         })
     }
 
-    /// Tells whether it is about a tool.
+    /// Whether the matcher includes a tool.
     pub fn matches_tool(&self, tool: &str) -> bool {
         self.0.as_ref().is_none_or(|regex| regex.is_match(tool))
     }

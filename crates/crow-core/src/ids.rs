@@ -1,4 +1,4 @@
-//! Names of things. Each is made once, at an edge, and compared as a whole ever after.
+//! Identifiers. Each is created once, at the boundary, and then only compared.
 
 use std::fmt;
 
@@ -9,12 +9,12 @@ macro_rules! id {
         pub struct $name(String);
 
         impl $name {
-            /// Takes a name as it came from the outside.
+            /// Wraps an external identifier.
             pub fn new(text: impl Into<String>) -> Self {
                 Self(text.into())
             }
 
-            /// Shows the name as it goes to the outside.
+            /// Returns the external form.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -29,47 +29,47 @@ macro_rules! id {
 }
 
 id! {
-    /// A session as the client names it.
+    /// A session, by the client's identifier.
     SessionId
 }
 id! {
     /// A message of a session: a prompt or a reply. The same live and in replay.
     MessageId
 }
-/// A tool call, unique within its session whatever the provider called it.
+/// A tool call, unique within its session for any identifier of the provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CallId {
-    reply: u64,
+    reply_seq: u64,
     index: usize,
 }
 
 impl MessageId {
-    /// Names the message at place `seq` of a session.
+    /// Returns the identifier of the message with sequence number `seq`.
     pub fn from_seq(seq: u64) -> Self {
         Self(format!("msg-{seq}"))
     }
 }
 
 impl CallId {
-    /// Names call `index` of the reply at place `reply` of a session.
-    pub fn from_position(reply: u64, index: usize) -> Self {
-        Self { reply, index }
+    /// Returns the identifier of call `index` in the reply with sequence number `reply`.
+    pub fn from_position(reply_seq: u64, index: usize) -> Self {
+        Self { reply_seq, index }
     }
 
-    /// The place of the reply that made the call.
+    /// Returns the sequence number of the reply with the call.
     pub fn reply_seq(self) -> u64 {
-        self.reply
+        self.reply_seq
     }
 
-    /// Reads a name that [`fmt::Display`] wrote.
+    /// Parses the output of [`fmt::Display`].
     pub fn parse(text: &str) -> Option<Self> {
         let (reply, index) = text.strip_prefix("call-")?.split_once('-')?;
-        Some(Self { reply: reply.parse().ok()?, index: index.parse().ok()? })
+        Some(Self { reply_seq: reply.parse().ok()?, index: index.parse().ok()? })
     }
 }
 
 impl fmt::Display for CallId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "call-{}-{}", self.reply, self.index)
+        write!(f, "call-{}-{}", self.reply_seq, self.index)
     }
 }

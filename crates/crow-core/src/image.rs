@@ -1,4 +1,4 @@
-//! Images as models take them: which types there are, and whether base64 holds one. Knows no provider.
+//! Images for models: the accepted types, and the validation of base64 data. Knows no provider.
 
 mod container;
 
@@ -6,10 +6,10 @@ use base64::{Engine as _, alphabet, engine::GeneralPurposeConfig, engine::genera
 
 use crate::ContentPart;
 
-/// The types that every provider takes.
+/// The types that every provider accepts.
 pub const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
-/// Some senders leave the padding out.
+/// Some senders omit the padding.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new()
@@ -17,30 +17,30 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// Why something is no image for a model. Fits after "the image".
+/// The reason why data is not an image for a model. Fits after "the image".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ImageError {
-    /// A type that providers refuse.
-    #[error("is of the type {0}, which models do not take; send PNG, JPEG, GIF or WebP")]
-    Type(String),
+    /// An unsupported type.
+    #[error("is of the type {0}, which models do not accept; send PNG, JPEG, GIF or WebP")]
+    UnsupportedType(String),
     /// Its data cannot be decoded.
     #[error("has data that is not base64")]
-    Base64,
-    /// Its bytes begin as no image does.
-    #[error("has bytes that are no PNG, JPEG, GIF or WebP")]
-    Bytes,
-    /// Its file has no end, or is broken before it.
-    #[error("is cut off or damaged")]
-    Broken,
-    /// It is larger than providers take.
-    #[error("has {0} by {1} pixels, and models take {SIDE_MAX} at most; make a smaller copy")]
-    Sides(u32, u32),
+    InvalidBase64,
+    /// Its bytes do not begin like an image.
+    #[error("is not a PNG, JPEG, GIF or WebP file")]
+    UnknownFormat,
+    /// Its file is truncated or damaged.
+    #[error("is truncated or damaged")]
+    Damaged,
+    /// It is larger than providers accept.
+    #[error("has {0} by {1} pixels, but models accept {SIDE_MAX} at most; make a smaller copy")]
+    TooLarge(u32, u32),
 }
 
-/// Pixels of a side: what the strictest provider takes.
+/// Pixels of a side: the limit of the strictest provider.
 const SIDE_MAX: u32 = 8000;
 
-/// Finds the type of an image by how its bytes begin.
+/// Detects the type of an image by its first bytes.
 pub fn image_type(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1A, b'\n', ..] => Some("image/png"),
@@ -51,30 +51,30 @@ pub fn image_type(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Finds the type of an image whose file is whole. Nothing of it is decoded, but all of it is gone through.
+/// Returns the type of a complete image. The structure is checked to the end, without decoding.
 pub fn check_image(bytes: &[u8]) -> Result<&'static str, ImageError> {
-    let mime = image_type(bytes).ok_or(ImageError::Bytes)?;
+    let mime = image_type(bytes).ok_or(ImageError::UnknownFormat)?;
     match container::read_image_size(bytes, mime) {
-        None | Some((0, _) | (_, 0)) => Err(ImageError::Broken),
-        Some((width, height)) if width.max(height) > SIDE_MAX => Err(ImageError::Sides(width, height)),
+        None | Some((0, _) | (_, 0)) => Err(ImageError::Damaged),
+        Some((width, height)) if width.max(height) > SIDE_MAX => Err(ImageError::TooLarge(width, height)),
         Some(_) => Ok(mime),
     }
 }
 
-/// Makes an image part of what a stranger sent: a provider that gets a broken one refuses the whole conversation, now
-/// and each time after. The bytes say what it is when the sender named another of the types.
+/// Creates an image part from external data: a provider rejects every request of a conversation with a damaged image.
+/// The bytes determine the type if the sender named another accepted one.
 pub fn read_image_part(mime: &str, data: &str) -> Result<ContentPart, ImageError> {
-    let named = mime.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    let is_known = IMAGE_TYPES.contains(&named.as_str()) || named == "image/jpg";
+    let declared = mime.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let is_known = IMAGE_TYPES.contains(&declared.as_str()) || declared == "image/jpg";
     if !is_known {
-        return Err(ImageError::Type(crate::escape_hidden_start(mime, 80)));
+        return Err(ImageError::UnsupportedType(crate::escape_hidden_start(mime, 80)));
     }
-    let bytes = decode_base64(data).ok_or(ImageError::Base64)?;
+    let bytes = decode_base64(data).ok_or(ImageError::InvalidBase64)?;
     let mime = check_image(&bytes)?.to_owned();
     Ok(ContentPart::Image { mime, data: base64::prelude::BASE64_STANDARD.encode(bytes) })
 }
 
-/// Reads a `data:` address with an image; `None` when it is another address.
+/// Parses a `data:` URL with an image; `None` for another URL.
 pub fn read_data_url(uri: &str) -> Option<Result<ContentPart, ImageError>> {
     let scheme = uri.get(..5)?;
     let (head, data) = uri.get(5..)?.split_once(',')?;
@@ -82,7 +82,7 @@ pub fn read_data_url(uri: &str) -> Option<Result<ContentPart, ImageError>> {
         return None;
     }
     let mime = head.strip_suffix(";base64").unwrap_or_default();
-    Some(if mime.is_empty() { Err(ImageError::Base64) } else { read_image_part(mime, data) })
+    Some(if mime.is_empty() { Err(ImageError::InvalidBase64) } else { read_image_part(mime, data) })
 }
 
 /// Decodes base64, with or without line breaks and padding.
@@ -113,39 +113,39 @@ mod tests {
     }
 
     #[test]
-    fn only_what_models_take_becomes_an_image() {
+    fn image_part_requires_supported_type_and_complete_file() {
         check_part("image/png", PNG, &format!("image/png {PNG}"));
         let (begin, end) = PNG.trim_end_matches('=').split_at(40);
         check_part("image/png", &format!("{begin}\r\n{end}"), &format!("image/png {PNG}"));
         check_part("IMAGE/JPG; q=1", PNG, &format!("image/png {PNG}"));
-        check_part("image/png", "iVBORw0KGgo=", "the image is cut off or damaged");
-        check_part("image/jpeg", "/9j/", "the image is cut off or damaged");
-        check_part("image/png", "aGVsbG8=", "the image has bytes that are no PNG, JPEG, GIF or WebP");
-        check_part("image/png", "", "the image has bytes that are no PNG, JPEG, GIF or WebP");
+        check_part("image/png", "iVBORw0KGgo=", "the image is truncated or damaged");
+        check_part("image/jpeg", "/9j/", "the image is truncated or damaged");
+        check_part("image/png", "aGVsbG8=", "the image is not a PNG, JPEG, GIF or WebP file");
+        check_part("image/png", "", "the image is not a PNG, JPEG, GIF or WebP file");
         check_part("image/png", "not base64!", "the image has data that is not base64");
         check_part("image/png", "iVBORw0KGgo=====x", "the image has data that is not base64");
         let svg =
-            "the image is of the type image/svg+xml, which models do not take; send PNG, JPEG, GIF or WebP";
+            "the image is of the type image/svg+xml, which models do not accept; send PNG, JPEG, GIF or WebP";
         check_part("image/svg+xml", "iVBORw0KGgo=", svg);
         check_part("", "iVBORw0KGgo=", &svg.replace("image/svg+xml", ""));
     }
 
     #[test]
-    fn a_side_is_bounded() {
+    fn image_side_has_limit() {
         let gif = |width: [u8; 2], height: [u8; 2]| {
             let screen = [b"GIF89a", width.as_slice(), &height, &[0, 0, 0]].concat();
             check_image(&[screen.as_slice(), &[0x2c, 0, 0, 0, 0, 1, 0, 1, 0, 0, 2, 0, 0x3b]].concat())
         };
         assert_eq!(gif([0x40, 0x1f], [1, 0]), Ok("image/gif"));
-        assert_eq!(gif([0x41, 0x1f], [1, 0]), Err(ImageError::Sides(8001, 1)));
-        assert_eq!(gif([1, 0], [0, 0]), Err(ImageError::Broken));
+        assert_eq!(gif([0x41, 0x1f], [1, 0]), Err(ImageError::TooLarge(8001, 1)));
+        assert_eq!(gif([1, 0], [0, 0]), Err(ImageError::Damaged));
     }
 
     #[test]
-    fn addresses_may_hold_the_data() {
+    fn data_url_is_parsed_as_image() {
         assert!(matches!(read_data_url(&format!("data:image/png;base64,{PNG}")), Some(Ok(_))));
-        assert_eq!(read_data_url("data:image/png;base64,%"), Some(Err(ImageError::Base64)));
-        assert_eq!(read_data_url("DATA:,x"), Some(Err(ImageError::Base64)));
+        assert_eq!(read_data_url("data:image/png;base64,%"), Some(Err(ImageError::InvalidBase64)));
+        assert_eq!(read_data_url("DATA:,x"), Some(Err(ImageError::InvalidBase64)));
         assert_eq!(read_data_url("file:///a,b"), None);
         assert_eq!(read_data_url("é"), None);
     }

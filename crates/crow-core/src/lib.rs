@@ -1,8 +1,6 @@
-//! The thinking of Crow: what a turn does next, what a transcript may hold, where an edit lands,
-//! what a broken argument means, what a mode allows.
+//! The decisions of Crow as pure functions: turns, transcripts, edits, argument repair, permissions.
 //!
-//! Invariant: nothing here reads a clock, a file, a socket, a database or the environment, and nothing
-//! here knows a wire format. Everything is a value in and a value out.
+//! Invariant: no clock, file, socket, database or environment, and no wire format. Values in, values out.
 
 mod agents;
 mod arguments;
@@ -11,6 +9,7 @@ mod confinement;
 mod crow_part;
 mod front_matter;
 mod git_config;
+mod hidden_characters;
 mod hook;
 mod ids;
 mod image;
@@ -26,18 +25,17 @@ mod socket_table;
 mod spelling;
 mod text_only;
 mod transcript;
-mod tree;
+mod tree_usage;
 mod trust;
 mod turn;
 mod update;
-mod visible;
 
 pub mod edit;
-pub mod leaked;
 pub mod link;
 pub mod repair;
 pub mod shell;
 pub mod slash;
+pub mod text_tool_calls;
 pub mod undo;
 
 pub use agents::{AgentServer, AgentTransport, TreeLimits};
@@ -52,6 +50,7 @@ pub use confinement::{
 pub use crow_part::{CrowPart, SpeckitPart};
 pub use front_matter::FrontMatter;
 pub use git_config::{GitConfigError, GitMention, git_mentions, is_inert_git_config, script_mentions};
+pub use hidden_characters::{escape_hidden, escape_hidden_start};
 pub use hook::{
     HookConfig, HookDecision, HookEvent, HookExit, HookInput, HookMatcher, HookMatcherError, HookSession,
     parse_hook_output as read_hook,
@@ -71,7 +70,7 @@ pub use pattern::{GlobError, LetterCase, PathGlob};
 pub use permission::{
     EffectivePolicy, Grant, GrantOffer, GrantSet, Mode, PermissionDecision, PermissionRule, PermissionRules,
     RuleError, SessionRoots, approval_source, approval_source_in_sandbox, evaluate_call,
-    evaluate_call_in_sandbox, home_autorun_files, hook_manager_files, is_autorun_entry, is_autorun_folder,
+    evaluate_call_in_sandbox, home_autorun_files, hook_manager_files, is_autorun_dir, is_autorun_entry,
     is_key_path, may_hold_autorun,
 };
 pub use reply::{ModelEvent, ReplyBuilder, ReplyDelta};
@@ -83,11 +82,10 @@ pub use text_only::without_images;
 pub use transcript::{
     CompactionMismatch, InvalidEntry, ModelStep, ModelTranscript, OpenCallsError, Transcript, TranscriptEntry,
 };
-pub use tree::TreeUsage;
+pub use tree_usage::TreeUsage;
 pub use trust::{ContentHash, TrustAnswer, TrustLedger, TrustState, TrustSubject, evaluate_trust};
 pub use turn::{CompactionOutcome, RepeatedRound, ReplyResume, Turn, TurnAction, TurnEnd, TurnLimits};
 pub use update::{
     CommandInfo, CompactionStage, ModelInfo, OutputStreaming, ReportOutcome, SessionConfigOptions,
     SessionUpdate, SuggestedCommand, ThoughtLevel,
 };
-pub use visible::{escape_hidden, escape_hidden_start};

@@ -1,78 +1,82 @@
-//! Pages of a text of any length, given piece by piece: lines are counted and cut, and no more than a page is kept. Knows no
-//! file.
+//! Pages of a text of any length that arrives in pieces: counts and splits lines, and stores at most one page. Knows
+//! no files.
 
 use std::borrow::Cow;
 
-/// Which lines of a text are wanted.
+/// The requested lines of a text.
 #[derive(Debug, Clone, Copy)]
 pub struct PageRange {
-    /// The first of them, from 1.
-    pub first: usize,
-    /// Lines at most.
+    /// The first line, from 1.
+    pub first_line: usize,
+    /// The maximum number of lines.
     pub lines_max: usize,
-    /// Bytes of all lines at most.
+    /// The maximum bytes of all lines.
     pub bytes_max: usize,
-    /// Characters of one line.
+    /// The maximum characters of one line.
     pub chars_max: usize,
 }
 
-/// A page, and how far the text was read.
+/// A page, with the number of lines read.
 #[derive(Debug, PartialEq, Eq)]
 pub struct LinePage {
-    /// The number of its first line.
-    pub first: usize,
-    /// Its lines, without their ends.
+    /// The number of its first line, from 1.
+    pub first_line: usize,
+    /// Its lines, without line endings.
     pub lines: Vec<String>,
-    /// Lines of the text as far as it was read.
+    /// The number of lines read.
     pub n_lines: usize,
-    /// Whether what is no UTF-8 is shown as a replacement character.
+    /// Whether invalid UTF-8 was replaced.
     pub is_lossy: bool,
 }
 
-/// Lines as they come, of which those of a page are kept.
+/// Collects the lines of a page from a stream.
 #[derive(Debug)]
 pub struct LinePager {
     range: PageRange,
-    kept: Vec<String>,
-    room: usize,
+    lines: Vec<String>,
+    n_bytes_left: usize,
     is_full: bool,
     is_lossy: bool,
     n_lines: usize,
-    /// The line that has not ended, as much of it as is shown.
+    /// The start of the unfinished line, as far as it is shown.
     line: Vec<u8>,
     n_chars: usize,
-    is_open: bool,
-    ends_in_return: bool,
+    has_partial_line: bool,
+    ends_in_cr: bool,
 }
 
 impl LinePager {
-    /// Begins at the beginning of a text.
+    /// Creates a pager at the start of a text.
     pub fn new(range: PageRange) -> Self {
         Self {
-            range: PageRange { first: range.first.max(1), lines_max: range.lines_max.max(1), ..range },
-            kept: Vec::new(),
-            room: range.bytes_max,
+            range: PageRange {
+                first_line: range.first_line.max(1),
+                lines_max: range.lines_max.max(1),
+                ..range
+            },
+            lines: Vec::new(),
+            n_bytes_left: range.bytes_max,
             is_full: false,
             is_lossy: false,
             n_lines: 0,
             line: Vec::new(),
             n_chars: 0,
-            is_open: false,
-            ends_in_return: false,
+            has_partial_line: false,
+            ends_in_cr: false,
         }
     }
 
-    /// Whether the page is whole; what comes is only counted.
+    /// Whether the page is complete; further lines are only counted.
     pub fn is_full(&self) -> bool {
-        self.is_full || self.kept.len() >= self.range.lines_max
+        self.is_full || self.lines.len() >= self.range.lines_max
     }
 
-    /// Whether a line of the page is there.
+    /// Whether the page has a line.
     pub fn has_begun(&self) -> bool {
-        !self.kept.is_empty()
+        !self.lines.is_empty()
     }
 
-    /// Takes the next bytes, cut anywhere.
+    /// Processes the next bytes, in any chunking.
     pub fn push(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let end = bytes.iter().position(|&byte| byte == b'\n');
@@ -80,8 +84,8 @@ impl LinePager {
                 Some(end) => (&bytes[..end], &bytes[end + 1..]),
                 None => (bytes, &bytes[bytes.len()..]),
             };
-            self.is_open = true;
-            if self.n_lines + 1 >= self.range.first && !self.is_full() {
+            self.has_partial_line = true;
+            if self.n_lines + 1 >= self.range.first_line && !self.is_full() {
                 self.extend_line(part);
             }
             if end.is_some() {
@@ -93,22 +97,22 @@ impl LinePager {
 
     fn extend_line(&mut self, part: &[u8]) {
         for &byte in part {
-            // A byte that goes on with a character is none of its own.
+            // A continuation byte is no character of its own.
             self.n_chars += usize::from(byte & 0xC0 != 0x80);
             if self.n_chars <= self.range.chars_max {
                 self.line.push(byte);
             }
         }
         if let Some(&last) = part.last() {
-            self.ends_in_return = last == b'\r';
+            self.ends_in_cr = last == b'\r';
         }
     }
 
     fn end_line(&mut self) {
         self.n_lines += 1;
-        self.is_open = false;
-        if self.n_lines >= self.range.first && !self.is_full() {
-            let n_chars = self.n_chars - usize::from(self.ends_in_return);
+        self.has_partial_line = false;
+        if self.n_lines >= self.range.first_line && !self.is_full() {
+            let n_chars = self.n_chars - usize::from(self.ends_in_cr);
             if n_chars < self.n_chars && self.n_chars <= self.range.chars_max {
                 self.line.pop();
             }
@@ -118,29 +122,34 @@ impl LinePager {
                 true => line_too_long(&shown, n_chars),
                 false => shown.into_owned(),
             };
-            self.is_full = shown.len() > self.room;
+            self.is_full = shown.len() > self.n_bytes_left;
             if !self.is_full {
-                self.room -= shown.len();
-                self.kept.push(shown);
+                self.n_bytes_left -= shown.len();
+                self.lines.push(shown);
             }
         }
         self.line.clear();
         self.n_chars = 0;
-        self.ends_in_return = false;
+        self.ends_in_cr = false;
     }
 
-    /// Gives the page.
+    /// Returns the page.
     pub fn into_page(mut self) -> LinePage {
-        if self.is_open {
-            // A last line without an end keeps a return that it has.
-            self.ends_in_return = false;
+        if self.has_partial_line {
+            // A last line without a line feed keeps its carriage return.
+            self.ends_in_cr = false;
             self.end_line();
         }
-        LinePage { first: self.range.first, lines: self.kept, n_lines: self.n_lines, is_lossy: self.is_lossy }
+        LinePage {
+            first_line: self.range.first_line,
+            lines: self.lines,
+            n_lines: self.n_lines,
+            is_lossy: self.is_lossy,
+        }
     }
 }
 
-/// Says of the beginning of a line that there is more of it.
+/// Marks the start of a line as truncated.
 pub fn line_too_long(beginning: &str, n_chars: usize) -> String {
     format!("{beginning}… (cut, the line has {n_chars} characters)")
 }

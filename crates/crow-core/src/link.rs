@@ -1,16 +1,16 @@
-//! What a person pointed at, in words a model can act on. Knows addresses, opens nothing.
+//! Renders links for the model. Handles URIs only, opens nothing.
 
 use std::fmt::Write as _;
 
 use crate::{IMAGE_TYPES, escape_hidden};
 
-/// The media type of an image whose sender does not say which kind it is.
+/// The media type of an image of unspecified format.
 pub const ANY_IMAGE: &str = "image/*";
 
-/// How the names of images end that models take.
+/// File extensions of supported images.
 const IMAGE_ENDINGS: [&str; 5] = ["png", "jpg", "jpeg", "gif", "webp"];
 
-/// Spells a link as one line: a file by its path and its lines, everything else by its address.
+/// Renders a link as one line: a file by path and lines, anything else by its URI.
 pub fn format_link(uri: &str, name: &str) -> String {
     let shown = escape_hidden(name);
     let Some((path, lines)) = parse_file_link(uri) else {
@@ -23,17 +23,17 @@ pub fn format_link(uri: &str, name: &str) -> String {
     };
     let is_nameless = name.is_empty() || name == path || name == uri;
     let path = escape_hidden(&path);
-    let mut spelled = if is_nameless { format!("[{path}]") } else { format!("[{shown}]({path})") };
+    let mut rendered = if is_nameless { format!("[{path}]") } else { format!("[{shown}]({path})") };
     // Writing to a string cannot fail.
     let _ = match lines {
-        Some((first, last)) if first == last => write!(spelled, " (line {first})"),
-        Some((first, last)) => write!(spelled, " (lines {first} to {last})"),
+        Some((first, last)) if first == last => write!(rendered, " (line {first})"),
+        Some((first, last)) => write!(rendered, " (lines {first} to {last})"),
         None => Ok(()),
     };
-    spelled
+    rendered
 }
 
-/// Reads a `file:` address: its path, and its lines where the fragment or the query names some.
+/// Parses a `file:` URI: its path, and the lines in its fragment or query.
 pub fn parse_file_link(uri: &str) -> Option<(String, Option<(u64, u64)>)> {
     let (address, fragment) = match uri.split_once('#') {
         Some((address, fragment)) => (address, Some(fragment)),
@@ -41,21 +41,21 @@ pub fn parse_file_link(uri: &str) -> Option<(String, Option<(u64, u64)>)> {
     };
     let path = address.strip_prefix("file:")?;
     let path = match path.strip_prefix("//") {
-        // What stands before the path is a host: none, or this one.
+        // The path may follow a host: empty, or this machine.
         Some(path) => path.strip_prefix("localhost").unwrap_or(path),
         None => path,
     };
-    // A question mark may be part of a name that nobody encoded; a query names something.
+    // A question mark may be an unencoded part of a name; a query has a `=`.
     let (path, query) = match path.rsplit_once('?') {
         Some((path, query)) if query.contains('=') => (path, Some(query)),
         _ => (path, None),
     };
     let path = path.starts_with('/').then(|| percent_decode(path))?;
-    let named = query.into_iter().flat_map(|query| query.split('&')).find_map(parse_line_range);
-    Some((path?, fragment.and_then(parse_line_range).or(named)))
+    let query_lines = query.into_iter().flat_map(|query| query.split('&')).find_map(parse_line_range);
+    Some((path?, fragment.and_then(parse_line_range).or(query_lines)))
 }
 
-/// Whether a link leads to an image on the web: by the media type that its sender gave, else by how its path ends.
+/// Whether a link is an image on the web: by the sender's media type, otherwise by its extension.
 pub fn is_web_image(uri: &str, mime: Option<&str>) -> bool {
     let has_scheme =
         |scheme: &&str| uri.get(..scheme.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(scheme));
@@ -67,15 +67,15 @@ pub fn is_web_image(uri: &str, mime: Option<&str>) -> bool {
         }
         Some(_) | None => {
             let address = uri[scheme.len()..].split(['?', '#']).next().unwrap_or_default();
-            let ending = address.split_once('/').and_then(|(_, path)| path.rsplit_once('.'));
-            ending.is_some_and(|(_, ending)| {
-                IMAGE_ENDINGS.iter().any(|known| ending.eq_ignore_ascii_case(known))
+            let extension = address.split_once('/').and_then(|(_, path)| path.rsplit_once('.'));
+            extension.is_some_and(|(_, extension)| {
+                IMAGE_ENDINGS.iter().any(|known| extension.eq_ignore_ascii_case(known))
             })
         }
     }
 }
 
-/// Reads `L10`, `L10:20`, `L10-20`, `L10-L20`, `L10C5-L20C3`, `10-20`, `line=10` or `lines=10-20`.
+/// Parses `L10`, `L10:20`, `L10-20`, `L10-L20`, `L10C5-L20C3`, `10-20`, `line=10` or `lines=10-20`.
 fn parse_line_range(range: &str) -> Option<(u64, u64)> {
     let range = ["lines=", "line="].iter().find_map(|key| range.strip_prefix(key)).unwrap_or(range);
     let (first, last) = range.split_once([':', '-', ',']).unwrap_or((range, range));
@@ -83,14 +83,14 @@ fn parse_line_range(range: &str) -> Option<(u64, u64)> {
     (first > 0 && first <= last).then_some((first, last))
 }
 
-/// Reads a line with an `L` before it or none, and without the column behind it.
+/// Parses a line number with an optional `L` before it and column after it.
 fn parse_line_number(text: &str) -> Option<u64> {
     let text = text.strip_prefix(['L', 'l']).unwrap_or(text);
     let number = text.split_once(['C', 'c']).map_or(text, |(number, _)| number);
     number.bytes().all(|byte| byte.is_ascii_digit()).then(|| number.parse().ok())?
 }
 
-/// Takes percent signs apart; `None` when they do not spell a text.
+/// Decodes percent-encoding; `None` if the result is not UTF-8.
 fn percent_decode(path: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(path.len());
     let mut rest = path.bytes();

@@ -1,27 +1,26 @@
-//! Which MCP servers a session has, as configuration and clients name them. Knows no protocol: connecting is
-//! somebody else's work.
+//! MCP servers of a session, by configuration or client. Knows no protocol.
 
 use std::{path::PathBuf, time::Duration};
 
-/// A server to connect to.
+/// An MCP server.
 #[derive(Clone, PartialEq, Eq)]
 pub struct McpServer {
-    /// What it is called here; its tools get it as a prefix where names clash.
+    /// The configured name; it prefixes tool names that clash.
     pub name: String,
-    /// How it is reached.
+    /// The transport to the server.
     pub transport: McpTransport,
-    /// Tools of it, in its own names, that are neither shown nor run.
+    /// Tools, by the server's names, that are neither offered nor run.
     pub disabled_tools: Vec<String>,
-    /// The only tools of it that are shown and run, where the configuration lists some.
+    /// The only tools that are offered and run, if configured.
     pub included_tools: Option<Vec<String>>,
-    /// The folder that its program starts in, relative to the session's; that one where nothing is said.
+    /// The working directory of its program, relative to the session's; the session's if `None`.
     pub cwd: Option<PathBuf>,
-    /// How long a request may go without a word.
+    /// The maximum time without progress of a request.
     pub timeout: Option<Duration>,
 }
 
 impl McpServer {
-    /// Names a server with all of its tools.
+    /// Creates a server with all of its tools.
     pub fn new(name: impl Into<String>, transport: McpTransport) -> Self {
         Self {
             name: name.into(),
@@ -33,7 +32,7 @@ impl McpServer {
         }
     }
 
-    /// Whether a tool of it is shown and run.
+    /// Whether a tool is offered and run.
     pub fn has_tool(&self, name: &str) -> bool {
         let is_included = |names: &Vec<String>| names.iter().any(|included| included == name);
         !self.disabled_tools.iter().any(|disabled| disabled == name)
@@ -41,28 +40,28 @@ impl McpServer {
     }
 }
 
-/// How a server is reached.
+/// The transport to a server.
 #[derive(Clone, PartialEq, Eq)]
 pub enum McpTransport {
-    /// A program that is started and spoken to on its stdin and stdout.
+    /// A program with the protocol on its stdin and stdout.
     Stdio {
         /// The program.
         command: String,
         /// Its arguments.
         args: Vec<String>,
-        /// Variables it gets beside the usual ones.
+        /// Environment variables added to the inherited ones.
         env: Vec<(String, String)>,
     },
     /// Streamable HTTP.
     Http {
-        /// Where it answers.
+        /// The address.
         url: String,
         /// Headers of every request.
         headers: Vec<(String, String)>,
     },
-    /// The older HTTP transport, which answers on one long stream of events.
+    /// The older HTTP transport, with one stream of events.
     Sse {
-        /// Where the stream is.
+        /// The address of the stream.
         url: String,
         /// Headers of every request.
         headers: Vec<(String, String)>,
@@ -70,7 +69,7 @@ pub enum McpTransport {
 }
 
 impl McpTransport {
-    /// Gives the address of a server that is not a program.
+    /// Returns the address of an HTTP server.
     pub fn url(&self) -> Option<&str> {
         match self {
             Self::Stdio { .. } => None,
@@ -78,7 +77,7 @@ impl McpTransport {
         }
     }
 
-    /// Tells whether its requests say already who asks.
+    /// Whether the headers contain credentials.
     pub fn has_authorization(&self) -> bool {
         match self {
             Self::Stdio { .. } => false,
@@ -89,7 +88,7 @@ impl McpTransport {
     }
 }
 
-/// Headers and variables hold keys, so they are not shown.
+/// Headers and variables may contain keys and are not shown.
 impl std::fmt::Debug for McpServer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let kind = match self.transport {

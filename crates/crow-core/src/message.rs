@@ -1,4 +1,4 @@
-//! What a conversation is made of: prompts, replies, calls and their outcomes.
+//! The elements of a conversation: prompts, replies, calls and results.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{CallId, CrowPart, MessageId, ToolArguments};
 
-/// A piece of a prompt or of a result, as the model gets it.
+/// A part of a prompt or of a result, as the model gets it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ContentPart {
     /// Plain text.
@@ -18,54 +18,54 @@ pub enum ContentPart {
         /// The bytes in base64.
         data: String,
     },
-    /// Something the person pointed at.
+    /// A link in a prompt.
     Link {
-        /// Where it is, a `file://` address with an optional `#L10:20` most of the time.
+        /// The address, mostly `file://` with an optional `#L10:20`.
         uri: String,
-        /// What the client calls it.
+        /// The client's name for it.
         name: String,
-        /// Media type, where the client said it.
+        /// Media type, if the client gave it.
         mime: Option<String>,
     },
-    /// Something the person pointed at, with its text.
+    /// A resource in a prompt, with its text.
     Resource {
-        /// Where it came from.
+        /// The address.
         uri: String,
-        /// What it says.
+        /// The content.
         text: String,
-        /// Media type, where the client said it.
+        /// Media type, if the client gave it.
         mime: Option<String>,
     },
-    /// A text that Crow itself adds to a prompt. Never made from what a client, a server or a program sent.
+    /// A text that Crow adds to a prompt. Never created from input of a client, a server or a program.
     FromCrow {
-        /// What it is.
-        what: CrowPart,
-        /// What it says.
+        /// The kind of the text.
+        kind: CrowPart,
+        /// The text.
         text: String,
     },
 }
 
 impl ContentPart {
-    /// Returns what Crow added here; `None` for what came from outside.
+    /// Returns the kind of a part by Crow; `None` for an external part.
     pub fn crow_part(&self) -> Option<&CrowPart> {
         match self {
-            Self::FromCrow { what, .. } => Some(what),
+            Self::FromCrow { kind: what, .. } => Some(what),
             Self::Text(_) | Self::Image { .. } | Self::Link { .. } | Self::Resource { .. } => None,
         }
     }
 }
 
-/// What the person said.
+/// A message of the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompt {
-    /// Its name in the session.
+    /// The identifier in the session.
     pub id: MessageId,
-    /// Its pieces, in the order given.
+    /// The parts, in order.
     pub parts: Vec<ContentPart>,
 }
 
 impl Prompt {
-    /// Joins the text pieces, for titles and search.
+    /// Returns the text parts, for titles and search.
     pub fn text(&self) -> String {
         let texts = self.parts.iter().filter_map(|part| match part {
             ContentPart::Text(text)
@@ -76,167 +76,166 @@ impl Prompt {
         texts.collect::<Vec<_>>().join("\n")
     }
 
-    /// Tells whether anything of it is the person's; Crow speaks by itself as well.
+    /// Whether any part is the user's; Crow also creates prompts.
     pub(crate) fn has_user_content(&self) -> bool {
         self.parts.iter().any(|part| part.crow_part().is_none())
     }
 }
 
-/// What the model said in one reply.
+/// One answer of the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
-    /// Its name in the session.
+    /// The identifier in the session.
     pub id: MessageId,
-    /// Its reasoning, as far as the provider shows it.
+    /// The reasoning, as far as the provider shows it.
     pub thought: String,
-    /// Its words to the person.
+    /// The text to the user.
     pub text: String,
-    /// The tools it wants run, in its order.
+    /// The tool calls, in order.
     pub calls: Vec<ToolCall>,
-    /// How it came to an end.
-    pub ended: ReplyEnd,
-    /// What it cost, when the provider said so.
+    /// The end of the reply.
+    pub end: ReplyEnd,
+    /// The usage, if the provider gave it.
     pub usage: Option<TokenUsage>,
-    /// What the provider wants back with it.
-    pub sealed: Option<ProviderState>,
-    /// The configured name of the model that answered in place of the session's own; `None` for that one.
-    pub answered_by: Option<String>,
+    /// The data that the provider requires back.
+    pub provider_state: Option<ProviderState>,
+    /// The configured name of the fallback model that answered; `None` for the session's model.
+    pub fallback_model: Option<String>,
 }
 
-/// What a provider gave along with a reply and wants back untouched, such as its own record of the reasoning. Nobody
-/// else can read it.
+/// Opaque data of a reply that the provider requires back unchanged, such as signed reasoning.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProviderState {
-    /// The model that gave it, with its provider: only that one gets it back.
-    pub by: String,
-    /// Its pieces, in the provider's words.
-    pub pieces: Vec<Value>,
+    /// The model and provider that gave the data; it is sent to no other.
+    pub model: String,
+    /// The data, in the provider's format.
+    pub items: Vec<Value>,
 }
 
 impl Reply {
-    /// Shows what a model wants back with it: nothing, unless it is the one that gave it.
-    pub fn provider_state_for(&self, by: &str) -> &[Value] {
-        self.sealed.as_ref().filter(|sealed| sealed.by == by).map_or(&[], |sealed| &sealed.pieces)
+    /// Returns the data for a model: empty unless that model gave it.
+    pub fn provider_state_for(&self, model: &str) -> &[Value] {
+        self.provider_state.as_ref().filter(|state| state.model == model).map_or(&[], |sealed| &sealed.items)
     }
 
-    /// Tells whether nothing at all arrived.
+    /// Whether the reply has no content.
     pub fn is_empty(&self) -> bool {
         self.thought.is_empty() && self.text.is_empty() && self.calls.is_empty()
     }
 }
 
-/// How a reply came to an end.
+/// The end of a reply.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReplyEnd {
     /// The model finished.
-    Normally,
-    /// The output limit cut it; its last call may be half a call.
+    Complete,
+    /// Truncated by the output limit; its last call may be incomplete.
     OutputLimit,
-    /// Crow cut it: no reply may become larger.
+    /// Truncated by Crow's size limit.
     SizeLimit,
-    /// The provider's filter withheld the rest.
+    /// Withheld by the provider's filter.
     Refused,
-    /// The person stopped it; what arrived until then stands.
+    /// Cancelled by the user; the text so far stays.
     Cancelled,
-    /// The model could not be asked, or its answer broke off.
+    /// The request failed, or the stream was interrupted.
     Failed(Failure),
 }
 
-/// Tokens as the provider counted them.
+/// Tokens by the provider's count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TokenUsage {
-    /// Tokens read, those of the cache among them.
+    /// Tokens read, including cached ones.
     pub input: u64,
-    /// Tokens written, those of the reasoning among them.
+    /// Tokens written, including reasoning.
     pub output: u64,
-    /// Tokens of `input` that came out of the provider's cache.
+    /// Tokens of `input` read from the provider's cache.
     pub cached: u64,
-    /// Tokens of `input` that were written into the provider's cache.
+    /// Tokens of `input` written to the provider's cache.
     pub cache_written: u64,
-    /// What it cost, in billionths of a US dollar, where that is known.
+    /// The cost in billionths of a US dollar, if known.
     pub cost: Option<u64>,
 }
 
 impl TokenUsage {
-    /// Tokens read and written, and nothing known of a cache or a price.
+    /// Creates a usage without cache or cost.
     pub fn new(input: u64, output: u64) -> Self {
         Self { input, output, ..Self::default() }
     }
 
-    /// Adds what something else took. The cost is what is known of it.
+    /// Adds another usage. An unknown cost counts as none.
     #[must_use]
-    pub fn saturating_add(self, more: Self) -> Self {
-        let cost = match (self.cost, more.cost) {
+    pub fn saturating_add(self, other: Self) -> Self {
+        let cost = match (self.cost, other.cost) {
             (Some(cost), Some(more)) => Some(cost.saturating_add(more)),
             (cost, more) => cost.or(more),
         };
         Self {
-            input: self.input.saturating_add(more.input),
-            output: self.output.saturating_add(more.output),
-            cached: self.cached.saturating_add(more.cached),
-            cache_written: self.cache_written.saturating_add(more.cache_written),
+            input: self.input.saturating_add(other.input),
+            output: self.output.saturating_add(other.output),
+            cached: self.cached.saturating_add(other.cached),
+            cache_written: self.cache_written.saturating_add(other.cache_written),
             cost,
         }
     }
 
-    /// Counts the tokens now in context, unless the server has only pretended to.
+    /// Returns the tokens in context; `None` if the server reported no input.
     pub fn context_tokens(self) -> Option<u64> {
         (self.input > 0).then(|| self.total_tokens())
     }
 
-    /// Counts the tokens read and written.
+    /// Returns the tokens read and written.
     pub fn total_tokens(self) -> u64 {
         self.input.saturating_add(self.output)
     }
 }
 
-/// Why something failed, for a person.
+/// A failure, for the user.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{sentence}")]
+#[error("{message}")]
 pub struct Failure {
-    /// What kind of thing went wrong, for whoever branches.
+    /// The kind, for callers that branch on it.
     pub kind: FailureKind,
-    /// What happened, why, and what to do next.
-    pub sentence: String,
+    /// The event, its reason, and the next step.
+    pub message: String,
 }
 
 impl Failure {
-    /// Makes a failure of a kind with its sentence.
-    pub fn new(kind: FailureKind, sentence: impl Into<String>) -> Self {
-        Self { kind, sentence: sentence.into() }
+    /// Creates a failure.
+    pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into() }
     }
 }
 
-/// The kinds of failure that clients and scripts tell apart.
+/// The kinds of failure that clients and scripts distinguish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailureKind {
     /// No such session.
     SessionNotFound,
-    /// A value outside what is allowed.
+    /// A value outside the allowed range.
     InvalidValue,
-    /// Nothing works without signing in.
+    /// A login is required.
     AuthRequired,
-    /// The provider refused the key.
+    /// The provider rejected the key.
     ProviderAuth,
-    /// The provider limits the rate.
+    /// The provider's rate limit.
     ProviderRate,
     /// The provider is overloaded.
     ProviderOverloaded,
-    /// The provider refused the request.
+    /// The provider rejected the request.
     ProviderRejected,
     /// The provider has no such model.
     ModelNotFound,
-    /// The conversation is longer than the model's window.
+    /// The conversation exceeds the model's context window.
     ContextOverflow,
-    /// The provider could not be reached, or the connection broke.
+    /// The provider is unreachable, or the connection was interrupted.
     Connection,
-    /// The provider answered with something that is not the protocol.
+    /// The provider's answer violates the protocol.
     Protocol,
     /// The database failed.
     Store,
-    /// The configuration is missing or wrong.
+    /// The configuration is missing or invalid.
     Config,
-    /// A mistake of ours.
+    /// An internal error.
     Internal,
 }
 
@@ -258,12 +257,12 @@ impl FailureKind {
         Self::Internal,
     ];
 
-    /// Reads what [`FailureKind::as_str`] spelled.
+    /// Parses the output of [`FailureKind::as_str`].
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == text)
     }
 
-    /// Spells the kind as `data.kind` of an error does.
+    /// Returns the value of `data.kind` in an error.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::SessionNotFound => "session_not_found",
@@ -290,34 +289,34 @@ impl fmt::Display for FailureKind {
     }
 }
 
-/// One tool the model wants run.
+/// A tool call of the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolCall {
-    /// Our name for it.
+    /// Our identifier.
     pub id: CallId,
-    /// The provider's name for it, given back with the result; providers reuse these.
+    /// The provider's identifier, returned with the result; providers reuse these.
     pub provider_id: String,
-    /// Which tool.
+    /// The tool's name.
     pub name: String,
-    /// With what.
+    /// The arguments.
     pub arguments: ToolArguments,
 }
 
-/// A tool as the model is told of it.
+/// A tool as described to the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolSpec {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// What it does and when to use it.
+    /// The description for the model.
     pub description: String,
-    /// JSON schema of its arguments, an object.
+    /// The JSON schema of the arguments, an object.
     pub parameters: Value,
 }
 
-/// What a tool does, for the client's icon.
+/// The kind of a tool, for the client's icon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolKind {
-    /// Reads.
+    /// Reads files.
     Read,
     /// Changes files.
     Edit,
@@ -327,13 +326,13 @@ pub enum ToolKind {
     Execute,
     /// Thinks or plans.
     Think,
-    /// Fetches from outside.
+    /// Fetches external data.
     Fetch,
     /// Anything else.
     Other,
 }
 
-/// A place a call is about.
+/// A file location of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileLocation {
     /// Absolute path.
@@ -342,92 +341,92 @@ pub struct FileLocation {
     pub line: Option<u32>,
 }
 
-/// What is known of a call before it runs: what the client shows and what permission is judged by.
+/// Information about a call before it runs: what the client shows, and the basis of the permission decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolCallInfo {
-    /// One line for the person.
+    /// One line for the user.
     pub title: String,
-    /// For the icon.
+    /// The kind of the tool.
     pub kind: ToolKind,
-    /// The files it is about.
+    /// The affected files.
     pub locations: Vec<FileLocation>,
-    /// What it would touch.
-    pub touch: ToolAccess,
+    /// The access that the call needs.
+    pub access: ToolAccess,
 }
 
-/// What a call would touch if it ran.
+/// The access of a call if it ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToolAccess {
     /// Nothing outside the agent.
     Nothing,
-    /// Reads these absolute paths, resolved through links.
+    /// Reads these absolute paths, with links resolved.
     Reads(Vec<String>),
-    /// Changes these absolute paths, resolved through links.
+    /// Changes these absolute paths, with links resolved.
     Writes(Vec<String>),
     /// Runs a shell command.
     Runs(String),
-    /// Calls a tool of an MCP server, which may do anything.
+    /// Calls a tool of an MCP server, with unknown effects.
     Calls {
         /// The server's name.
         server: String,
-        /// The tool's name there.
+        /// The tool's name on the server.
         tool: String,
     },
-    /// Reads a page of the web.
+    /// Fetches a web page.
     Fetches {
-        /// Its host, with the port where that is not the usual one.
+        /// The host, with a port other than the default.
         site: String,
-        /// Where that is.
+        /// The location of the site.
         reach: SiteReach,
     },
-    /// Sends words to the search service that the person chose.
+    /// Sends a query to the configured search service.
     Searches,
 }
 
-/// Where a site is.
+/// The location of a site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SiteReach {
-    /// On the public internet, where everybody sees the same.
+    /// On the public internet.
     Public,
-    /// On this machine, in its network, or named by the person's own settings.
+    /// On this machine, in its network, or configured by the user.
     Private,
 }
 
-/// What came of a call, for its two audiences.
+/// The result of a call, for the model and for the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolResult {
-    /// How it went.
+    /// The status.
     pub status: ToolCallStatus,
-    /// What the model reads.
+    /// The content for the model.
     pub for_model: Vec<ContentPart>,
-    /// What the client shows.
+    /// The content for the client.
     pub for_client: Vec<ToolCallContent>,
-    /// The new plan, when the call made one.
+    /// The new plan, if the call made one.
     pub plan: Option<Vec<PlanEntry>>,
 }
 
 impl ToolResult {
-    /// A success whose text serves both audiences.
+    /// Creates a success with the same text for both.
     pub fn success(text: impl Into<String>) -> Self {
-        Self::with_status(ToolCallStatus::Done, text)
+        Self::with_status(ToolCallStatus::Completed, text)
     }
 
-    /// A failure whose text serves both audiences.
+    /// Creates a failure with the same text for both.
     pub fn failure(text: impl Into<String>) -> Self {
         Self::with_status(ToolCallStatus::Failed, text)
     }
 
-    /// Adds a line to its text, for both audiences.
+    /// Appends a line to the text for both.
     #[must_use]
     pub fn with_note(mut self, note: &str) -> Self {
-        let noted = |text: &str| format!("{}\n{note}", text.trim_end_matches('\n'));
+        let append_note = |text: &str| format!("{}\n{note}", text.trim_end_matches('\n'));
         if let Some(ContentPart::Text(text)) = self.for_model.last_mut() {
-            *text = noted(text);
+            *text = append_note(text);
         } else {
             self.for_model.push(ContentPart::Text(note.to_owned()));
         }
         if let Some(ToolCallContent::Text(text)) = self.for_client.last_mut() {
-            *text = noted(text);
+            *text = append_note(text);
         } else {
             self.for_client.push(ToolCallContent::Text(note.to_owned()));
         }
@@ -445,32 +444,32 @@ impl ToolResult {
     }
 }
 
-/// Where a call stands.
+/// The status of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolCallStatus {
-    /// Announced, perhaps waiting for permission.
+    /// Announced, possibly waiting for permission.
     Pending,
-    /// At work.
-    Running,
-    /// Ended well.
-    Done,
-    /// Ended badly, or was stopped.
+    /// Running.
+    InProgress,
+    /// Succeeded.
+    Completed,
+    /// Failed or cancelled.
     Failed,
 }
 
 impl ToolCallStatus {
-    /// Spells the status as clients and scripts read it.
+    /// Returns the name for clients and scripts.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
-            Self::Running => "in_progress",
-            Self::Done => "completed",
+            Self::InProgress => "in_progress",
+            Self::Completed => "completed",
             Self::Failed => "failed",
         }
     }
 }
 
-/// A piece of what the client shows of a call.
+/// A part of a call's content for the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToolCallContent {
     /// Text.
@@ -482,7 +481,7 @@ pub enum ToolCallContent {
         /// The bytes in base64.
         data: String,
     },
-    /// A change of a file, with its real old and new text.
+    /// A change of a file, with its old and new text.
     Diff {
         /// Absolute path.
         path: String,
@@ -493,44 +492,44 @@ pub enum ToolCallContent {
     },
 }
 
-/// A step of the plan.
+/// An entry of the plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanEntry {
-    /// What is to be done.
+    /// The task.
     pub text: String,
-    /// How far it is.
+    /// The progress.
     pub status: PlanStatus,
-    /// How much hangs on it.
+    /// The priority.
     pub priority: PlanPriority,
-    /// What else clients are told of it: an object.
+    /// Additional data for clients: an object.
     pub meta: Option<Value>,
 }
 
 impl PlanEntry {
-    /// Makes a step like any other.
+    /// Creates an entry with medium priority.
     pub fn new(text: impl Into<String>, status: PlanStatus) -> Self {
         Self { text: text.into(), status, priority: PlanPriority::Medium, meta: None }
     }
 }
 
-/// How much hangs on a step of the plan.
+/// The priority of a plan entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlanPriority {
-    /// Others wait for it.
+    /// Others depend on it.
     High,
-    /// As much as on most.
+    /// The usual priority.
     Medium,
-    /// It can be left out.
+    /// Optional.
     Low,
 }
 
-/// How far a step of the plan is.
+/// The progress of a plan entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlanStatus {
-    /// Not begun.
+    /// Not started.
     Pending,
-    /// Being done.
+    /// In progress.
     InProgress,
-    /// Done.
+    /// Completed.
     Completed,
 }

@@ -1,11 +1,11 @@
-//! Reads a call's arguments as models really write them. Repairs syntax only, and must never know which tool
-//! is called: it says what was certain, and the caller decides what may run.
+//! Parses tool call arguments as models write them. Repairs syntax only, and knows no tools: it reports doubts, and
+//! the caller decides what may run.
 
 mod aliases;
-mod closer;
+mod json_reader;
 mod malformed;
 mod markup;
-mod names;
+mod parameter_names;
 mod paths;
 mod schema;
 
@@ -13,15 +13,15 @@ use serde_json::{Map, Value, error::Category};
 
 use crate::{DoubtKind, RepairDoubt, TextPosition, ToolArguments};
 
-pub use names::resolve_names;
+pub use parameter_names::resolve_names;
 pub use schema::check_against_schema;
 
-/// Objects were seen encoded twice; beyond that nobody means an object.
+/// Objects encoded twice occur in practice; with more levels no object is meant.
 const ENCODINGS_MAX: usize = 3;
 
-/// Reads the text of a call's arguments; repairs syntax only.
+/// Parses the text of a call's arguments; repairs syntax only.
 pub fn read_arguments(text: &str) -> ToolArguments {
-    // A tool without arguments is called with no text at all.
+    // A tool without arguments is called with an empty text.
     if text.trim().is_empty() {
         return ToolArguments::Valid(Map::new());
     }
@@ -36,24 +36,28 @@ pub fn read_arguments(text: &str) -> ToolArguments {
     };
     match read_encoded(text, ENCODINGS_MAX).or_else(|| read_object(text)) {
         Some(ObjectReading { value, doubt }) => ToolArguments::Repaired { value, doubt },
-        None => ToolArguments::Unreadable { why: describe_error(text, &error) },
+        None => ToolArguments::Unreadable { reason: describe_error(text, &error) },
     }
 }
 
-/// Finds the first key of a JSON text that has two values which are not the same.
+/// Finds the first key of a JSON text with two different values.
 fn find_duplicate_key(text: &str) -> Option<RepairDoubt> {
-    let lack = closer::read_first(text)?.lack.filter(|lack| lack.kind == DoubtKind::KeyTwice)?;
-    Some(RepairDoubt { kind: lack.kind, place: Some(TextPosition::at_end(&text[..lack.end])) })
+    let located_doubt =
+        json_reader::read_first(text)?.doubt.filter(|lack| lack.kind == DoubtKind::DuplicateKey)?;
+    Some(RepairDoubt {
+        kind: located_doubt.kind,
+        position: Some(TextPosition::at_end(&text[..located_doubt.end])),
+    })
 }
 
-/// An object, and what is not certain of it.
+/// A parsed object, with its doubt.
 struct ObjectReading {
     value: Map<String, Value>,
     doubt: Option<RepairDoubt>,
 }
 
-/// Reads an object that was encoded again: as a JSON string, or as one that lost its quotes.
-fn read_encoded(text: &str, n_left: usize) -> Option<ObjectReading> {
+/// Parses an object that was encoded again: as a JSON string, or as one that lost its quotes.
+fn read_encoded(text: &str, n_encodings_left: usize) -> Option<ObjectReading> {
     let bare = text.trim_start_matches(is_blank).trim_end();
     let quoted;
     let encoded = match bare.strip_prefix('{').map(str::trim_start) {
@@ -63,21 +67,23 @@ fn read_encoded(text: &str, n_left: usize) -> Option<ObjectReading> {
         }
         _ => bare,
     };
-    let closer::FirstValue { value: Value::String(inner), lack, rest } = closer::read_first(encoded)? else {
+    let json_reader::FirstValue { value: Value::String(inner), doubt: located_doubt, rest } =
+        json_reader::read_first(encoded)?
+    else {
         return None;
     };
-    if n_left == 0 || !rest.is_empty() {
+    if n_encodings_left == 0 || !rest.is_empty() {
         return None;
     }
-    let reading = read_encoded(&inner, n_left - 1).or_else(|| read_object(&inner))?;
+    let reading = read_encoded(&inner, n_encodings_left - 1).or_else(|| read_object(&inner))?;
     let doubt = reading.doubt.map(|doubt| RepairDoubt {
-        // Places of what was encoded are none of the text.
-        place: is_at_end(doubt.kind).then(|| TextPosition::at_end(text)),
+        // Positions in the decoded text do not apply to the source.
+        position: is_at_end(doubt.kind).then(|| TextPosition::at_end(text)),
         ..doubt
     });
-    let of_encoding =
-        lack.map(|LocatedDoubt { kind, .. }| RepairDoubt { kind, place: Some(TextPosition::at_end(text)) });
-    Some(ObjectReading { doubt: of_encoding.or(doubt), ..reading })
+    let encoding_doubt = located_doubt
+        .map(|LocatedDoubt { kind, .. }| RepairDoubt { kind, position: Some(TextPosition::at_end(text)) });
+    Some(ObjectReading { doubt: encoding_doubt.or(doubt), ..reading })
 }
 
 fn is_blank(char: char) -> bool {
@@ -86,84 +92,87 @@ fn is_blank(char: char) -> bool {
 
 fn is_at_end(kind: DoubtKind) -> bool {
     match kind {
-        DoubtKind::NotClosed | DoubtKind::BracketsMissing | DoubtKind::CutInString => true,
-        DoubtKind::Several
-        | DoubtKind::TextBehind
+        DoubtKind::UnclosedValue | DoubtKind::MissingBrackets | DoubtKind::TruncatedString => true,
+        DoubtKind::SeveralObjects
+        | DoubtKind::TrailingText
         | DoubtKind::LoneSurrogate
-        | DoubtKind::KeyTwice
-        | DoubtKind::Guessed => false,
+        | DoubtKind::DuplicateKey
+        | DoubtKind::Ambiguous => false,
     }
 }
 
 fn read_object(text: &str) -> Option<ObjectReading> {
-    if let Some(first) = closer::read_first(text)
+    if let Some(first) = json_reader::read_first(text)
         && !first.value.is_object()
         && first.rest.trim().is_empty()
     {
-        // A list or a number is what was meant, and an object inside it is not.
+        // A list or a number is the intended value, not an object inside it.
         return None;
     }
     let start = text.find('{').filter(|start| markup::is_markup(&text[..*start]))?;
     let object = &text[start..];
-    let (value, lack, rest) = match read_strictly(object) {
-        Some(read) => read,
+    let (value, located_doubt, rest) = match read_strictly(object) {
+        Some(partial_read) => partial_read,
         None => malformed::repair_malformed(object)?,
     };
-    let lack = lack.or_else(|| {
+    let located_doubt = located_doubt.or_else(|| {
         let kind = doubt_about_rest(&value, rest)?;
         Some(LocatedDoubt { kind, end: object.len() - rest.len() })
     });
-    let doubt = lack.map(|LocatedDoubt { kind, end }| RepairDoubt {
+    let doubt = located_doubt.map(|LocatedDoubt { kind, end }| RepairDoubt {
         kind,
-        place: Some(TextPosition::at_end(&text[..start + end])),
+        position: Some(TextPosition::at_end(&text[..start + end])),
     });
     Some(ObjectReading { value, doubt })
 }
 
-/// What is not certain of an object, and how far it goes up to there.
+/// A doubt, with its byte offset.
 struct LocatedDoubt {
     kind: DoubtKind,
     end: usize,
 }
 
-/// An object, what is not certain in it, and what follows it.
+/// An object, its doubt, and the text after it.
 type PartialRead<'a> = (Map<String, Value>, Option<LocatedDoubt>, &'a str);
 
 fn read_strictly(object: &str) -> Option<PartialRead<'_>> {
-    let mut first = closer::read_first(object)?;
+    let mut first = json_reader::read_first(object)?;
     let mut n_before = 0;
     // Some servers send an empty object before the pieces of the real one.
     while first.value.as_object().is_some_and(Map::is_empty) && first.rest.trim_start().starts_with('{') {
         n_before = object.len() - first.rest.len();
-        first = closer::read_first(first.rest)?;
+        first = json_reader::read_first(first.rest)?;
     }
-    let closer::FirstValue { value: Value::Object(value), lack, rest } = first else { return None };
-    // Its end was counted in the text that the last of them began.
-    let lack = lack.map(|LocatedDoubt { kind, end }| LocatedDoubt { kind, end: n_before + end });
-    Some((value, lack, rest))
+    let json_reader::FirstValue { value: Value::Object(value), doubt: located_doubt, rest } = first else {
+        return None;
+    };
+    // The offset is relative to the last parsed text.
+    let located_doubt =
+        located_doubt.map(|LocatedDoubt { kind, end }| LocatedDoubt { kind, end: n_before + end });
+    Some((value, located_doubt, rest))
 }
 
-/// Says what follows an object that leaves a doubt of it. A quote does: the object may have ended inside a
-/// string whose quotes were not escaped. More members do, and an object that is another.
+/// Returns the doubt about an object by the text after it: a quote (the object may have ended inside a string with
+/// unescaped quotes), more members, or a different object.
 fn doubt_about_rest(value: &Map<String, Value>, mut rest: &str) -> Option<DoubtKind> {
     while rest.trim_start().starts_with('{') {
-        match closer::read_first(rest) {
-            Some(closer::FirstValue { value: Value::Object(other), lack: None, rest: after })
+        match json_reader::read_first(rest) {
+            Some(json_reader::FirstValue { value: Value::Object(other), doubt: None, rest: after })
                 if other == *value || other.is_empty() =>
             {
                 rest = after;
             }
-            Some(_) => return Some(DoubtKind::Several),
-            None => return Some(DoubtKind::Guessed),
+            Some(_) => return Some(DoubtKind::SeveralObjects),
+            None => return Some(DoubtKind::Ambiguous),
         }
     }
     if rest.contains('"') || has_more_members(rest) {
-        return Some(DoubtKind::Guessed);
+        return Some(DoubtKind::Ambiguous);
     }
-    (!markup::is_markup(rest)).then_some(DoubtKind::TextBehind)
+    (!markup::is_markup(rest)).then_some(DoubtKind::TrailingText)
 }
 
-/// Tells whether more members follow: the bracket before them was one too many.
+/// Whether more members follow, after a superfluous bracket.
 fn has_more_members(rest: &str) -> bool {
     let is_filler = |char: char| char.is_whitespace() || matches!(char, ',' | '}' | ']');
     let rest = rest.trim_start_matches(|char: char| char.is_whitespace() || matches!(char, '}' | ']'));
@@ -173,8 +182,8 @@ fn has_more_members(rest: &str) -> bool {
 fn describe_error(text: &str, error: &serde_json::Error) -> String {
     let has_words_before = text.find('{').is_some_and(|start| !markup::is_markup(&text[..start]));
     let what = match error.classify() {
-        Category::Syntax if has_words_before => "words stand before it".to_owned(),
-        // It is JSON, as far as it is there, and something else than an object.
+        Category::Syntax if has_words_before => "other text precedes it".to_owned(),
+        // Valid JSON so far, but no object.
         Category::Data => match text.trim_start().bytes().next() {
             Some(b'[') => "they are a list".to_owned(),
             Some(b'"') => "they are a string".to_owned(),

@@ -1,55 +1,55 @@
-//! Folds what a provider streams into updates now and one reply at the end.
+//! Builds a reply from a provider's stream: deltas at once, and the reply at the end.
 
 use serde_json::Value;
 
 use crate::{CallId, MessageId, ProviderState, Reply, ReplyEnd, TokenUsage, ToolArguments, ToolCall, repair};
 
-/// One event of a model's stream, whatever dialect it came in.
+/// An event of a model's stream, in any model API.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ModelEvent<'a> {
     /// More reasoning.
     Thought(&'a str),
     /// More text.
     Text(&'a str),
-    /// A piece of a call. Pieces of one call share `slot`.
+    /// A piece of a call. Pieces of one call have the same index.
     Call {
-        /// Which call of the reply, as the provider numbers them.
-        slot: usize,
-        /// Its id, in the first piece.
+        /// The index of the call, as numbered by the provider.
+        index: usize,
+        /// The provider's ID, in the first piece.
         id: Option<&'a str>,
-        /// Its name, in the first piece.
+        /// The tool's name, in the first piece.
         name: Option<&'a str>,
         /// More of its arguments.
         arguments: &'a str,
     },
-    /// What it cost; a later one stands.
+    /// The usage so far; the last one counts.
     Usage(TokenUsage),
-    /// Something that the provider wants back with the reply.
-    Sealed(&'a Value),
+    /// Data that the provider requires back.
+    ProviderState(&'a Value),
 }
 
-/// What a person sees of an event at once.
+/// The visible part of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReplyDelta<'a> {
     /// Reasoning.
     Thought(&'a str),
-    /// Words.
+    /// Text.
     Text(&'a str),
 }
 
-/// What the model is told of a call that its output limit cut.
-const CUT_BY_LIMIT: &str = "the output limit cut the reply inside this call; send it again in smaller pieces";
+/// The error for the model if the output limit truncated a call.
+const OUTPUT_LIMIT_ERROR: &str =
+    "the output limit truncated the reply inside this call; send the call again in smaller parts";
 
-/// What the model is told of a call in which the reply became too large.
-const CUT_BY_SIZE: &str =
-    "the reply was cut inside this call, at 16 MiB: no reply may be larger; send it again in smaller pieces";
+/// The error for the model if the size limit truncated a call.
+const SIZE_LIMIT_ERROR: &str = "the reply was truncated inside this call at 16 MiB, the maximum size; send the call again in smaller parts";
 
-/// Calls of one reply that are taken. More than any model needs at once, and each costs a tool, a row and a result.
+/// Limit of calls in one reply. More than any model needs at once, and each has costs.
 const CALLS_MAX: usize = 128;
 
-/// What the model is told of the last call that is taken, if there are more.
-const TOO_MANY_CALLS: &str = "the reply has more than 128 calls; the 127 before this one were taken, this one and all \
-                              behind it were not; make fewer calls at once";
+/// The error for the model in the last accepted call, if there are more.
+const TOO_MANY_CALLS_ERROR: &str = "the reply has more than 128 calls; the 127 before this one were accepted, this one and all \
+                              after it were not; make fewer calls at once";
 
 /// A reply while it arrives.
 #[derive(Debug)]
@@ -58,30 +58,30 @@ pub struct ReplyBuilder {
     thought: String,
     text: String,
     calls: Vec<CallPieces>,
-    /// There were more calls than are taken.
+    /// Whether calls were dropped.
     has_more_calls: bool,
     usage: Option<TokenUsage>,
-    /// Who speaks, in the words of [`ProviderState::by`].
-    by: String,
-    sealed: Vec<Value>,
+    /// The model, as in [`ProviderState`].
+    model: String,
+    provider_items: Vec<Value>,
 }
 
 #[derive(Debug)]
 struct CallPieces {
-    slot: usize,
+    index: usize,
     id: String,
     name: String,
     arguments: String,
 }
 
 impl ReplyBuilder {
-    /// How much has arrived.
+    /// Returns the bytes received.
     pub fn n_bytes(&self) -> usize {
         let calls = self.calls.iter().map(|call| call.arguments.len());
         self.thought.len() + self.text.len() + calls.sum::<usize>()
     }
 
-    /// Starts the reply that takes place `seq` of its session.
+    /// Starts a reply with sequence number `seq`.
     pub fn new(seq: u64) -> Self {
         Self {
             seq,
@@ -90,27 +90,27 @@ impl ReplyBuilder {
             calls: Vec::new(),
             has_more_calls: false,
             usage: None,
-            by: String::new(),
-            sealed: Vec::new(),
+            model: String::new(),
+            provider_items: Vec::new(),
         }
     }
 
-    /// Names the model that speaks: what it wants back goes to no other.
-    pub fn with_model(self, by: impl Into<String>) -> Self {
-        Self { by: by.into(), ..self }
+    /// Sets the model that provider state belongs to.
+    pub fn with_model(self, model: impl Into<String>) -> Self {
+        Self { model: model.into(), ..self }
     }
 
-    /// The id the reply will have.
+    /// Returns the ID of the reply.
     pub fn id(&self) -> MessageId {
         MessageId::from_seq(self.seq)
     }
 
-    /// Tells whether anything arrived that a person saw or that would be run.
+    /// Whether nothing visible or runnable has arrived.
     pub fn is_empty(&self) -> bool {
         self.thought.is_empty() && self.text.is_empty() && self.calls.is_empty()
     }
 
-    /// Takes an event in; gives back what to show of it.
+    /// Processes an event; returns its visible part.
     pub fn on_event<'a>(&mut self, event: ModelEvent<'a>) -> Option<ReplyDelta<'a>> {
         match event {
             ModelEvent::Thought("") | ModelEvent::Text("") => None,
@@ -122,9 +122,9 @@ impl ReplyBuilder {
                 self.text.push_str(text);
                 Some(ReplyDelta::Text(text))
             }
-            ModelEvent::Call { slot, id, name, arguments } => {
-                let call = self.find_or_begin_call(slot)?;
-                // Some servers repeat id and name in every piece; the first stands.
+            ModelEvent::Call { index, id, name, arguments } => {
+                let call = self.find_or_begin_call(index)?;
+                // Some servers repeat ID and name in every piece; the first ones count.
                 if let Some(id) = id.filter(|_| call.id.is_empty()) {
                     call.id.push_str(id);
                 }
@@ -138,51 +138,51 @@ impl ReplyBuilder {
                 self.usage = Some(usage);
                 None
             }
-            ModelEvent::Sealed(piece) => {
-                self.sealed.push(piece.clone());
+            ModelEvent::ProviderState(piece) => {
+                self.provider_items.push(piece.clone());
                 None
             }
         }
     }
 
-    /// Finds the call in a slot, or begins it; `None` where there are too many.
-    fn find_or_begin_call(&mut self, slot: usize) -> Option<&mut CallPieces> {
-        let place = match self.calls.iter().position(|call| call.slot == slot) {
-            Some(place) => place,
+    /// Returns the call with an index, creating it if needed; `None` if there are too many.
+    fn find_or_begin_call(&mut self, index: usize) -> Option<&mut CallPieces> {
+        let position = match self.calls.iter().position(|call| call.index == index) {
+            Some(position) => position,
             None if self.calls.len() == CALLS_MAX => {
                 self.has_more_calls = true;
                 return None;
             }
             None => {
                 let (id, name, arguments) = (String::new(), String::new(), String::new());
-                self.calls.push(CallPieces { slot, id, name, arguments });
+                self.calls.push(CallPieces { index, id, name, arguments });
                 self.calls.len() - 1
             }
         };
-        self.calls.get_mut(place)
+        self.calls.get_mut(position)
     }
 
-    /// Ends the reply. Calls that were cut while arriving are dropped: nobody asked for half a call.
-    pub fn into_reply(self, ended: ReplyEnd) -> Reply {
+    /// Ends the reply. Incomplete calls of an interrupted reply are dropped.
+    pub fn into_reply(self, end: ReplyEnd) -> Reply {
         let seq = self.seq;
-        // Why the last call is not run however whole it looks: nobody knows what would have followed.
-        let (is_whole, why_not_last) = match ended {
-            ReplyEnd::Normally => (true, None),
-            ReplyEnd::OutputLimit => (true, Some(CUT_BY_LIMIT)),
-            ReplyEnd::SizeLimit => (true, Some(CUT_BY_SIZE)),
+        // The reason not to run the last call, even if it looks complete: its continuation is unknown.
+        let (is_whole, last_call_error) = match end {
+            ReplyEnd::Complete => (true, None),
+            ReplyEnd::OutputLimit => (true, Some(OUTPUT_LIMIT_ERROR)),
+            ReplyEnd::SizeLimit => (true, Some(SIZE_LIMIT_ERROR)),
             ReplyEnd::Refused | ReplyEnd::Cancelled | ReplyEnd::Failed(_) => (false, None),
         };
-        let why_not_last = if self.has_more_calls { Some(TOO_MANY_CALLS) } else { why_not_last };
+        let last_call_error = if self.has_more_calls { Some(TOO_MANY_CALLS_ERROR) } else { last_call_error };
         let n_calls = if is_whole { self.calls.len() } else { 0 };
         let calls = self.calls.into_iter().take(n_calls).enumerate().map(|(index, pieces)| {
             let id = CallId::from_position(seq, index);
             let provider_id = if pieces.id.is_empty() { id.to_string() } else { pieces.id };
-            let arguments = match why_not_last.filter(|_| index + 1 == n_calls) {
-                Some(why) => ToolArguments::Unreadable { why: why.to_owned() },
+            let arguments = match last_call_error.filter(|_| index + 1 == n_calls) {
+                Some(reason) => ToolArguments::Unreadable { reason: reason.to_owned() },
                 None => repair::read_arguments(&pieces.arguments),
             };
             let arguments =
-                if ended == ReplyEnd::Normally { arguments.accept_missing_brackets() } else { arguments };
+                if end == ReplyEnd::Complete { arguments.accept_missing_brackets() } else { arguments };
             ToolCall { id, provider_id, name: pieces.name, arguments }
         });
         let calls = calls.collect();
@@ -191,10 +191,11 @@ impl ReplyBuilder {
             thought: self.thought,
             text: self.text,
             calls,
-            ended,
+            end,
             usage: self.usage,
-            sealed: (!self.sealed.is_empty()).then_some(ProviderState { by: self.by, pieces: self.sealed }),
-            answered_by: None,
+            provider_state: (!self.provider_items.is_empty())
+                .then_some(ProviderState { model: self.model, items: self.provider_items }),
+            fallback_model: None,
         }
     }
 }

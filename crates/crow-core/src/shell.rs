@@ -1,38 +1,38 @@
-//! A shell command line as the simple commands in it, for whoever judges them.
+//! Parses a shell command line into its simple commands, for evaluation.
 //!
-//! `/bin/sh` is another program on every system, so only what each of them reads the same way is understood;
-//! the rest is *not understood*, with a reason. Knows no rule and no program but those that run another.
+//! `/bin/sh` is a different program on every system, so only the syntax that all of them parse alike is accepted;
+//! other lines are errors with a reason. Knows no rules, and no programs except wrappers.
 
 mod expand;
 mod extended;
 mod lex;
 mod parse;
 mod redirect;
-mod rough;
+mod rough_words;
 mod word;
-mod wrap;
+mod wrappers;
 
 use std::fmt::Write as _;
 
-pub use self::rough::rough_words;
+pub use self::rough_words::rough_words;
 pub use self::word::{KnownExtent, ShellWord, WordPiece};
-pub use self::wrap::{InnerCommands, WrapperEffect};
+pub use self::wrappers::{InnerCommands, WrapperEffect};
 
-/// Why a line was not understood; a sentence without its subject.
+/// The reason why a line was not parsed; a sentence without its subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ShellParseError(pub &'static str);
 
-/// Which shells a line is read for.
+/// The shells that a line is parsed for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ShellDialect {
-    /// All: what they read differently is not understood.
+    /// All: syntax that they parse differently is an error.
     Common,
-    /// Those with `[[`, arrays, functions and so on.
+    /// Those with `[[`, arrays and functions.
     Extended,
 }
 
-/// A variable that is set, for one command or from there on.
+/// A variable that is set, for one command or for the rest of the line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assignment {
     /// The variable.
@@ -41,7 +41,7 @@ pub struct Assignment {
     pub value: ShellWord,
 }
 
-/// Which way a redirection goes.
+/// The direction of a redirection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RedirectDirection {
     /// The file is read.
@@ -50,34 +50,34 @@ pub enum RedirectDirection {
     Out,
 }
 
-/// A redirection from or to a file. Copies of descriptors and here-documents touch none.
+/// A redirection from or to a file. Descriptor copies and here-documents are not included.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redirection {
-    /// As written, such as `>>`.
+    /// The operator, such as `>>`.
     pub operator: &'static str,
-    /// Which way it goes.
+    /// The direction.
     pub direction: RedirectDirection,
     /// The file.
     pub target: ShellWord,
 }
 
-/// A simple command: one program with its words, or just assignments or redirections.
+/// A simple command: a program with its words, or only assignments or redirections.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SimpleCommand {
-    /// Variables set in front of it.
+    /// Variables set before it.
     pub assignments: Vec<Assignment>,
     /// The program and its arguments.
     pub words: Vec<ShellWord>,
-    /// Files its input and output are.
+    /// The redirections.
     pub redirections: Vec<Redirection>,
-    /// Texts that are its input, as they are written.
+    /// The here-documents, as written.
     pub documents: Vec<String>,
-    /// What it runs itself.
+    /// The commands it runs itself.
     pub inner: Option<InnerCommands>,
 }
 
 impl SimpleCommand {
-    /// Spells the command so that equal commands are equal texts; `None` when something in it is unknown.
+    /// Returns a canonical text of the command; `None` if a part is unknown.
     pub fn canonical_text(&self) -> Option<String> {
         let mut text = String::new();
         for Assignment { name, value } in &self.assignments {
@@ -96,31 +96,31 @@ impl SimpleCommand {
         Some(text.trim_end().to_owned())
     }
 
-    /// Visits the command and all that it runs.
+    /// Visits the command and all commands that it runs.
     pub fn walk<'a>(&'a self, visit: &mut dyn FnMut(&'a Self)) {
         visit(self);
         self.inner.iter().flat_map(|inner| &inner.commands).for_each(|inner| inner.walk(visit));
     }
 }
 
-/// Reads a command line into its simple commands, in the order they are written: those of lists, pipelines,
-/// groups, branches, loops and substitutions alike.
+/// Parses a command line into its simple commands, in source order, including those in lists, pipelines, groups,
+/// branches, loops and substitutions.
 pub fn parse_line(line: &str) -> Result<Vec<SimpleCommand>, ShellParseError> {
     parse::parse_commands(line, 0, ShellDialect::Common)
 }
 
-/// Reads a line that [`parse_line`] does not understand as the shells with more in them do. Good to find what a line may do,
-/// never to conclude that it does no more: another shell may read it otherwise.
+/// Parses a line that [`parse_line`] rejects, with the syntax of extended shells. Suitable to find what a line may
+/// do, never to conclude that it does no more: another shell may parse it differently.
 pub fn parse_extended(line: &str) -> Result<Vec<SimpleCommand>, ShellParseError> {
     parse::parse_commands(line, 0, ShellDialect::Extended)
 }
 
-/// Reads a text that is the beginning of one simple command, without looking into what it would run.
+/// Parses a text that is the start of one simple command, without its inner commands.
 pub fn parse_words(text: &str) -> Result<Vec<ShellWord>, ShellParseError> {
     parse::parse_words(text)
 }
 
-/// Spells a word so that a shell reads it back.
+/// Quotes a word for a shell.
 pub fn quote_word(word: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./,:@%+".contains(letter);
     if !word.is_empty() && word.chars().all(is_plain) {

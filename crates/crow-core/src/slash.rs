@@ -1,20 +1,19 @@
-//! What a leading slash means. Knows the spelling of a command and must never know which commands exist:
-//! an unknown name is a prompt, and that is the caller's to say.
+//! Slash commands. Parses their syntax and knows no commands: the caller treats an unknown name as a prompt.
 
-mod fill;
+mod placeholders;
 
-pub use fill::{fill_all_arguments, fill_arguments};
+pub use placeholders::{fill_all_arguments, fill_arguments};
 
-/// A text that is spelled like a command.
+/// A text with the syntax of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SlashCommand<'a> {
-    /// The word after the slash; a colon in it stands between whose command it is and which.
+    /// The word after the slash; a colon separates a namespace from the name.
     pub name: &'a str,
-    /// Everything after the whitespace that follows the name, byte for byte.
+    /// The text after the white space that follows the name, unchanged.
     pub arguments: &'a str,
 }
 
-/// Reads a command; `None` when the text merely starts with a slash, or does not start with one.
+/// Parses a command; `None` for a text without a slash and a name at its start.
 pub fn parse_command(text: &str) -> Option<SlashCommand<'_>> {
     let text = text.strip_prefix('/')?;
     let end = text.find(char::is_whitespace).unwrap_or(text.len());
@@ -22,7 +21,7 @@ pub fn parse_command(text: &str) -> Option<SlashCommand<'_>> {
     is_command_name(name).then(|| SlashCommand { name, arguments: rest.trim_start() })
 }
 
-/// Tells whether a command can be called so.
+/// Whether a word is a valid command name.
 pub fn is_command_name(word: &str) -> bool {
     word.starts_with(|first: char| first.is_ascii_alphabetic())
         && !word.ends_with(':')

@@ -1,33 +1,33 @@
-//! The kernel's table of Unix sockets, `/proc/net/unix`. Any program may have put any name into it.
+//! Parses the kernel's table of Unix sockets, `/proc/net/unix`. Any program may have added any name.
 
 use std::collections::BTreeSet;
 
-/// What stands before the name of a socket: number, references, protocol, flags, type, state and inode.
+/// Columns before the name of a socket: number, references, protocol, flags, type, state and inode.
 const COLUMNS: usize = 7;
 
-/// Of these, the state.
+/// The index of the state.
 const STATE: usize = 5;
 
-/// The state of a socket that is connected to none: others may connect to it, or send to it.
+/// The state of an unconnected socket, to which others may connect or send.
 const UNCONNECTED: &str = "01";
 
-/// The sockets that can be connected to by a path.
+/// The sockets that can be connected to by path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SocketTable<'a> {
-    /// Their absolute paths, in whatever encoding, each once.
+    /// Their absolute paths, in any encoding, each once.
     pub paths: BTreeSet<&'a [u8]>,
-    /// Whether these are all. A relative path does not say where it is, a line break in one makes two lines, and of two
-    /// sockets with one path one is elsewhere. Lines of a name that are spelled like those of the table cannot be told from
-    /// them; the first line is then a path at which that socket is not.
-    pub is_whole: bool,
+    /// Whether the list is complete. It is not if a path is relative, contains a line break, or occurs twice (one of
+    /// the sockets was moved). A name may contain lines in the format of the table, which cannot be detected; the
+    /// first of them is then a path without that socket.
+    pub is_complete: bool,
 }
 
-/// Reads the table, which ends with a line end.
+/// Parses the table, which ends with a line feed.
 pub fn read_socket_table(table: &[u8]) -> SocketTable<'_> {
-    let mut found = SocketTable { paths: BTreeSet::new(), is_whole: table.ends_with(b"\n") };
+    let mut found = SocketTable { paths: BTreeSet::new(), is_complete: table.ends_with(b"\n") };
     let lines = table.strip_suffix(b"\n").unwrap_or(table).split(|byte| *byte == b'\n');
     for line in lines.skip(1) {
-        found.is_whole &= match read_name(line) {
+        found.is_complete &= match read_name(line) {
             Some(SocketName::Path(path)) => found.paths.insert(path),
             Some(SocketName::Other) => true,
             None => false,
@@ -38,13 +38,13 @@ pub fn read_socket_table(table: &[u8]) -> SocketTable<'_> {
 
 /// The name of a socket.
 enum SocketName<'a> {
-    /// One that it can be connected to by.
+    /// A path for connections.
     Path(&'a [u8]),
-    /// None, an abstract one, or that of a connection.
+    /// None, an abstract name, or that of a connection.
     Other,
 }
 
-/// Reads a line; `None` when it is no line of the table, or its name no absolute path.
+/// Parses a line; `None` if it is invalid or has a relative path.
 fn read_name(line: &[u8]) -> Option<SocketName<'_>> {
     let mut rest = line;
     let mut is_connected = false;
@@ -76,12 +76,12 @@ mod tests {
     #[track_caller]
     fn check_table(lines: &[u8], paths: &[&[u8]], is_whole: bool) {
         let table = [HEADING.as_bytes(), lines].concat();
-        let expected = SocketTable { paths: paths.iter().copied().collect(), is_whole };
+        let expected = SocketTable { paths: paths.iter().copied().collect(), is_complete: is_whole };
         assert_eq!(read_socket_table(&table), expected, "{}", String::from_utf8_lossy(lines));
     }
 
     #[test]
-    fn paths_are_found_and_other_names_are_not() {
+    fn table_lists_paths_without_other_names() {
         let lines = b"00000000a: 00000002 00000000 00010000 0001 01 16111 /run/user/0/nvim.1.0\n\
             00000000b: 00000003 00000000 00000000 0001 03  4711 /run/user/0/nvim.1.0\n\
             00000000c: 00000002 00000000 00010000 0001 01     7 @/tmp/.X11-unix/X0\n\
@@ -94,22 +94,22 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_says_no_place_is_told() {
+    fn table_is_incomplete_with_ambiguous_names() {
         let line = |name: &str| format!("0000a: 00000002 00000000 00010000 0001 01 16111 {name}\n");
         for name in ["relative", "./a", "../a", "/tmp/a\nb", "/tmp/a\n", "\n/tmp/a", "\n", "/tmp/a\n\n"] {
             let table = HEADING.to_owned() + &line(name) + &line("/tmp/other");
             let read = read_socket_table(table.as_bytes());
-            assert!(!read.is_whole, "{name:?}");
+            assert!(!read.is_complete, "{name:?}");
             assert!(read.paths.contains(b"/tmp/other".as_slice()), "{name:?}");
         }
-        // What a name forges is a path too, and whoever asks for it looks whether a socket is there.
+        // A forged name is also a path; callers check that a socket exists there.
         let forged = line("/tmp/a\n0000b: 00000002 00000000 00010000 0001 01 1 /tmp/b");
         check_table(forged.as_bytes(), &[b"/tmp/a", b"/tmp/b"], true);
-        // One of them was moved away.
+        // One of them was moved.
         check_table((line("/a") + &line("/a")).as_bytes(), &[b"/a"], false);
-        // There is more of it.
+        // The table is truncated.
         check_table(line("/a").trim_end().as_bytes(), &[b"/a"], false);
         check_table(b"0000a: 00000002 0000\n", &[], false);
-        assert!(!read_socket_table(b"").is_whole);
+        assert!(!read_socket_table(b"").is_complete);
     }
 }

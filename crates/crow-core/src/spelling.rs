@@ -1,22 +1,22 @@
-//! What a mistyped name meant. Knows no names.
+//! Suggestions for mistyped names.
 
-/// Finds the name that was probably meant: at most a third of its letters wrong, whatever their case. Among names that
-/// differ in case alone the one in the case of the mistyped name wins.
+/// Returns the most similar name, with at most a third of its letters different, ignoring case. Among names that
+/// differ only in case, the one in the case of the mistyped name is preferred.
 pub fn nearest_name<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let lower = name.to_lowercase();
-    let near =
+    let candidates =
         known.map(|other| (edit_distance(&lower, &other.to_lowercase()), edit_distance(name, other), other));
-    let near = near.filter(|(n_wrong, _, other)| n_wrong * 3 <= other.chars().count().max(3));
-    near.min().map(|(_, _, other)| other)
+    let candidates = candidates.filter(|(n_wrong, _, other)| n_wrong * 3 <= other.chars().count().max(3));
+    candidates.min().map(|(_, _, other)| other)
 }
 
-/// Counts the letters to insert, delete or replace.
+/// Returns the number of letters to insert, delete or replace.
 fn edit_distance(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (place, letter) in from.chars().enumerate() {
+    for (index, letter) in from.chars().enumerate() {
         let mut diagonal = row[0];
-        row[0] = place + 1;
+        row[0] = index + 1;
         for column in 0..to.len() {
             let replaced = diagonal + usize::from(to[column] != letter);
             diagonal = row[column + 1];
@@ -36,7 +36,7 @@ mod tests {
     }
 
     #[test]
-    fn the_case_of_the_mistyped_name_decides_between_two() {
+    fn nearest_name_prefers_case_of_mistyped_name() {
         let known = ["MAX_TURN_REQUESTS", "max_turn_requests", "base_url", "EDITOR"];
         let meant = |name: &str| nearest_name(name, known.into_iter());
         for lower in [
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_meant() {
+    fn nearest_name_allows_a_third_of_wrong_letters() {
         check_nearest("reader_of_mail", None);
         check_nearest("reed", Some("read"));
         check_nearest("Write", Some("write"));

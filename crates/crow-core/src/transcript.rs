@@ -1,7 +1,7 @@
-//! The conversation as the model may see it. An invalid one has no constructor: a request cannot be made
-//! while a call is open, a result cannot be pushed for a call that is not.
+//! The conversation in the model's view. An invalid one cannot be built: there is no request with an open call, and
+//! no result without its call.
 //!
-//! What a [`Compaction`] leaves out is gone from here; the journal of the session has it.
+//! Entries removed by a [`Compaction`] are no longer here; the session's journal has them.
 
 use std::collections::BTreeSet;
 
@@ -11,26 +11,26 @@ use crate::compaction::{
 };
 use crate::{CallId, Compaction, MessageId, Prompt, Reply, TokenUsage, ToolCall, ToolCallInfo, ToolResult};
 
-/// One step of a conversation, as it is stored and replayed.
+/// A step of a conversation, as stored and replayed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TranscriptEntry {
-    /// The person spoke.
+    /// A message of the user.
     Prompt(Prompt),
-    /// The model spoke.
+    /// An answer of the model.
     Reply(Reply),
-    /// A call ended.
+    /// The result of a call.
     Result {
-        /// Which call.
+        /// The call.
         call: CallId,
-        /// What was shown of it, as it was shown live.
-        facets: ToolCallInfo,
-        /// What came of it.
-        outcome: ToolResult,
+        /// The information shown live.
+        info: ToolCallInfo,
+        /// The result.
+        result: ToolResult,
     },
 }
 
 impl TranscriptEntry {
-    /// What a reply took, as its provider counted.
+    /// Returns the usage of a reply, by its provider's count.
     pub fn usage(&self) -> Option<TokenUsage> {
         match self {
             Self::Reply(reply) => reply.usage,
@@ -43,51 +43,51 @@ impl TranscriptEntry {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Transcript {
     system: String,
-    /// Tokens of the tools that go along with it.
-    tools: u64,
-    /// Place of the first entry.
-    first: u64,
+    /// Tokens of the tool descriptions.
+    tool_tokens: u64,
+    /// The sequence number of the first entry.
+    first_seq: u64,
     entries: Vec<TranscriptEntry>,
-    open: Vec<ToolCall>,
-    compacted: Option<AppliedCompaction>,
+    open_calls: Vec<ToolCall>,
+    applied_compaction: Option<AppliedCompaction>,
 }
 
-/// What stands for the entries that are gone.
+/// A compaction with the content that replaces the removed entries.
 #[derive(Debug, Clone, PartialEq)]
 struct AppliedCompaction {
-    by: Compaction,
-    said: Vec<(u64, Prompt)>,
-    foreword: Option<Prompt>,
+    compaction: Compaction,
+    verbatim_prompts: Vec<(u64, Prompt)>,
+    summary_message: Option<Prompt>,
     pruned: BTreeSet<CallId>,
-    removed: ToolResult,
+    removed_output: ToolResult,
 }
 
-/// A compaction that does not fit the conversation it is meant for.
+/// A compaction that does not match the conversation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the compaction does not fit: {why}")]
+#[error("the compaction does not match the transcript: {reason}")]
 pub struct CompactionMismatch {
-    /// What is wrong with it.
-    pub why: &'static str,
+    /// The mismatch.
+    pub reason: &'static str,
 }
 
-/// A request was wanted while these calls had no result.
+/// A request is not possible while calls have no result.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{n_open} tool calls have no result yet")]
 pub struct OpenCallsError {
-    /// How many.
+    /// The number of open calls.
     pub n_open: usize,
 }
 
-/// An entry that may not come next.
+/// An entry that is not allowed next.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidEntry {
-    /// Prompts and replies wait until every call has its result.
-    #[error("calls are open")]
+    /// Prompts and replies must wait until every call has its result.
+    #[error("calls without a result are open")]
     CallsOpen,
     /// A result for a call that is not open.
     #[error("call {0} is not open")]
     NotOpen(CallId),
-    /// A reply or prompt with nothing in it, which providers refuse.
+    /// An empty reply or prompt, which providers reject.
     #[error("the message is empty")]
     Empty,
 }
@@ -98,60 +98,60 @@ impl Transcript {
         Self { system: system.into(), ..Self::default() }
     }
 
-    /// The place the next entry takes; ids are made from it.
+    /// Returns the sequence number of the next entry; IDs are derived from it.
     pub fn next_seq(&self) -> u64 {
-        self.first + self.entries.len() as u64
+        self.first_seq + self.entries.len() as u64
     }
 
-    /// The place of the first of [`Transcript::entries`].
+    /// Returns the sequence number of the first of [`Transcript::entries`].
     pub fn first_seq(&self) -> u64 {
-        self.first
+        self.first_seq
     }
 
-    /// The system prompt.
+    /// Returns the system prompt.
     pub fn system(&self) -> &str {
         &self.system
     }
 
-    /// Tells how many tokens the tools take that go along with each request.
+    /// Sets the tokens of the tool descriptions in each request.
     pub fn set_tool_tokens(&mut self, tokens: u64) {
-        self.tools = tokens;
+        self.tool_tokens = tokens;
     }
 
-    /// Tokens of what goes along whatever is said.
+    /// Returns the tokens of each request besides the messages.
     pub(crate) fn overhead_tokens(&self) -> u64 {
-        estimate_text_tokens(&self.system) + self.tools
+        estimate_text_tokens(&self.system) + self.tool_tokens
     }
 
-    /// Every entry from the one that the compaction in force keeps first.
+    /// Returns the entries from the first one that the current compaction keeps.
     pub fn entries(&self) -> &[TranscriptEntry] {
         &self.entries
     }
 
-    /// Calls that wait for their results, in the model's order.
+    /// Returns the calls without result, in the model's order.
     pub fn open_calls(&self) -> &[ToolCall] {
-        &self.open
+        &self.open_calls
     }
 
-    /// Adds an entry if it may come next. Store it first: what was refused here was never said.
+    /// Adds an entry if it is allowed next. Check and store it first.
     pub fn push(&mut self, entry: TranscriptEntry) -> Result<(), InvalidEntry> {
         self.check_entry(&entry)?;
-        let place = match &entry {
+        let index = match &entry {
             TranscriptEntry::Prompt(_) => self.entries.len(),
             TranscriptEntry::Reply(reply) => {
-                self.open.clone_from(&reply.calls);
+                self.open_calls.clone_from(&reply.calls);
                 self.entries.len()
             }
             TranscriptEntry::Result { call, .. } => {
-                self.open.retain(|open| open.id != *call);
+                self.open_calls.retain(|open_call| open_call.id != *call);
                 self.result_index(call)
             }
         };
-        self.entries.insert(place, entry);
+        self.entries.insert(index, entry);
         Ok(())
     }
 
-    /// Results land in any order and stand in the order of their calls.
+    /// Returns the index for a result: results arrive in any order and are kept in the order of their calls.
     fn result_index(&self, call: &CallId) -> usize {
         let n_later = self.entries.iter().rev().take_while(|entry| match entry {
             TranscriptEntry::Result { call: other, .. } => {
@@ -162,126 +162,142 @@ impl Transcript {
         self.entries.len() - n_later.count()
     }
 
-    /// Tells whether an entry may come next.
+    /// Checks whether an entry is allowed next.
     pub fn check_entry(&self, entry: &TranscriptEntry) -> Result<(), InvalidEntry> {
         match entry {
             TranscriptEntry::Prompt(prompt) if prompt.parts.is_empty() => Err(InvalidEntry::Empty),
             TranscriptEntry::Reply(reply) if reply.is_empty() => Err(InvalidEntry::Empty),
-            TranscriptEntry::Prompt(_) | TranscriptEntry::Reply(_) if !self.open.is_empty() => {
+            TranscriptEntry::Prompt(_) | TranscriptEntry::Reply(_) if !self.open_calls.is_empty() => {
                 Err(InvalidEntry::CallsOpen)
             }
             TranscriptEntry::Prompt(_) | TranscriptEntry::Reply(_) => Ok(()),
-            TranscriptEntry::Result { call, .. } if self.open.iter().any(|open| open.id == *call) => Ok(()),
+            TranscriptEntry::Result { call, .. }
+                if self.open_calls.iter().any(|open_call| open_call.id == *call) =>
+            {
+                Ok(())
+            }
             TranscriptEntry::Result { call, .. } => Err(InvalidEntry::NotOpen(*call)),
         }
     }
 
-    /// Shows the conversation for a request.
+    /// Returns the conversation for a request.
     pub fn for_model(&self) -> Result<ModelTranscript<'_>, OpenCallsError> {
-        match self.open.len() {
+        match self.open_calls.len() {
             0 => Ok(ModelTranscript { transcript: self }),
             n_open => Err(OpenCallsError { n_open }),
         }
     }
 
-    /// Shows it so from here on. Store it first, as an entry. What it leaves out is forgotten.
-    pub fn compact(&mut self, by: Compaction) -> Result<(), CompactionMismatch> {
-        self.check_compaction(&by)?;
-        let index = usize::try_from(by.keep_from - self.first).unwrap_or(usize::MAX);
-        let said = by.said.iter().filter_map(|place| Some((*place, self.prompt_at(*place)?.clone())));
-        let said: Vec<(u64, Prompt)> = said.collect();
-        // A reply can only follow something that was said.
+    /// Applies a compaction, which must be stored before. Removed entries are dropped.
+    pub fn compact(&mut self, compaction: Compaction) -> Result<(), CompactionMismatch> {
+        self.check_compaction(&compaction)?;
+        let index = usize::try_from(compaction.keep_from - self.first_seq).unwrap_or(usize::MAX);
+        let verbatim_prompts =
+            compaction.verbatim_prompts.iter().filter_map(|seq| Some((*seq, self.prompt_at(*seq)?.clone())));
+        let verbatim_prompts: Vec<(u64, Prompt)> = verbatim_prompts.collect();
+        // A reply can only follow a message.
         let begins_with_reply = matches!(self.entries.get(index), Some(TranscriptEntry::Reply(_)));
-        let has_foreword = begins_with_reply || !said.is_empty() || by.summary.is_some();
-        let foreword = has_foreword
-            .then(|| summary_message(said.iter().map(|(_, prompt)| prompt), by.summary.as_deref()));
+        let needs_summary_message =
+            begins_with_reply || !verbatim_prompts.is_empty() || compaction.summary.is_some();
+        let message = needs_summary_message.then(|| {
+            summary_message(verbatim_prompts.iter().map(|(_, prompt)| prompt), compaction.summary.as_deref())
+        });
         self.entries.drain(..index);
         self.entries.shrink_to_fit();
-        self.first = by.keep_from;
-        let pruned = by.pruned.iter().copied().collect();
-        self.compacted = Some(AppliedCompaction { by, said, foreword, pruned, removed: removed_output() });
+        self.first_seq = compaction.keep_from;
+        let pruned = compaction.pruned.iter().copied().collect();
+        self.applied_compaction = Some(AppliedCompaction {
+            compaction,
+            verbatim_prompts,
+            summary_message: message,
+            pruned,
+            removed_output: removed_output(),
+        });
         Ok(())
     }
 
-    fn check_compaction(&self, by: &Compaction) -> Result<(), CompactionMismatch> {
-        let refuse = |why| Err(CompactionMismatch { why });
-        if by.at > self.next_seq() || by.keep_from > by.at {
-            return refuse("it is about entries that are not there");
+    fn check_compaction(&self, compaction: &Compaction) -> Result<(), CompactionMismatch> {
+        let mismatch = |reason| Err(CompactionMismatch { reason });
+        if compaction.at_seq > self.next_seq() || compaction.keep_from > compaction.at_seq {
+            return mismatch("it refers to missing entries");
         }
-        if by.keep_from < self.first {
-            return refuse("it keeps entries that are gone");
+        if compaction.keep_from < self.first_seq {
+            return mismatch("it keeps entries that were removed");
         }
-        let first = usize::try_from(by.keep_from - self.first).ok().and_then(|index| self.entries.get(index));
+        let first = usize::try_from(compaction.keep_from - self.first_seq)
+            .ok()
+            .and_then(|index| self.entries.get(index));
         if matches!(first, Some(TranscriptEntry::Result { .. })) {
-            return refuse("it parts a call from its result");
+            return mismatch("it separates a call from its result");
         }
-        let is_prompt = |place: &u64| *place < by.keep_from && self.prompt_at(*place).is_some();
-        if !by.said.iter().all(is_prompt) || !by.said.is_sorted() {
-            return refuse("it names a prompt that is none");
+        let is_prompt = |seq: &u64| *seq < compaction.keep_from && self.prompt_at(*seq).is_some();
+        if !compaction.verbatim_prompts.iter().all(is_prompt) || !compaction.verbatim_prompts.is_sorted() {
+            return mismatch("it refers to an entry that is not a prompt");
         }
         Ok(())
     }
 
-    /// The compaction in force.
+    /// Returns the current compaction.
     pub fn compaction(&self) -> Option<&Compaction> {
-        self.compacted.as_ref().map(|compacted| &compacted.by)
+        self.applied_compaction.as_ref().map(|compaction| &compaction.compaction)
     }
 
-    /// The earlier prompts that the model still sees verbatim, with their places.
+    /// Returns the earlier prompts that the model still sees verbatim, with their sequence numbers.
     pub fn verbatim_prompts(&self) -> &[(u64, Prompt)] {
-        self.compacted.as_ref().map_or(&[], |compacted| &compacted.said)
+        self.applied_compaction.as_ref().map_or(&[], |compaction| &compaction.verbatim_prompts)
     }
 
-    /// Tells whether something stands for what is left out.
+    /// Whether a summary message replaces removed entries.
     pub fn has_summary_message(&self) -> bool {
         self.summary_message().is_some()
     }
 
     fn summary_message(&self) -> Option<&Prompt> {
-        self.compacted.as_ref().and_then(|compacted| compacted.foreword.as_ref())
+        self.applied_compaction.as_ref().and_then(|compaction| compaction.summary_message.as_ref())
     }
 
-    /// Finds a prompt that is still here by its place.
-    pub(crate) fn prompt_at(&self, place: u64) -> Option<&Prompt> {
-        if let Some((_, prompt)) = self.verbatim_prompts().iter().find(|(other, _)| *other == place) {
+    /// Returns a prompt in the model's view by its sequence number.
+    pub(crate) fn prompt_at(&self, seq: u64) -> Option<&Prompt> {
+        if let Some((_, prompt)) = self.verbatim_prompts().iter().find(|(other, _)| *other == seq) {
             return Some(prompt);
         }
-        let index = usize::try_from(place.checked_sub(self.first)?).ok()?;
+        let index = usize::try_from(seq.checked_sub(self.first_seq)?).ok()?;
         match self.entries.get(index)? {
             TranscriptEntry::Prompt(prompt) => Some(prompt),
             TranscriptEntry::Reply(_) | TranscriptEntry::Result { .. } => None,
         }
     }
 
-    /// Tells how full the context is.
+    /// Returns the context size.
     pub fn context_tokens(&self) -> ContextTokens {
-        let front = self.overhead_tokens() + self.summary_message().map_or(0, estimate_prompt_tokens);
-        let measured = front + self.entries.iter().map(|entry| self.entry_tokens(entry)).sum::<u64>();
+        let overhead = self.overhead_tokens() + self.summary_message().map_or(0, estimate_prompt_tokens);
+        let measured = overhead + self.entries.iter().map(|entry| self.entry_tokens(entry)).sum::<u64>();
         ContextTokens { tokens: self.provider_count(measured).unwrap_or(measured), measured }
     }
 
-    /// The provider's last count with our measure of what came after it; a compaction counts as well.
+    /// Returns the provider's last count plus our estimate of later entries; a compaction also counts.
     fn provider_count(&self, measured: u64) -> Option<u64> {
-        let by = self.compaction();
-        let mut later = 0;
+        let compaction = self.compaction();
+        let mut later_tokens = 0;
         for (index, entry) in self.entries.iter().enumerate().rev() {
-            if by.is_some_and(|by| self.first + (index as u64) < by.at) {
+            if compaction.is_some_and(|compaction| self.first_seq + (index as u64) < compaction.at_seq) {
                 break;
             }
             if let Some(tokens) = entry.usage().and_then(TokenUsage::context_tokens) {
                 return Some(
-                    clamp_provider_count(tokens, measured.saturating_sub(later)).saturating_add(later),
+                    clamp_provider_count(tokens, measured.saturating_sub(later_tokens))
+                        .saturating_add(later_tokens),
                 );
             }
-            later += self.entry_tokens(entry);
+            later_tokens += self.entry_tokens(entry);
         }
-        by.map(|by| by.tokens_after.saturating_add(later))
+        compaction.map(|compaction| compaction.tokens_after.saturating_add(later_tokens))
     }
 
     fn entry_tokens(&self, entry: &TranscriptEntry) -> u64 {
-        match (entry, &self.compacted) {
+        match (entry, &self.applied_compaction) {
             (TranscriptEntry::Result { call, .. }, Some(compacted)) if compacted.pruned.contains(call) => {
-                estimate_result_tokens(&compacted.removed)
+                estimate_result_tokens(&compacted.removed_output)
             }
             (TranscriptEntry::Result { .. } | TranscriptEntry::Prompt(_) | TranscriptEntry::Reply(_), _) => {
                 estimate_entry_tokens(entry)
@@ -289,53 +305,54 @@ impl Transcript {
         }
     }
 
-    /// Names the prompt that comes next.
+    /// Returns the ID of the next prompt.
     pub fn next_message_id(&self) -> MessageId {
         MessageId::from_seq(self.next_seq())
     }
 }
 
-/// A conversation that a provider accepts; only [`Transcript::for_model`] makes one.
+/// A conversation that a provider accepts; only [`Transcript::for_model`] creates one.
 #[derive(Debug, Clone, Copy)]
 pub struct ModelTranscript<'a> {
     transcript: &'a Transcript,
 }
 
-/// One step of a conversation as the model is shown it.
+/// A step of a conversation in the model's view.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ModelStep<'a> {
-    /// The person spoke, or what stands for what is left out.
+    /// A message of the user, or the summary message.
     Prompt(&'a Prompt),
-    /// The model spoke.
+    /// An answer of the model.
     Reply(&'a Reply),
-    /// A call ended.
+    /// The result of a call.
     Result {
-        /// Which call.
+        /// The call.
         call: CallId,
-        /// What came of it, or the line that stands for that.
-        outcome: &'a ToolResult,
+        /// The result, or its replacement if pruned.
+        result: &'a ToolResult,
     },
 }
 
 impl<'a> ModelTranscript<'a> {
-    /// The system prompt.
+    /// Returns the system prompt.
     pub fn system(self) -> &'a str {
         &self.transcript.system
     }
 
-    /// The steps, each call followed by its result before the next prompt or reply.
+    /// Returns the steps, with the results after each reply before the next prompt or reply.
     pub fn steps(self) -> impl Iterator<Item = ModelStep<'a>> {
-        let Transcript { entries, compacted, .. } = self.transcript;
-        let removed = move |call: &CallId| compacted.as_ref().filter(|by| by.pruned.contains(call));
-        let kept = entries.iter().map(move |entry| match entry {
+        let Transcript { entries, applied_compaction: compacted, .. } = self.transcript;
+        let compaction_of =
+            move |call: &CallId| compacted.as_ref().filter(|compaction| compaction.pruned.contains(call));
+        let entry_steps = entries.iter().map(move |entry| match entry {
             TranscriptEntry::Prompt(prompt) => ModelStep::Prompt(prompt),
             TranscriptEntry::Reply(reply) => ModelStep::Reply(reply),
-            TranscriptEntry::Result { call, outcome, .. } => {
-                let outcome = removed(call).map_or(outcome, |by| &by.removed);
-                ModelStep::Result { call: *call, outcome }
+            TranscriptEntry::Result { call, result, .. } => {
+                let result = compaction_of(call).map_or(result, |compaction| &compaction.removed_output);
+                ModelStep::Result { call: *call, result }
             }
         });
-        self.transcript.summary_message().map(ModelStep::Prompt).into_iter().chain(kept)
+        self.transcript.summary_message().map(ModelStep::Prompt).into_iter().chain(entry_steps)
     }
 }
 

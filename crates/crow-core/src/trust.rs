@@ -1,89 +1,90 @@
-//! Whether what a repository brings along may be used. A person says yes or no to a content, never to a name:
-//! what changed was never looked at. Must never know where contents are kept or who is asked.
+//! Trust in repository files. The user approves or rejects a content, never a name: changed content was not reviewed.
+//! Knows no storage and no user interface.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The SHA-256 of a content.
+/// The SHA-256 hash of a content.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ContentHash([u8; 32]);
 
-/// One file that a repository supplies something with.
+/// A repository file that supplies configuration.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TrustSubject {
-    /// Its path from the repository's root.
+    /// The path from the repository's root.
     pub path: String,
-    /// What is in it.
+    /// The hash of its content.
     pub hash: ContentHash,
 }
 
-/// What a person said to a content.
+/// The user's answer about a content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrustAnswer {
     /// It may be used.
-    Yes,
-    /// It may not, and it is not asked again.
-    No,
+    Trust,
+    /// It may not, and is not asked about again.
+    Reject,
 }
 
-/// What a person has said to the contents of one repository.
+/// The user's answers for one repository.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TrustLedger(BTreeMap<TrustSubject, TrustAnswer>);
 
-/// What may be done with a content.
+/// The trust in a content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrustState {
     /// Use it.
     Trusted,
-    /// Leave it alone.
-    Refused,
+    /// Ignore it.
+    Rejected,
     /// Ask.
     Unknown,
 }
 
 impl TrustLedger {
-    /// Takes down what the person said; the last word counts.
-    pub fn record_answer(&mut self, supply: TrustSubject, word: TrustAnswer) {
-        self.0.insert(supply, word);
+    /// Records an answer; the last one counts.
+    pub fn record_answer(&mut self, subject: TrustSubject, answer: TrustAnswer) {
+        self.0.insert(subject, answer);
     }
 
-    /// Tells what was said to this very content at this very place.
-    pub fn answer_for(&self, supply: &TrustSubject) -> Option<TrustAnswer> {
-        self.0.get(supply).copied()
+    /// Returns the answer for exactly this content at this path.
+    pub fn answer_for(&self, subject: &TrustSubject) -> Option<TrustAnswer> {
+        self.0.get(subject).copied()
     }
 }
 
-/// Judges a content: what was said in the session counts before what is remembered, and silence is not a yes.
-pub fn evaluate_trust(supply: &TrustSubject, session: &TrustLedger, remembered: &TrustLedger) -> TrustState {
-    match session.answer_for(supply).or_else(|| remembered.answer_for(supply)) {
-        Some(TrustAnswer::Yes) => TrustState::Trusted,
-        Some(TrustAnswer::No) => TrustState::Refused,
+/// Evaluates a content: answers of the session take precedence over stored ones, and without an answer it is not
+/// trusted.
+pub fn evaluate_trust(subject: &TrustSubject, session: &TrustLedger, remembered: &TrustLedger) -> TrustState {
+    match session.answer_for(subject).or_else(|| remembered.answer_for(subject)) {
+        Some(TrustAnswer::Trust) => TrustState::Trusted,
+        Some(TrustAnswer::Reject) => TrustState::Rejected,
         None => TrustState::Unknown,
     }
 }
 
 impl TrustAnswer {
-    /// Spells the word.
+    /// Returns the stored word.
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::Yes => "yes",
-            Self::No => "no",
+            Self::Trust => "yes",
+            Self::Reject => "no",
         }
     }
 
-    /// Reads a word.
+    /// Parses a stored word.
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Yes, Self::No].into_iter().find(|word| word.as_str() == text)
+        [Self::Trust, Self::Reject].into_iter().find(|answer| answer.as_str() == text)
     }
 }
 
 impl ContentHash {
-    /// Takes a hash as it was computed.
+    /// Wraps a computed hash.
     pub fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// Reads what [`fmt::Display`] wrote.
+    /// Parses the output of [`fmt::Display`].
     pub fn parse(text: &str) -> Option<Self> {
         let mut bytes = [0; 32];
         let digits = text.as_bytes();
@@ -121,34 +122,36 @@ mod tests {
     fn trust_ledger(said: &[(&str, u8, TrustAnswer)]) -> TrustLedger {
         let mut ledger = TrustLedger::default();
         said.iter()
-            .for_each(|(path, content, word)| ledger.record_answer(trust_subject(path, *content), *word));
+            .for_each(|(path, content, answer)| ledger.record_answer(trust_subject(path, *content), *answer));
         ledger
     }
 
     #[test]
-    fn a_word_is_about_one_content_at_one_place() {
-        let (none, remembered) =
-            (TrustLedger::default(), trust_ledger(&[("a", 1, TrustAnswer::Yes), ("b", 1, TrustAnswer::No)]));
+    fn answer_applies_to_one_content_at_one_path() {
+        let (none, remembered) = (
+            TrustLedger::default(),
+            trust_ledger(&[("a", 1, TrustAnswer::Trust), ("b", 1, TrustAnswer::Reject)]),
+        );
         assert_eq!(evaluate_trust(&trust_subject("a", 1), &none, &remembered), TrustState::Trusted);
         assert_eq!(evaluate_trust(&trust_subject("a", 2), &none, &remembered), TrustState::Unknown);
-        assert_eq!(evaluate_trust(&trust_subject("b", 1), &none, &remembered), TrustState::Refused);
+        assert_eq!(evaluate_trust(&trust_subject("b", 1), &none, &remembered), TrustState::Rejected);
         assert_eq!(evaluate_trust(&trust_subject("c", 1), &none, &remembered), TrustState::Unknown);
         assert_eq!(evaluate_trust(&trust_subject("a", 1), &none, &none), TrustState::Unknown);
     }
 
     #[test]
-    fn the_session_counts_first_and_the_last_word() {
-        let remembered = trust_ledger(&[("a", 1, TrustAnswer::No), ("a", 1, TrustAnswer::Yes)]);
-        let session = trust_ledger(&[("a", 1, TrustAnswer::No)]);
+    fn answer_of_session_and_last_answer_take_precedence() {
+        let remembered = trust_ledger(&[("a", 1, TrustAnswer::Reject), ("a", 1, TrustAnswer::Trust)]);
+        let session = trust_ledger(&[("a", 1, TrustAnswer::Reject)]);
         assert_eq!(
             evaluate_trust(&trust_subject("a", 1), &TrustLedger::default(), &remembered),
             TrustState::Trusted
         );
-        assert_eq!(evaluate_trust(&trust_subject("a", 1), &session, &remembered), TrustState::Refused);
+        assert_eq!(evaluate_trust(&trust_subject("a", 1), &session, &remembered), TrustState::Rejected);
     }
 
     #[test]
-    fn hashes_are_read_as_they_are_written() {
+    fn hash_round_trips_through_text() {
         let hash = ContentHash::new(std::array::from_fn(|place| u8::try_from(place * 7).unwrap_or(255)));
         assert_eq!(ContentHash::parse(&hash.to_string()), Some(hash));
         let upper = hash.to_string().to_uppercase();

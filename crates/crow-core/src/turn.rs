@@ -1,173 +1,181 @@
-//! What a turn does next. Pure: the shell above performs what [`TurnAction`] says and reports back.
+//! The state machine of a turn. Pure: the agent performs a [`TurnAction`] and reports the result.
 
-mod repeat;
+mod repetition;
 
 use crate::{
     CompactionTrigger, ContextTokens, Failure, FailureKind, Reply, ReplyEnd, ToolCall, TranscriptEntry,
 };
 
-pub use repeat::RepeatedRound;
+pub use repetition::RepeatedRound;
 
-/// Part of the limit by which a context has to grow before it is compacted once more in the same turn.
-const GROWN_PART: u64 = 10;
+/// The part of the limit by which a context must grow before another compaction in the same turn.
+const GROWTH_MIN_PART: u64 = 10;
 
-/// How often in a row a reply that broke off is gone on with. A connection that breaks each time is none.
-const RESUMED_MAX: u32 = 3;
+/// Limit of consecutive continuations of interrupted replies. A connection that fails each time is unusable.
+const RESUMES_MAX: u32 = 3;
 
-/// How far one turn may go.
+/// The limits of one turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TurnLimits {
-    /// Model calls in one turn.
+    /// Model requests in one turn.
     pub requests_max: u32,
-    /// Tokens in context beyond which the conversation is compacted.
+    /// Tokens in context above which the conversation is compacted.
     pub compact_tokens_max: u64,
 }
 
 /// The next step of a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TurnAction {
-    /// Ask the model.
-    Ask,
-    /// Make the conversation shorter and report.
+    /// Request a reply of the model.
+    RequestReply,
+    /// Compact the conversation and report.
     Compact(CompactionTrigger),
     /// Run these calls and report.
     Run(Vec<ToolCall>),
-    /// The reply broke off after somebody saw some of it: keep that, have the model go on, and ask.
+    /// The reply was interrupted after a part was shown: keep that part and request a continuation.
     Resume(ReplyResume),
-    /// Ask the person whether a model that goes in circles is to go on, and report.
+    /// Ask the user whether a repeating model may continue, and report.
     Confirm(RepeatedRound),
-    /// Close what is open and stop.
+    /// End the turn.
     End(TurnEnd),
 }
 
-/// A reply that is gone on with.
+/// The continuation of an interrupted reply.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReplyResume {
-    /// What it broke off of.
+    /// The reason of the interruption.
     pub failure: Failure,
-    /// Which time it is in a row, from 1.
-    pub n_times: u32,
-    /// How many times are tried.
-    pub n_max: u32,
+    /// The number of consecutive attempts, from 1.
+    pub attempt: u32,
+    /// The maximum number of attempts.
+    pub attempts_max: u32,
 }
 
-/// How a turn ended.
+/// The end of a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TurnEnd {
-    /// The model has nothing more to do.
-    Done,
-    /// The output limit, or Crow's own limit, cut the last reply.
+    /// The model has finished.
+    Completed,
+    /// The last reply was truncated by the output limit or by Crow's size limit.
     OutputLimit,
-    /// The limit of model calls was reached.
+    /// The limit of model requests was reached.
     RequestLimit,
-    /// The model went in circles, and nobody let it go on.
-    Repeating,
+    /// The model repeated itself, and the user did not let it continue.
+    Repetition,
     /// The provider's filter withheld the answer.
     Refused,
-    /// The person stopped it.
+    /// The user cancelled the turn.
     Cancelled,
-    /// Something failed.
+    /// A failure.
     Failed(Failure),
 }
 
-/// What came of a compaction.
+/// The result of a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CompactionOutcome {
-    /// The conversation is shorter.
-    Done,
-    /// There was nothing to leave out, and the model was not asked.
-    Nothing,
+    /// The conversation was compacted.
+    Compacted,
+    /// Nothing could be removed, without a model request.
+    NothingToCompact,
     /// It was rejected, or failed.
     Failed,
-    /// The person stopped it.
+    /// The user cancelled it.
     Cancelled,
 }
 
-/// One turn: from a prompt to its end.
+/// A turn: from a prompt to its end.
 #[derive(Debug)]
 pub struct Turn {
     limits: TurnLimits,
-    n_asked: u32,
-    /// Whether the turn may try to compact.
-    compacts: CompactionAllowance,
-    /// What the provider refused, until a reply comes through.
-    overflow: Option<Failure>,
-    /// Replies in a row that broke off.
-    n_resumed: u32,
+    n_requests: u32,
+    /// Whether the turn may compact.
+    compaction_allowance: CompactionAllowance,
+    /// The provider's rejection of the context size, until a reply succeeds.
+    overflow_failure: Option<Failure>,
+    /// Consecutive interrupted replies.
+    n_resumes: u32,
 }
 
-/// Whether a turn may try to make the conversation shorter.
+/// Whether a turn may compact the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CompactionAllowance {
-    Yes,
-    /// Once the context is larger than this, by our own measure: a provider's count may never sink.
-    Beyond(u64),
+    Allowed,
+    /// Above this context size in our estimate: a provider's count may never decrease.
+    AboveSize(u64),
     /// An attempt failed, and another would fail as well.
-    No,
+    Denied,
 }
 
 impl Turn {
-    /// Starts a turn, whose prompt is on disk already.
+    /// Starts a turn, whose prompt is stored already.
     pub fn start(limits: TurnLimits) -> (Self, TurnAction) {
         (
-            Self { limits, n_asked: 1, compacts: CompactionAllowance::Yes, overflow: None, n_resumed: 0 },
-            TurnAction::Ask,
+            Self {
+                limits,
+                n_requests: 1,
+                compaction_allowance: CompactionAllowance::Allowed,
+                overflow_failure: None,
+                n_resumes: 0,
+            },
+            TurnAction::RequestReply,
         )
     }
 
-    /// Decides right before the model is asked: a context beyond the limit is compacted first.
-    pub fn before_asking(&self, fill: ContextTokens, limit: u64) -> TurnAction {
-        let may = match self.compacts {
-            CompactionAllowance::Yes => true,
-            CompactionAllowance::Beyond(measured) => {
-                fill.measured > measured.saturating_add(limit / GROWN_PART)
+    /// Decides before a model request: a context above the limit is compacted first.
+    pub fn before_request(&self, context: ContextTokens, limit: u64) -> TurnAction {
+        let is_allowed = match self.compaction_allowance {
+            CompactionAllowance::Allowed => true,
+            CompactionAllowance::AboveSize(measured) => {
+                context.measured > measured.saturating_add(limit / GROWTH_MIN_PART)
             }
-            CompactionAllowance::No => false,
+            CompactionAllowance::Denied => false,
         };
-        if may && fill.tokens > limit {
-            TurnAction::Compact(CompactionTrigger::Full)
+        if is_allowed && context.tokens > limit {
+            TurnAction::Compact(CompactionTrigger::LimitReached)
         } else {
-            TurnAction::Ask
+            TurnAction::RequestReply
         }
     }
 
-    /// Decides after a compaction; `measured` is how large the context is now, by our own measure.
-    pub fn on_compacted(&mut self, compacted: CompactionOutcome, measured: u64) -> TurnAction {
-        self.compacts = match compacted {
-            CompactionOutcome::Done | CompactionOutcome::Nothing => CompactionAllowance::Beyond(measured),
-            CompactionOutcome::Failed => CompactionAllowance::No,
+    /// Decides after a compaction; `measured` is the estimated context size now.
+    pub fn on_compacted(&mut self, outcome: CompactionOutcome, measured: u64) -> TurnAction {
+        self.compaction_allowance = match outcome {
+            CompactionOutcome::Compacted | CompactionOutcome::NothingToCompact => {
+                CompactionAllowance::AboveSize(measured)
+            }
+            CompactionOutcome::Failed => CompactionAllowance::Denied,
             CompactionOutcome::Cancelled => return TurnAction::End(TurnEnd::Cancelled),
         };
-        match &self.overflow {
-            Some(failure) if compacted != CompactionOutcome::Done => {
+        match &self.overflow_failure {
+            Some(failure) if outcome != CompactionOutcome::Compacted => {
                 TurnAction::End(TurnEnd::Failed(failure.clone()))
             }
-            Some(_) | None => TurnAction::Ask,
+            Some(_) | None => TurnAction::RequestReply,
         }
     }
 
     /// Decides after a reply.
     pub fn on_reply(&mut self, reply: &Reply) -> TurnAction {
-        if let ReplyEnd::Failed(failure) = &reply.ended
+        if let ReplyEnd::Failed(failure) = &reply.end
             && failure.kind == FailureKind::ContextOverflow
             && reply.is_empty()
-            && self.overflow.is_none()
-            && self.compacts != CompactionAllowance::No
+            && self.overflow_failure.is_none()
+            && self.compaction_allowance != CompactionAllowance::Denied
         {
-            self.overflow = Some(failure.clone());
+            self.overflow_failure = Some(failure.clone());
             return TurnAction::Compact(CompactionTrigger::Overflow);
         }
-        self.overflow = None;
+        self.overflow_failure = None;
         if let Some(resume) = self.resume_reply(reply) {
             return TurnAction::Resume(resume);
         }
-        match &reply.ended {
-            ReplyEnd::Normally if reply.calls.is_empty() => TurnAction::End(TurnEnd::Done),
+        match &reply.end {
+            ReplyEnd::Complete if reply.calls.is_empty() => TurnAction::End(TurnEnd::Completed),
             ReplyEnd::OutputLimit | ReplyEnd::SizeLimit if reply.calls.is_empty() => {
                 TurnAction::End(TurnEnd::OutputLimit)
             }
-            // A call cut by a limit still goes to the runner, which answers it instead of running it.
-            ReplyEnd::Normally | ReplyEnd::OutputLimit | ReplyEnd::SizeLimit => {
+            // A truncated call still goes to the runner, which returns an error result.
+            ReplyEnd::Complete | ReplyEnd::OutputLimit | ReplyEnd::SizeLimit => {
                 TurnAction::Run(reply.calls.clone())
             }
             ReplyEnd::Refused => TurnAction::End(TurnEnd::Refused),
@@ -176,59 +184,60 @@ impl Turn {
         }
     }
 
-    /// Decides after the calls of a reply all have results; `entries` is the conversation with them.
-    pub fn on_results(&mut self, cancelled: bool, entries: &[TranscriptEntry]) -> TurnAction {
-        if cancelled {
+    /// Decides after all calls of a reply have results; `entries` is the conversation with them.
+    pub fn on_results(&mut self, is_cancelled: bool, entries: &[TranscriptEntry]) -> TurnAction {
+        if is_cancelled {
             return TurnAction::End(TurnEnd::Cancelled);
         }
-        match (self.ask_again(), repeat::find_repeated_round(entries)) {
-            (TurnAction::Ask, Some(repeated)) => TurnAction::Confirm(repeated),
+        match (self.request_again(), repetition::find_repeated_round(entries)) {
+            (TurnAction::RequestReply, Some(repeated)) => TurnAction::Confirm(repeated),
             (next, _) => next,
         }
     }
 
-    /// Decides after the person was asked about a model that goes in circles.
-    pub fn on_answer(&self, cancelled: bool, goes_on: bool) -> TurnAction {
-        match (cancelled, goes_on) {
+    /// Decides after the user's answer about a repeating model.
+    pub fn on_answer(&self, is_cancelled: bool, may_continue: bool) -> TurnAction {
+        match (is_cancelled, may_continue) {
             (true, _) => TurnAction::End(TurnEnd::Cancelled),
-            (false, true) => TurnAction::Ask,
-            (false, false) => TurnAction::End(TurnEnd::Repeating),
+            (false, true) => TurnAction::RequestReply,
+            (false, false) => TurnAction::End(TurnEnd::Repetition),
         }
     }
 
-    /// Decides after the model was done and the person had said more meanwhile.
+    /// Decides after the model finished while the user had sent more.
     pub fn on_steering_input(&mut self) -> TurnAction {
-        self.ask_again()
+        self.request_again()
     }
 
-    /// What broke off for a reason that may pass is gone on with: it was seen, so it cannot be asked for again.
+    /// Returns the continuation of a reply that was interrupted for a temporary reason: it was shown already, so it
+    /// cannot be requested again.
     fn resume_reply(&mut self, reply: &Reply) -> Option<ReplyResume> {
-        let failure = match &reply.ended {
+        let failure = match &reply.end {
             ReplyEnd::Failed(failure) if !reply.is_empty() => failure,
             ReplyEnd::Failed(_) => return None,
-            ReplyEnd::Normally
+            ReplyEnd::Complete
             | ReplyEnd::OutputLimit
             | ReplyEnd::SizeLimit
             | ReplyEnd::Refused
             | ReplyEnd::Cancelled => {
-                self.n_resumed = 0;
+                self.n_resumes = 0;
                 return None;
             }
         };
         let may_pass = matches!(failure.kind, FailureKind::Connection | FailureKind::ProviderOverloaded);
-        if !may_pass || self.n_resumed == RESUMED_MAX || self.ask_again() != TurnAction::Ask {
+        if !may_pass || self.n_resumes == RESUMES_MAX || self.request_again() != TurnAction::RequestReply {
             return None;
         }
-        self.n_resumed += 1;
-        Some(ReplyResume { failure: failure.clone(), n_times: self.n_resumed, n_max: RESUMED_MAX })
+        self.n_resumes += 1;
+        Some(ReplyResume { failure: failure.clone(), attempt: self.n_resumes, attempts_max: RESUMES_MAX })
     }
 
-    fn ask_again(&mut self) -> TurnAction {
-        if self.n_asked >= self.limits.requests_max {
+    fn request_again(&mut self) -> TurnAction {
+        if self.n_requests >= self.limits.requests_max {
             return TurnAction::End(TurnEnd::RequestLimit);
         }
-        self.n_asked += 1;
-        TurnAction::Ask
+        self.n_requests += 1;
+        TurnAction::RequestReply
     }
 }
 

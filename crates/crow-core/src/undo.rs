@@ -1,6 +1,6 @@
-//! What becomes of each path when changes are taken back. Pure: what is there is told, what is to be done is said.
+//! Plans the undo of file changes. Pure: file states in, actions out.
 //!
-//! Must never decide to overwrite what the agent did not leave.
+//! Never overwrites content that the agent did not leave.
 
 use std::fmt;
 
@@ -11,212 +11,218 @@ use crate::ContentHash;
 #[cfg(test)]
 mod tests;
 
-/// What was at a path before a change, kept whole.
+/// The file at a path before a change, with its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UndoSnapshot {
-    /// Nothing.
+    /// No file.
     Missing,
     /// A file.
     Content {
-        /// What was in it.
+        /// The content.
         bytes: Vec<u8>,
-        /// Its permission bits, where the system has them.
+        /// The permission bits, if the system has them.
         mode: Option<u32>,
     },
-    /// A file that was too large to keep.
-    Unknown,
+    /// A file that was too large to store.
+    TooLarge,
 }
 
-/// What was at a path before a change, known by its hash.
+/// The file at a path before a change, by its hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PriorFileState {
-    /// Nothing.
+    /// No file.
     Missing,
     /// A file with this content.
     File(ContentHash),
-    /// A file that was too large to keep.
-    Unknown,
+    /// A file that was too large to store.
+    TooLarge,
 }
 
-/// A change as it was made.
+/// A file change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UndoChange {
-    /// Where.
+    /// The path.
     pub path: String,
-    /// What was there before.
-    pub was: PriorFileState,
-    /// What it left there; `None` is no file.
-    pub left: Option<ContentHash>,
+    /// The state before the change.
+    pub before: PriorFileState,
+    /// The content after the change; `None` is no file.
+    pub after: Option<ContentHash>,
 }
 
-/// What is at a path now.
+/// The file at a path now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CurrentFileState {
-    /// Nothing.
+    /// No file.
     Missing,
     /// A file with this content.
     File(ContentHash),
-    /// Something that is not looked into; why.
-    Odd(String),
+    /// Something that is not read, with the reason.
+    Unreadable(String),
 }
 
-/// What to do at a path.
+/// The action for a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UndoAction {
-    /// Put back what was there before this change, by its place among the changes.
+    /// Restore the content before this change, by its index.
     Restore(usize),
-    /// Take the file away that the agent made.
+    /// Remove the file that the agent created.
     Remove,
-    /// Nothing: it is as it was before.
-    AlreadyThere,
-    /// Leave it alone.
+    /// None: the state is as before.
+    AlreadyRestored,
+    /// Leave the path unchanged.
     Conflict(UndoConflict),
 }
 
-/// Why a path is left alone.
+/// The reason to leave a path unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UndoConflict {
-    /// What was there was not kept, and never will be.
-    NotKept,
-    /// It is not as the agent left it.
+    /// The content before was not stored.
+    NotStored,
+    /// The file differs from what the agent left.
     Changed,
-    /// The file that the agent left is gone.
-    Gone,
-    /// Somebody changed it between two changes of the agent; what they left is what is put back.
-    InBetween,
-    /// It is no file that could be put back; why.
-    Odd(String),
+    /// The file that the agent left was removed.
+    Removed,
+    /// The file was changed between two changes of the agent; only that state is restored.
+    ChangedBetween,
+    /// It is not a restorable file, with the reason.
+    NotRestorable(String),
 }
 
 impl fmt::Display for UndoConflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NotKept => "what was there before was too large to keep; it cannot be undone",
-            Self::Changed => "it has changed since the agent left it",
-            Self::Gone => "it was removed since the agent left it",
-            Self::InBetween => {
-                "somebody else changed it between two changes of the agent; nothing before that is put back"
+            Self::NotStored => "the content before was too large to store; the change cannot be undone",
+            Self::Changed => "it was changed after the agent's change",
+            Self::Removed => "it was removed after the agent's change",
+            Self::ChangedBetween => {
+                "it was changed by someone else between two changes of the agent; only the later change is undone"
             }
-            Self::Odd(why) => why,
+            Self::NotRestorable(reason) => reason,
         })
     }
 }
 
-/// What becomes of a path, or of its older changes when those are another matter.
+/// The plan for a path, or for its older changes if they differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedUndo {
-    /// Where.
+    /// The path.
     pub path: String,
-    /// What to do.
+    /// The action.
     pub action: UndoAction,
-    /// The changes that this is about, by their places.
+    /// The indices of the changes.
     pub changes: Vec<usize>,
-    /// The change whose past is wanted there, by its place; known for conflicts as well.
-    pub goal: usize,
+    /// The index of the change whose previous state is the target, also for conflicts.
+    pub goal_change: usize,
 }
 
-/// Plans how to take changes back, oldest first, from what is at each path now. Each path is one entry, or two when the
-/// newer of its changes can be taken back and the older ones cannot.
-pub fn plan_undo(changes: &[UndoChange], now: impl Fn(&str) -> CurrentFileState) -> Vec<PlannedUndo> {
+/// Plans the undo of changes, given oldest first, by the current file states. Each path has one entry, or two if only
+/// its newer changes can be undone.
+pub fn plan_undo(changes: &[UndoChange], current: impl Fn(&str) -> CurrentFileState) -> Vec<PlannedUndo> {
     let mut planned = Vec::new();
     for (index, change) in changes.iter().enumerate() {
         if changes[..index].iter().all(|earlier| earlier.path != change.path) {
-            let of_path: Vec<usize> =
+            let path_changes: Vec<usize> =
                 (index..changes.len()).filter(|&later| changes[later].path == change.path).collect();
-            plan_path(changes, of_path, now(&change.path), &mut planned);
+            plan_path(changes, path_changes, current(&change.path), &mut planned);
         }
     }
     planned
 }
 
-/// Goes back through the changes of one path for as long as they follow from each other.
+/// Follows the changes of one path backwards while they are consecutive.
 fn plan_path(
     changes: &[UndoChange],
-    mut left: Vec<usize>,
-    mut now: CurrentFileState,
+    mut remaining: Vec<usize>,
+    mut current: CurrentFileState,
     planned: &mut Vec<PlannedUndo>,
 ) {
-    let path = left.first().map(|&first| changes[first].path.clone()).unwrap_or_default();
-    let mut done: Option<PlannedUndo> = None;
-    while !left.is_empty() {
-        let run = left.split_off(run_start(changes, &left));
+    let path = remaining.first().map(|&first| changes[first].path.clone()).unwrap_or_default();
+    let mut plan: Option<PlannedUndo> = None;
+    while !remaining.is_empty() {
+        let run = remaining.split_off(run_start(changes, &remaining));
         let goal = run[0];
-        let action = decide_action(changes, &run, &now);
+        let action = decide_action(changes, &run, &current);
         if let UndoAction::Conflict(conflict) = action {
-            let conflict = if done.is_some() { UndoConflict::InBetween } else { conflict };
-            planned.extend(done);
-            left.extend(run);
-            let goal = left.first().copied().unwrap_or(goal);
+            let conflict = if plan.is_some() { UndoConflict::ChangedBetween } else { conflict };
+            planned.extend(plan);
+            remaining.extend(run);
+            let goal = remaining.first().copied().unwrap_or(goal);
             return planned.push(PlannedUndo {
                 path,
                 action: UndoAction::Conflict(conflict),
-                changes: left,
-                goal,
+                changes: remaining,
+                goal_change: goal,
             });
         }
-        now = match changes[goal].was {
+        current = match changes[goal].before {
             PriorFileState::File(hash) => CurrentFileState::File(hash),
-            PriorFileState::Missing | PriorFileState::Unknown => CurrentFileState::Missing,
+            PriorFileState::Missing | PriorFileState::TooLarge => CurrentFileState::Missing,
         };
-        done = Some(match done {
-            None => PlannedUndo { path: path.clone(), action, changes: run, goal },
+        plan = Some(match plan {
+            None => PlannedUndo { path: path.clone(), action, changes: run, goal_change: goal },
             Some(newer) => {
-                let action = if action == UndoAction::AlreadyThere { newer.action } else { action };
-                PlannedUndo { action, changes: [run, newer.changes].concat(), goal, ..newer }
+                let action = if action == UndoAction::AlreadyRestored { newer.action } else { action };
+                PlannedUndo { action, changes: [run, newer.changes].concat(), goal_change: goal, ..newer }
             }
         });
     }
-    planned.extend(done);
+    planned.extend(plan);
 }
 
-/// Finds where the newest changes begin that each start from what the one before it left.
-fn run_start(changes: &[UndoChange], of_path: &[usize]) -> usize {
-    let follows = |pair: &[usize]| match (changes[pair[0]].left, changes[pair[1]].was) {
+/// Finds the start of the newest run of consecutive changes.
+fn run_start(changes: &[UndoChange], path_changes: &[usize]) -> usize {
+    let follows = |pair: &[usize]| match (changes[pair[0]].after, changes[pair[1]].before) {
         (Some(left), PriorFileState::File(was)) => left == was,
         (None, PriorFileState::Missing) => true,
-        (Some(_) | None, PriorFileState::Missing | PriorFileState::File(_) | PriorFileState::Unknown) => {
+        (Some(_) | None, PriorFileState::Missing | PriorFileState::File(_) | PriorFileState::TooLarge) => {
             false
         }
     };
-    of_path.windows(2).rposition(|pair| !follows(pair)).map_or(0, |gap| gap + 1)
+    path_changes.windows(2).rposition(|pair| !follows(pair)).map_or(0, |gap| gap + 1)
 }
 
-/// Decides about changes of one path that follow from each other.
-fn decide_action(changes: &[UndoChange], run: &[usize], now: &CurrentFileState) -> UndoAction {
-    let (goal, was) = (run[0], changes[run[0]].was);
-    let is_left = |hash: Option<ContentHash>| run.iter().any(|&index| changes[index].left == hash);
-    match (was, now) {
-        (PriorFileState::Unknown, _) => UndoAction::Conflict(UndoConflict::NotKept),
-        (_, CurrentFileState::Odd(why)) => UndoAction::Conflict(UndoConflict::Odd(why.clone())),
-        (PriorFileState::Missing, CurrentFileState::Missing) => UndoAction::AlreadyThere,
-        (PriorFileState::File(was), CurrentFileState::File(now)) if was == *now => UndoAction::AlreadyThere,
-        (PriorFileState::File(_), CurrentFileState::File(now)) if is_left(Some(*now)) => {
+/// Decides the action for a run of consecutive changes.
+fn decide_action(changes: &[UndoChange], run: &[usize], current: &CurrentFileState) -> UndoAction {
+    let (goal, was) = (run[0], changes[run[0]].before);
+    let is_left = |hash: Option<ContentHash>| run.iter().any(|&index| changes[index].after == hash);
+    match (was, current) {
+        (PriorFileState::TooLarge, _) => UndoAction::Conflict(UndoConflict::NotStored),
+        (_, CurrentFileState::Unreadable(reason)) => {
+            UndoAction::Conflict(UndoConflict::NotRestorable(reason.clone()))
+        }
+        (PriorFileState::Missing, CurrentFileState::Missing) => UndoAction::AlreadyRestored,
+        (PriorFileState::File(was), CurrentFileState::File(current)) if was == *current => {
+            UndoAction::AlreadyRestored
+        }
+        (PriorFileState::File(_), CurrentFileState::File(current)) if is_left(Some(*current)) => {
             UndoAction::Restore(goal)
         }
-        (PriorFileState::Missing, CurrentFileState::File(now)) if is_left(Some(*now)) => UndoAction::Remove,
+        (PriorFileState::Missing, CurrentFileState::File(current)) if is_left(Some(*current)) => {
+            UndoAction::Remove
+        }
         (PriorFileState::File(_), CurrentFileState::Missing) if is_left(None) => UndoAction::Restore(goal),
-        (PriorFileState::File(_), CurrentFileState::Missing) => UndoAction::Conflict(UndoConflict::Gone),
+        (PriorFileState::File(_), CurrentFileState::Missing) => UndoAction::Conflict(UndoConflict::Removed),
         (PriorFileState::File(_) | PriorFileState::Missing, CurrentFileState::File(_)) => {
             UndoAction::Conflict(UndoConflict::Changed)
         }
     }
 }
 
-/// A person looks at a change of so many lines at once; more is better seen in an editor.
+/// Lines of a diff that a user can review at once; longer ones are better viewed in an editor.
 const DIFF_LINES_MAX: usize = 40;
 
-/// Characters of one line of a difference that are shown.
+/// Characters of one shown line of a diff.
 const DIFF_LINE_CHARS_MAX: usize = 200;
 
-/// Comparing larger texts takes longer than a person waits for.
+/// Comparing larger texts takes too long.
 const COMPARED_BYTES_MAX: usize = 256 * 1024;
 
-/// Shows what would become of a text, a line each; `None` when it is too large to compare.
-pub fn render_unified_diff(now: &str, then: &str) -> Option<String> {
-    if now.len().max(then.len()) > COMPARED_BYTES_MAX {
+/// Renders the change of a text as a unified diff; `None` if it is too large to compare.
+pub fn render_unified_diff(current: &str, target: &str) -> Option<String> {
+    if current.len().max(target.len()) > COMPARED_BYTES_MAX {
         return None;
     }
-    let diff = TextDiff::from_lines(now, then);
+    let diff = TextDiff::from_lines(current, target);
     let shown = diff.unified_diff().context_radius(2).missing_newline_hint(false).to_string();
     let n_lines = shown.lines().count();
     let mut lines: Vec<String> = shown
@@ -228,7 +234,7 @@ pub fn render_unified_diff(now: &str, then: &str) -> Option<String> {
         })
         .collect();
     if n_lines > DIFF_LINES_MAX {
-        lines.push(format!("… and {} lines more", n_lines - DIFF_LINES_MAX));
+        lines.push(format!("… and {} more lines", n_lines - DIFF_LINES_MAX));
     }
     Some(lines.join("\n"))
 }

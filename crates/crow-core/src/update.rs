@@ -1,4 +1,4 @@
-//! What a client is told while a session lives, in our own words.
+//! Session updates: the events that a client receives, independent of the protocol.
 
 use serde_json::{Map, Value};
 
@@ -6,272 +6,272 @@ use crate::{
     CallId, ContentPart, MessageId, PlanEntry, SessionId, ToolCallContent, ToolCallInfo, ToolCallStatus,
 };
 
-/// One thing to tell the client. Live and replay say the same updates; `acp` spells them.
+/// An event for the client. Live and replay send the same updates; `acp` encodes them.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SessionUpdate {
-    /// What the person said, in replay.
+    /// A part of a prompt, in replay.
     Prompt {
-        /// Whose words.
+        /// The prompt.
         message: MessageId,
-        /// What was said.
+        /// The part.
         part: ContentPart,
     },
-    /// More of the model's words.
+    /// More text of a reply.
     Text {
-        /// Of which reply.
+        /// The reply.
         message: MessageId,
-        /// The next words.
+        /// The text.
         text: String,
     },
-    /// What Crow says of work that is over, with what usually comes next.
+    /// The report of finished work, with suggested commands.
     Report {
-        /// Its name; it is not stored.
+        /// The ID, which is not stored.
         message: MessageId,
-        /// What it says.
+        /// The text.
         text: String,
-        /// How the work ended.
+        /// The outcome of the work.
         outcome: ReportOutcome,
-        /// Commands that usually come next, the likeliest first.
+        /// Suggested next commands, the likeliest first.
         next: Vec<SuggestedCommand>,
     },
     /// More of the model's reasoning.
     Thought {
-        /// Of which reply.
+        /// The reply.
         message: MessageId,
-        /// The next words.
+        /// The text.
         text: String,
     },
-    /// A call appears.
+    /// A new call.
     Call {
-        /// Which.
+        /// The call.
         call: CallId,
         /// The tool's name.
         name: String,
-        /// Its title, kind and places.
-        facets: ToolCallInfo,
-        /// What the model passed.
+        /// Its title, kind and locations.
+        info: ToolCallInfo,
+        /// The arguments.
         arguments: Map<String, Value>,
-        /// Where it stands.
+        /// The status.
         status: ToolCallStatus,
-        /// What is shown in it.
+        /// The content.
         content: Vec<ToolCallContent>,
-        /// What it prints comes as [`SessionUpdate::Output`].
-        prints: OutputStreaming,
+        /// Whether output follows as [`SessionUpdate::Output`].
+        streaming: OutputStreaming,
     },
-    /// A call moved on.
+    /// A change of a call.
     CallChanged {
-        /// Which.
+        /// The call.
         call: CallId,
-        /// Where it stands.
+        /// The status.
         status: ToolCallStatus,
-        /// What is shown in it from here on; `None` leaves it as it is.
+        /// The new content; `None` for no change.
         content: Option<Vec<ToolCallContent>>,
     },
-    /// A call as it was before a question stood in its place.
-    CallAgain {
-        /// Which.
+    /// A call restored after a question in its place.
+    CallRestored {
+        /// The call.
         call: CallId,
-        /// Its title, kind and places.
-        facets: ToolCallInfo,
-        /// Where it stands.
+        /// Its title, kind and locations.
+        info: ToolCallInfo,
+        /// The status.
         status: ToolCallStatus,
-        /// What is shown in it.
+        /// The content.
         content: Vec<ToolCallContent>,
     },
-    /// A session that this one started: that it is there, and whether it is at work.
+    /// A child session, and whether it is running.
     Child {
-        /// Its name.
+        /// The child's session.
         child: SessionId,
-        /// What it is about.
+        /// The title of its task.
         title: String,
-        /// Where it works.
+        /// The working directory.
         cwd: String,
-        /// Whether it is at work.
-        is_working: bool,
+        /// Whether it is running.
+        is_running: bool,
     },
-    /// What an agent of a child said in its own session, in the words of the protocol.
-    Passed(Value),
+    /// An update of a child's agent in its own session, in the protocol's format.
+    Forwarded(Value),
     /// The whole plan.
     Plan(Vec<PlanEntry>),
     /// The session's title.
     Title(String),
-    /// When the session last changed, RFC 3339.
-    Changed(String),
+    /// The time of the session's last change, in RFC 3339.
+    LastChanged(String),
     /// A call runs in a terminal of the client.
     Terminal {
-        /// Which call.
+        /// The call.
         call: CallId,
-        /// The client's name for its terminal.
+        /// The client's terminal ID.
         id: String,
     },
-    /// More of what a call prints.
+    /// More output of a call.
     Output {
-        /// Of which call.
+        /// The call.
         call: CallId,
-        /// What came.
+        /// The output.
         text: String,
     },
-    /// The program of a call that prints has ended.
+    /// The program of a call with output has exited.
     Exited {
-        /// Of which call.
+        /// The call.
         call: CallId,
-        /// Its exit code, when it had one.
+        /// The exit code, if any.
         code: Option<i32>,
-        /// The signal that ended it.
+        /// The signal, if any.
         signal: Option<i32>,
     },
-    /// How full the context is.
+    /// The context usage.
     Usage {
         /// Tokens in context.
         used: u64,
-        /// The model's window.
+        /// The model's context window.
         size: u64,
-        /// Tokens that the session and its children have cost since it was opened.
-        spent: Option<u64>,
-        /// What the session has cost, in billionths of a US dollar, where that is known.
+        /// Tokens used by the session and its children since it was opened.
+        tokens_spent: Option<u64>,
+        /// The cost of the session in billionths of a US dollar, if known.
         cost: Option<u64>,
-        /// Whether the tokens are our own guess.
-        is_guess: bool,
+        /// Whether the token count is an estimate.
+        is_estimate: bool,
     },
-    /// The mode in force.
+    /// The current mode.
     Mode(crate::Mode),
-    /// Every option and what it stands at.
+    /// All options with their values.
     Options(SessionConfigOptions),
-    /// The commands on offer.
+    /// The available commands.
     Commands(Vec<CommandInfo>),
-    /// Something the person should know that is not the model's words.
+    /// A notice by Crow.
     Notice(String),
-    /// The conversation is made shorter for the model.
+    /// A compaction of the conversation.
     Compaction {
-        /// Its name in the session; the same live and in replay.
+        /// The ID in the session; the same live and in replay.
         id: String,
-        /// How far it is.
+        /// The stage.
         stage: CompactionStage,
-        /// The same in a sentence.
+        /// The stage as a sentence.
         text: String,
     },
 }
 
-/// How work ended that Crow reports.
+/// The outcome of reported work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReportOutcome {
-    /// It is whole.
+    /// Complete.
     Done,
-    /// Something is left to do.
-    Left,
-    /// It was not begun.
-    Refused,
+    /// Partly done.
+    Incomplete,
+    /// Not started.
+    NotStarted,
 }
 
 impl ReportOutcome {
-    const ALL: [Self; 3] = [Self::Done, Self::Left, Self::Refused];
+    const ALL: [Self; 3] = [Self::Done, Self::Incomplete, Self::NotStarted];
 
-    /// Spells the outcome as clients and scripts read it.
+    /// Returns the word for clients and scripts.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Done => "done",
-            Self::Left => "left",
-            Self::Refused => "refused",
+            Self::Incomplete => "left",
+            Self::NotStarted => "refused",
         }
     }
 
-    /// Reads what [`ReportOutcome::as_str`] spelled.
+    /// Parses the output of [`ReportOutcome::as_str`].
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|outcome| outcome.as_str() == text)
     }
 }
 
-/// How far a compaction is. Each that has started ends as one of the others.
+/// The stage of a compaction. Each started one ends in another stage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CompactionStage {
-    /// It has begun.
+    /// Started.
     Started,
-    /// The conversation is shorter.
+    /// The conversation was compacted.
     Done {
-        /// What the model is told of what it no longer sees.
+        /// The summary for the model.
         summary: Option<String>,
     },
-    /// Everything stays as it was.
+    /// Nothing was changed.
     Failed,
-    /// The person stopped it; everything stays as it was.
+    /// The user cancelled it; nothing was changed.
     Cancelled,
 }
 
-/// How a client sees what a call prints while it runs.
+/// The display of a call's output while it runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OutputStreaming {
     /// As content of the call, or not at all.
-    Nothing,
-    /// Piece by piece, as in a terminal that was opened in this folder.
+    Off,
+    /// Incrementally, as in a terminal in this directory.
     Live {
-        /// The folder.
+        /// The working directory.
         cwd: String,
     },
 }
 
-/// A slash command on offer.
+/// An available slash command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandInfo {
-    /// Name without the slash.
+    /// The name without the slash.
     pub name: String,
-    /// What it does.
+    /// The description.
     pub description: String,
-    /// What may follow it.
+    /// The expected arguments.
     pub hint: Option<String>,
 }
 
-/// A command that usually comes next.
+/// A suggested next command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SuggestedCommand {
-    /// What it does.
+    /// The description.
     pub label: String,
-    /// Name without the slash.
+    /// The name without the slash.
     pub command: String,
 }
 
-/// The options of a session and what they stand at.
+/// The options of a session with their values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionConfigOptions {
-    /// How much the agent may do on its own.
+    /// The mode.
     pub mode: crate::Mode,
-    /// The model in use; `None` when none is configured.
+    /// The current model; `None` if none is configured.
     pub model: Option<String>,
-    /// The models on offer.
+    /// The available models.
     pub models: Vec<ModelInfo>,
-    /// How hard the model should think.
+    /// The reasoning effort of the model.
     pub thought_level: ThoughtLevel,
 }
 
-/// A model on offer.
+/// An available model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelInfo {
-    /// Its name in the configuration.
+    /// The configured name.
     pub name: String,
-    /// Who answers for it.
+    /// The provider.
     pub provider: String,
 }
 
-/// How hard a model should think before it answers.
+/// The reasoning effort of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ThoughtLevel {
-    /// As the configuration says, or the provider.
+    /// The default of the configuration or the provider.
     #[default]
     Default,
-    /// As little as the model can.
+    /// The least possible effort.
     Minimal,
-    /// A little.
+    /// Low effort.
     Low,
-    /// A good while.
+    /// Medium effort.
     Medium,
-    /// As long as it takes.
+    /// High effort.
     High,
 }
 
 impl ThoughtLevel {
-    /// Every level, in the order shown.
+    /// All levels, in display order.
     pub const ALL: [Self; 5] = [Self::Default, Self::Minimal, Self::Low, Self::Medium, Self::High];
 
-    /// Spells the level.
+    /// Returns the configuration word.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Default => "default",
@@ -282,12 +282,12 @@ impl ThoughtLevel {
         }
     }
 
-    /// Reads a level.
+    /// Parses a configuration word.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|level| level.as_str() == text)
     }
 
-    /// What a request says of it; nothing where the configuration decides.
+    /// Returns the value in a request; `None` for the default.
     pub fn reasoning_effort(self) -> Option<&'static str> {
         (self != Self::Default).then(|| self.as_str())
     }

@@ -1,10 +1,10 @@
-//! Prints what one chunk of a stream costs the decoder.
+//! Benchmarks the decoder's cost per chunk of a stream.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its result")]
 
 use std::hint::black_box;
 use std::time::Instant;
 
-use crow_core::leaked::{TextToolCallMode, TextToolCallParser};
+use crow_core::text_tool_calls::{TextToolCallMode, TextToolCallParser};
 use crow_core::{ModelEvent, ToolSpec};
 use crow_model::{ModelApi, ReplyDecoder};
 
@@ -21,19 +21,19 @@ fn main() {
     let parameters = serde_json::json!({"type": "object"});
     let tools = [ToolSpec { name: "read".to_owned(), description: "Reads.".to_owned(), parameters }];
     for (name, takes) in [
-        ("text is text", TextToolCallMode::Nothing),
+        ("text is text", TextToolCallMode::Disabled),
         ("calls are looked for", TextToolCallMode::WholeReplies),
     ] {
         let best = (0..N_ROUNDS).map(|_| words(&tools, takes)).fold(f64::INFINITY, f64::min);
         println!("{name}: {best:.1} ns for a piece of text behind the first");
     }
-    for (name, cut) in [("whole", chunk.len()), ("cut in two", chunk.len() / 2)] {
-        let best = (0..N_ROUNDS).map(|_| round(chunk.as_bytes(), cut)).fold(f64::INFINITY, f64::min);
+    for (name, cancel) in [("whole", chunk.len()), ("cut in two", chunk.len() / 2)] {
+        let best = (0..N_ROUNDS).map(|_| round(chunk.as_bytes(), cancel)).fold(f64::INFINITY, f64::min);
         println!("{name}: {best:.0} ns for a chunk of {} bytes", chunk.len());
     }
 }
 
-/// What it costs to look for calls in words.
+/// The cost of searching text for tool calls.
 fn words(tools: &[ToolSpec], takes: TextToolCallMode) -> f64 {
     let mut sieve = TextToolCallParser::new(tools, takes);
     let mut n_bytes = 0;
@@ -49,12 +49,12 @@ fn words(tools: &[ToolSpec], takes: TextToolCallMode) -> f64 {
     start.elapsed().as_secs_f64() * 1e9 / f64::from(N_CHUNKS)
 }
 
-fn round(chunk: &[u8], cut: usize) -> f64 {
+fn round(chunk: &[u8], cancel: usize) -> f64 {
     let mut decoder = ReplyDecoder::new(ModelApi::Chat);
     let mut n_bytes = 0;
     let start = Instant::now();
     for _ in 0..N_CHUNKS {
-        let (head, tail) = chunk.split_at(cut);
+        let (head, tail) = chunk.split_at(cancel);
         for bytes in [head, tail] {
             let fed = decoder.feed(black_box(bytes), &mut |event| {
                 if let ModelEvent::Text(text) = event {

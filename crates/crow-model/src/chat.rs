@@ -1,12 +1,12 @@
-//! The dialect of `chat/completions`, which most servers speak.
+//! The `chat/completions` API, which most servers support.
 
+mod call_slots;
 mod chunk;
-mod kept;
+mod provider_quirks;
+mod provider_state;
 mod request;
-mod slots;
 mod stream;
 mod usage;
-mod wants;
 
 #[cfg(test)]
 mod tests;

@@ -1,66 +1,66 @@
-//! Turns a provider's bytes into events and says how the stream ended. Pure: bytes in, values out.
+//! Decodes a provider's bytes into events and determines how the stream ended. Pure: bytes in, values out.
 
 use crow_core::ModelEvent;
 
-use crate::halves::{mark_surrogates, resolve_marks};
 use crate::settings::ModelApi;
 use crate::sse::{EVENT_LEN_MAX, EventTooLong, SseParser};
+use crate::surrogates::{mark_surrogates, resolve_marks};
 use crate::{chat, messages, responses};
 
-/// Bytes that may follow the end of a reply: what it cost, and what nobody asked for.
-const REST_LEN_MAX: usize = 1024 * 1024;
+/// Bytes accepted after the end of a reply: the usage, and anything unrequested.
+const TRAILING_LEN_MAX: usize = 1024 * 1024;
 
-/// How much of a strange answer is worth quoting.
-const QUOTE_LEN_MAX: usize = 2000;
+/// The length of a quotation from an unexpected response.
+const EXCERPT_LEN_MAX: usize = 2000;
 
-/// How a model came to an end of its own.
+/// The model's own end of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FinishReason {
-    /// It said all it wanted.
-    Normally,
-    /// The output limit cut it.
+    /// The reply is complete.
+    Complete,
+    /// The output limit was reached.
     OutputLimit,
     /// A filter withheld the rest.
     Refused,
 }
 
-/// Why a stream is no reply.
+/// The reason why a stream is not a reply.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StreamError {
-    /// The provider sent an error where words were expected; its JSON is kept.
+    /// The provider sent an error inside the stream; its JSON is kept.
     #[error("the provider sent an error: {0}")]
     Provider(String),
-    /// The bytes are not the protocol; a piece of them is kept.
+    /// The bytes are not the protocol; an excerpt is kept.
     #[error("the answer is not a stream of completions: {0}")]
-    NotProtocol(String),
-    /// One event is longer than anything sensible.
+    UnexpectedFormat(String),
+    /// An event exceeds the size limit.
     #[error("an event is too long")]
     TooLong,
-    /// The stream stopped before the model did.
+    /// The stream ended before the model did.
     #[error("the stream broke off")]
-    Cut,
+    Incomplete,
 }
 
-/// Reads one answer, whether streamed or whole.
+/// Decodes one response, streamed or complete.
 #[derive(Debug)]
 pub struct ReplyDecoder {
     body: BodyState,
     state: ApiStream,
-    /// Bytes that came after the model's own end.
+    /// Bytes after the model's own end.
     n_after_end: usize,
 }
 
 #[derive(Debug, Default)]
 enum BodyState {
-    /// Nothing but blanks has come.
+    /// Only white space has arrived.
     #[default]
     Unknown,
     Events(SseParser),
     /// JSON without a stream around it: the server ignored `stream`.
-    Whole(Vec<u8>),
+    Json(Vec<u8>),
 }
 
-/// What the events mean, in the dialect of the provider.
+/// The meaning of the events, in the provider's API.
 #[derive(Debug)]
 enum ApiStream {
     Chat(chat::ChatStream),
@@ -69,7 +69,7 @@ enum ApiStream {
 }
 
 impl ReplyDecoder {
-    /// Starts on an answer in a dialect.
+    /// Starts decoding a response of an API.
     pub fn new(api: ModelApi) -> Self {
         let state = match api {
             ModelApi::Chat => ApiStream::Chat(chat::ChatStream::default()),
@@ -79,7 +79,7 @@ impl ReplyDecoder {
         Self { body: BodyState::default(), state, n_after_end: 0 }
     }
 
-    /// Takes the next bytes, cut anywhere; says the events they complete.
+    /// Decodes the next bytes, split anywhere, and emits the events they complete.
     pub fn feed(
         &mut self,
         bytes: &[u8],
@@ -90,12 +90,12 @@ impl ReplyDecoder {
             return Ok(());
         }
         if let BodyState::Unknown = self.body {
-            // However they are cut, blanks before an answer are none of it.
+            // White space before a response is not part of it, however it is split.
             bytes = bytes.trim_ascii_start();
             self.body = match bytes.first() {
                 None => return Ok(()),
-                Some(b'{' | b'[') => BodyState::Whole(Vec::new()),
-                Some(b'<') => return Err(StreamError::NotProtocol("a web page".to_owned())),
+                Some(b'{' | b'[') => BodyState::Json(Vec::new()),
+                Some(b'<') => return Err(StreamError::UnexpectedFormat("a web page".to_owned())),
                 Some(_) => BodyState::Events(SseParser::default()),
             };
         }
@@ -103,43 +103,43 @@ impl ReplyDecoder {
         match &mut self.body {
             BodyState::Events(events) => {
                 let mut result = Ok(());
-                let fed = events.feed(bytes, &mut |data| {
+                let fed_result = events.feed(bytes, &mut |data| {
                     if result.is_ok() {
                         result = state.on_event_data(data, on_event);
                     }
                 });
                 if state.finish_reason().is_none() {
-                    return result.and(fed.map_err(StreamError::from));
+                    return result.and(fed_result.map_err(StreamError::from));
                 }
-                self.n_after_end += if fed.is_ok() { bytes.len() } else { REST_LEN_MAX };
+                self.n_after_end += if fed_result.is_ok() { bytes.len() } else { TRAILING_LEN_MAX };
                 Ok(())
             }
-            BodyState::Whole(whole) if whole.len() + bytes.len() > EVENT_LEN_MAX => Err(StreamError::TooLong),
-            BodyState::Whole(whole) => {
-                whole.extend_from_slice(bytes);
+            BodyState::Json(body) if body.len() + bytes.len() > EVENT_LEN_MAX => Err(StreamError::TooLong),
+            BodyState::Json(body) => {
+                body.extend_from_slice(bytes);
                 Ok(())
             }
             BodyState::Unknown => Ok(()),
         }
     }
 
-    /// Tells whether the provider said that nothing follows.
+    /// Whether the provider said that nothing follows.
     pub fn is_done(&self) -> bool {
-        self.state.is_done() || self.n_after_end > REST_LEN_MAX
+        self.state.is_done() || self.n_after_end > TRAILING_LEN_MAX
     }
 
-    /// Takes the end of the bytes; says what was still waiting and how the answer ended.
+    /// Ends the input; emits what was pending and returns how the response ended.
     pub fn finish(self, on_event: &mut impl FnMut(ModelEvent<'_>)) -> Result<FinishReason, StreamError> {
         let Self { body, mut state, .. } = self;
-        let finish = match body {
-            BodyState::Unknown => return Err(StreamError::Cut),
-            BodyState::Whole(whole) => state
-                .on_complete_body(mark_surrogates(&whole).as_bytes(), on_event)
+        let finish_reason = match body {
+            BodyState::Unknown => return Err(StreamError::Incomplete),
+            BodyState::Json(body) => state
+                .on_complete_body(mark_surrogates(&body).as_bytes(), on_event)
                 .map_err(StreamError::resolve_quoted_marks)?,
             BodyState::Events(events) => state.finish_events(events, on_event)?,
         };
         state.flush(on_event)?;
-        Ok(finish)
+        Ok(finish_reason)
     }
 }
 
@@ -152,8 +152,8 @@ impl ApiStream {
         }
     }
 
-    /// Takes the data of one event, unless nothing follows by now. A reply that has come to its end is whole: what is
-    /// odd behind it takes nothing away.
+    /// Decodes the data of one event, unless nothing follows any more. A finished reply is complete: unexpected data
+    /// after it changes nothing.
     fn on_event_data(
         &mut self,
         data: &[u8],
@@ -168,27 +168,27 @@ impl ApiStream {
         }
     }
 
-    /// Takes the end of a stream, perhaps in the middle of an event.
+    /// Handles the end of a stream, perhaps in the middle of an event.
     fn finish_events(
         &mut self,
         mut events: SseParser,
         on_event: &mut impl FnMut(ModelEvent<'_>),
     ) -> Result<FinishReason, StreamError> {
         let mut result = Ok(());
-        let ended = events.finish(&mut |data| result = self.on_event_data(data, on_event));
+        let end_result = events.finish(&mut |data| result = self.on_event_data(data, on_event));
         match (self.finish_reason(), self.is_done()) {
-            (Some(finish), _) => return Ok(finish),
-            (None, true) => return Ok(FinishReason::Normally),
-            (None, false) => ended?,
+            (Some(finish_reason), _) => return Ok(finish_reason),
+            (None, true) => return Ok(FinishReason::Complete),
+            (None, false) => end_result?,
         }
         match result {
-            // Half an event is what a broken connection leaves.
-            Err(StreamError::NotProtocol(_)) | Ok(()) => Err(StreamError::Cut),
+            // A broken connection leaves half an event.
+            Err(StreamError::UnexpectedFormat(_)) | Ok(()) => Err(StreamError::Incomplete),
             Err(error) => Err(error),
         }
     }
 
-    /// Says what was still waiting.
+    /// Emits what was pending.
     fn flush(&mut self, on_event: &mut impl FnMut(ModelEvent<'_>)) -> Result<(), StreamError> {
         match self {
             Self::Chat(stream) => stream.flush(on_event),
@@ -200,13 +200,13 @@ impl ApiStream {
 
     fn on_complete_body(
         &mut self,
-        whole: &[u8],
+        body: &[u8],
         on_event: &mut impl FnMut(ModelEvent<'_>),
     ) -> Result<FinishReason, StreamError> {
         match self {
-            Self::Chat(stream) => stream.on_complete_body(whole, on_event),
-            Self::Messages(stream) => stream.on_complete_body(whole, on_event),
-            Self::Responses(stream) => stream.on_complete_body(whole, on_event),
+            Self::Chat(stream) => stream.on_complete_body(body, on_event),
+            Self::Messages(stream) => stream.on_complete_body(body, on_event),
+            Self::Responses(stream) => stream.on_complete_body(body, on_event),
         }
     }
 
@@ -228,20 +228,20 @@ impl ApiStream {
 }
 
 impl StreamError {
-    /// Makes what it quotes text for a person.
+    /// Makes its quotations readable.
     fn resolve_quoted_marks(self) -> Self {
         match self {
             Self::Provider(text) => Self::Provider(resolve_marks(&text).into_owned()),
-            Self::NotProtocol(text) => Self::NotProtocol(resolve_marks(&text).into_owned()),
-            Self::TooLong | Self::Cut => self,
+            Self::UnexpectedFormat(text) => Self::UnexpectedFormat(resolve_marks(&text).into_owned()),
+            Self::TooLong | Self::Incomplete => self,
         }
     }
 }
 
-/// A piece of a strange answer, for a person.
+/// An excerpt of an unexpected response.
 pub(crate) fn error_excerpt(data: &[u8]) -> String {
     let data = data.trim_ascii();
-    String::from_utf8_lossy(&data[..data.len().min(QUOTE_LEN_MAX)]).into_owned()
+    String::from_utf8_lossy(&data[..data.len().min(EXCERPT_LEN_MAX)]).into_owned()
 }
 
 impl From<EventTooLong> for StreamError {

@@ -1,7 +1,7 @@
-//! Turns what goes wrong with a provider into a failure with a sentence: who, what, and what to do.
-//! No sentence shows a key, whatever the provider's text says.
+//! Converts errors of a provider to failures with a message: which provider, what happened, and what to do. No
+//! message contains a key, whatever the provider's text says.
 
-mod said;
+mod error_body;
 #[cfg(test)]
 mod tests;
 
@@ -9,180 +9,201 @@ use std::error::Error;
 use std::time::Duration;
 
 use crow_core::{Failure, FailureKind};
-use said::ErrorBody;
+use error_body::ErrorBody;
 
 use crate::decoder::StreamError;
 use crate::retry::{FailedAttempt, FailureCause};
 use crate::{ModelApi, ModelSettings, ProviderSettings};
 
-/// Characters of a provider's own words that a person reads.
-const WORDS_MAX: usize = 500;
+/// The length of a quotation from a provider.
+const MESSAGE_CHARS_MAX: usize = 500;
 
-/// Header values shorter than this are no secrets, and hiding them would blot out ordinary words.
+/// Shorter header values are not secrets, and masking them would hide ordinary words.
 const SECRET_LEN_MIN: usize = 8;
 
-/// Who was asked, for the sentences.
+/// The provider and model for the messages.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FailureContext<'a> {
-    /// Which provider.
     pub(crate) provider: &'a ProviderSettings,
-    /// Which model, unless it was about no single one.
+    /// The model, unless the request concerned none in particular.
     pub(crate) model: Option<&'a ModelSettings>,
 }
 
-/// An answer that is not success.
+/// A response with an error status.
 #[derive(Debug)]
 pub(crate) struct ErrorResponse<'a> {
-    /// The status.
     pub(crate) code: u16,
-    /// What stands in the body.
     pub(crate) body: &'a str,
-    /// How long the provider wants to be left alone.
+    /// The wait that the provider asked for.
     pub(crate) retry_after: Option<Duration>,
-    /// It said the very same thing the time before.
-    pub(crate) is_same: bool,
+    /// The previous response was identical.
+    pub(crate) is_repeated: bool,
 }
 
 impl<'a> FailureContext<'a> {
-    /// About a model.
+    /// Concerns a model.
     pub(crate) fn about_model(settings: &'a ModelSettings) -> Self {
         Self { provider: &settings.provider, model: Some(settings) }
     }
 
-    /// About a provider.
+    /// Concerns a provider.
     pub(crate) fn about_provider(provider: &'a ProviderSettings) -> Self {
         Self { provider, model: None }
     }
 
-    /// Explains an answer that is not success.
+    /// Explains a response with an error status.
+    #[expect(clippy::too_many_lines, reason = "a table of status codes")]
     pub(crate) fn explain_response(self, answer: &ErrorResponse<'_>) -> FailedAttempt {
-        let ErrorResponse { code, body, is_same, .. } = *answer;
-        let said = ErrorBody::new(body);
-        let says = self.provider_phrase(body);
-        let retry_after = answer.retry_after.or_else(|| said.retry_delay());
-        let again = FailureCause::Status { code, retry_after };
-        let (kind, cause, what) = match code {
-            400..=403 | 429 if said.is_out_of_credit() => {
-                (FailureKind::ProviderRate, FailureCause::Final, self.no_credit_message(code, &says))
+        let ErrorResponse { code, body, is_repeated, .. } = *answer;
+        let error_body = ErrorBody::new(body);
+        let detail = self.provider_phrase(body);
+        let retry_after = answer.retry_after.or_else(|| error_body.retry_delay());
+        let retryable = FailureCause::Status { code, retry_after };
+        let (kind, cause, message) = match code {
+            400..=403 | 429 if error_body.is_out_of_credit() => {
+                (FailureKind::ProviderRate, FailureCause::Permanent, self.no_credit_message(code, &detail))
             }
-            402 => (FailureKind::ProviderRate, FailureCause::Final, self.no_credit_message(code, &says)),
-            400 | 403 if said.is_content_refusal() => (
+            402 => {
+                (FailureKind::ProviderRate, FailureCause::Permanent, self.no_credit_message(code, &detail))
+            }
+            400 | 403 if error_body.is_content_refusal() => (
                 FailureKind::ProviderRejected,
-                FailureCause::Final,
-                self.content_refused_message(code, &says),
+                FailureCause::Permanent,
+                self.content_refused_message(code, &detail),
             ),
-            401 | 403 => (FailureKind::ProviderAuth, FailureCause::Final, self.auth_message(code, &says)),
-            400 if said.is_invalid_key() => {
-                (FailureKind::ProviderAuth, FailureCause::Final, self.auth_message(code, &says))
+            401 | 403 => {
+                (FailureKind::ProviderAuth, FailureCause::Permanent, self.auth_message(code, &detail))
             }
-            413 => (FailureKind::ContextOverflow, FailureCause::Final, self.overflow_message(&said, &says)),
-            400 | 422 | 429 | 500 if said.is_overflow() => {
-                (FailureKind::ContextOverflow, FailureCause::Final, self.overflow_message(&said, &says))
+            400 if error_body.is_invalid_key() => {
+                (FailureKind::ProviderAuth, FailureCause::Permanent, self.auth_message(code, &detail))
             }
-            400 if said.is_malformed_call() => {
-                (FailureKind::Protocol, FailureCause::BrokeOff, self.malformed_call_message(code, &says))
-            }
-            429 => (FailureKind::ProviderRate, again, self.rate_limit_message(code, &says)),
-            400 | 404 | 422 if said.is_without_tool_support() => (
+            413 => (
+                FailureKind::ContextOverflow,
+                FailureCause::Permanent,
+                self.overflow_message(&error_body, &detail),
+            ),
+            400 | 422 | 429 | 500 if error_body.is_overflow() => (
+                FailureKind::ContextOverflow,
+                FailureCause::Permanent,
+                self.overflow_message(&error_body, &detail),
+            ),
+            400 if error_body.is_malformed_call() => (
+                FailureKind::Protocol,
+                FailureCause::Disconnected,
+                self.malformed_call_message(code, &detail),
+            ),
+            429 => (FailureKind::ProviderRate, retryable, self.rate_limit_message(code, &detail)),
+            400 | 404 | 422 if error_body.is_without_tool_support() => (
                 FailureKind::ProviderRejected,
-                FailureCause::Final,
-                self.bad_request_message(code, &said, &says),
+                FailureCause::Permanent,
+                self.bad_request_message(code, &error_body, &detail),
             ),
-            400 | 404 | 422 if self.model.is_some() && said.is_unknown_model(code) => {
-                (FailureKind::ModelNotFound, FailureCause::Final, self.unknown_model_message(code, &says))
-            }
-            300..=399 | 404 | 405 => {
-                (FailureKind::ProviderRejected, FailureCause::Final, self.not_found_message(code, &says))
-            }
-            408 => (FailureKind::Connection, again, self.request_timeout_message(code, &says)),
-            500 if said.is_without_tool_support() => (
+            400 | 404 | 422 if self.model.is_some() && error_body.is_unknown_model(code) => (
+                FailureKind::ModelNotFound,
+                FailureCause::Permanent,
+                self.unknown_model_message(code, &detail),
+            ),
+            300..=399 | 404 | 405 => (
                 FailureKind::ProviderRejected,
-                FailureCause::Final,
-                self.permanent_error_message(code, &said, &says),
+                FailureCause::Permanent,
+                self.not_found_message(code, &detail),
             ),
-            // Behind a load balancer the next try may go well; when none does, this is what to say.
-            500 if is_same => {
-                (FailureKind::ProviderRejected, again, self.permanent_error_message(code, &said, &says))
-            }
+            408 => (FailureKind::Connection, retryable, self.request_timeout_message(code, &detail)),
+            500 if error_body.is_without_tool_support() => (
+                FailureKind::ProviderRejected,
+                FailureCause::Permanent,
+                self.permanent_error_message(code, &error_body, &detail),
+            ),
+            // Behind a load balancer the next attempt may succeed; if none does, this is the explanation.
+            500 if is_repeated => (
+                FailureKind::ProviderRejected,
+                retryable,
+                self.permanent_error_message(code, &error_body, &detail),
+            ),
             409 | 425 | 500.. => {
-                (FailureKind::ProviderOverloaded, again, self.overloaded_message(code, &says))
+                (FailureKind::ProviderOverloaded, retryable, self.overloaded_message(code, &detail))
             }
             _ => (
                 FailureKind::ProviderRejected,
-                FailureCause::Final,
-                self.bad_request_message(code, &said, &says),
+                FailureCause::Permanent,
+                self.bad_request_message(code, &error_body, &detail),
             ),
         };
-        FailedAttempt { failure: Failure::new(kind, what), cause }
+        FailedAttempt { failure: Failure::new(kind, message), cause }
     }
 
-    /// Explains a request that got no answer.
+    /// Explains a request without a response.
     pub(crate) fn explain_transport_error(self, error: reqwest::Error) -> FailedAttempt {
-        // An address may hold secrets.
+        // A URL may contain secrets.
         let error = error.without_url();
-        let why = self.redact_text(&root_cause(&error));
-        let who = &self.provider.name;
-        let place = self.display_address();
-        let (kind, cause, what) = if error.is_builder() {
-            let what = format!("the request to `{who}` could not be made: {why}");
-            (FailureKind::Internal, FailureCause::Final, what)
+        let reason = self.redact_text(&root_cause(&error));
+        let provider_name = &self.provider.name;
+        let address = self.display_address();
+        let (kind, cause, message) = if error.is_builder() {
+            let message = format!("the request to `{provider_name}` could not be made: {reason}");
+            (FailureKind::Internal, FailureCause::Permanent, message)
         } else if error.is_connect() {
-            let what = format!(
-                "`{who}` cannot be reached at {place}: {why}; is it running, and is `base_url` right?"
+            let message = format!(
+                "`{provider_name}` cannot be reached at {address}: {reason}; is it running, and is `base_url` right?"
             );
-            (FailureKind::Connection, FailureCause::Unreachable, what)
+            (FailureKind::Connection, FailureCause::Unreachable, message)
         } else if error.is_timeout() {
             (
                 FailureKind::Connection,
-                FailureCause::Silent,
-                format!("`{who}` at {place} did not answer in time"),
+                FailureCause::TimedOut,
+                format!("`{provider_name}` at {address} did not answer in time"),
             )
         } else {
             (
                 FailureKind::Connection,
-                FailureCause::BrokeOff,
-                format!("the connection to `{who}` at {place} broke off: {why}"),
+                FailureCause::Disconnected,
+                format!("the connection to `{provider_name}` at {address} broke off: {reason}"),
             )
         };
-        FailedAttempt { failure: Failure::new(kind, what), cause }
+        FailedAttempt { failure: Failure::new(kind, message), cause }
     }
 
-    /// Says that a server near by has not begun to answer.
+    /// The notice that a local server has not started to answer.
     pub(crate) fn queue_notice(self, waited: Duration) -> String {
-        let (who, waited) = (&self.provider.name, waited.as_secs());
-        format!("`{who}` has not begun to answer for {waited} s; it may be busy with another request")
+        let (provider_name, waited) = (&self.provider.name, waited.as_secs());
+        format!(
+            "`{provider_name}` has not started to answer after {waited} s; it may be busy with another request"
+        )
     }
 
-    /// Explains a provider that stopped talking.
+    /// Explains a provider that stopped sending.
     pub(crate) fn explain_silence(self, waited: Duration) -> FailedAttempt {
-        let who = &self.provider.name;
-        let what = format!("`{who}` sent nothing for {} s; try again", waited.as_secs());
-        FailedAttempt { failure: Failure::new(FailureKind::Connection, what), cause: FailureCause::Silent }
+        let provider_name = &self.provider.name;
+        let message = format!("`{provider_name}` sent nothing for {} s; try again", waited.as_secs());
+        FailedAttempt {
+            failure: Failure::new(FailureKind::Connection, message),
+            cause: FailureCause::TimedOut,
+        }
     }
 
-    /// Explains a stream that is no reply. `is_same`: the try before ended in the same words.
-    pub(crate) fn explain_stream_error(self, error: &StreamError, is_same: bool) -> FailedAttempt {
-        let who = &self.provider.name;
-        let (kind, cause, what) = match error {
-            StreamError::Cut => (
+    /// Explains a stream that is not a reply. `is_same`: the previous attempt ended with the same error.
+    pub(crate) fn explain_stream_error(self, error: &StreamError, is_repeated: bool) -> FailedAttempt {
+        let provider_name = &self.provider.name;
+        let (kind, cause, message) = match error {
+            StreamError::Incomplete => (
                 FailureKind::Connection,
-                FailureCause::BrokeOff,
-                format!("the answer of `{who}` broke off; try again"),
+                FailureCause::Disconnected,
+                format!("the response of `{provider_name}` broke off; try again"),
             ),
             StreamError::TooLong => (
                 FailureKind::Protocol,
-                FailureCause::Final,
+                FailureCause::Permanent,
                 format!(
-                    "`{who}` sent an event that is too long to be a reply{}; use another model",
+                    "`{provider_name}` sent an event that is too long to be a reply{}; use another model",
                     self.model_phrase()
                 ),
             ),
-            StreamError::NotProtocol(quote) => {
-                let says = self.provider_phrase(quote);
-                let what = format!(
-                    "`{who}` answered with something that is no completion{says}; check its `base_url`"
+            StreamError::UnexpectedFormat(quote) => {
+                let detail = self.provider_phrase(quote);
+                let message = format!(
+                    "`{provider_name}` answered with something that is not a completion{detail}; check its `base_url`"
                 );
-                (FailureKind::Protocol, FailureCause::Final, what)
+                (FailureKind::Protocol, FailureCause::Permanent, message)
             }
             StreamError::Provider(error) => {
                 let code = ErrorBody::new(error).status_code();
@@ -190,36 +211,43 @@ impl<'a> FailureContext<'a> {
                     code,
                     body: error,
                     retry_after: None,
-                    is_same,
+                    is_repeated,
                 });
             }
         };
-        FailedAttempt { failure: Failure::new(kind, what), cause }
+        FailedAttempt { failure: Failure::new(kind, message), cause }
     }
 
-    /// Says that Crow cut a reply.
+    /// The notice that Crow cut off a reply.
     pub(crate) fn size_limit_notice(self, n_bytes_max: usize) -> String {
-        let (who, mib) = (&self.provider.name, n_bytes_max / (1024 * 1024));
-        format!("the reply of `{who}`{} was cut at {mib} MiB; no reply may be larger", self.model_phrase())
+        let (provider_name, n_mib) = (&self.provider.name, n_bytes_max / (1024 * 1024));
+        format!(
+            "the reply of `{provider_name}`{} was cut at {n_mib} MiB; no reply may be larger",
+            self.model_phrase()
+        )
     }
 
-    fn auth_message(self, code: u16, says: &str) -> String {
-        let who = &self.provider.name;
+    fn auth_message(self, code: u16, detail: &str) -> String {
+        let provider_name = &self.provider.name;
         match (&self.provider.api_key, &self.provider.key_variable) {
             (Some(_), Some(variable)) => {
                 format!(
-                    "`{who}` refused the key in {variable} ({code}){says}; check that it is valid{}",
+                    "`{provider_name}` rejected the key in {variable} ({code}){detail}; check that it is valid{}",
                     self.access_phrase()
                 )
             }
             (Some(_), None) => {
                 format!(
-                    "`{who}` refused the configured key ({code}){says}; check that it is valid{}",
+                    "`{provider_name}` rejected the configured key ({code}){detail}; check that it is valid{}",
                     self.access_phrase()
                 )
             }
-            (None, Some(variable)) => format!("`{who}` wants a key ({code}){says}; put it into {variable}"),
-            (None, None) => format!("`{who}` wants a key ({code}){says}; configure `api_key` for it"),
+            (None, Some(variable)) => {
+                format!("`{provider_name}` needs a key ({code}){detail}; set {variable}")
+            }
+            (None, None) => {
+                format!("`{provider_name}` needs a key ({code}){detail}; configure its `api_key`")
+            }
         }
     }
 
@@ -231,7 +259,7 @@ impl<'a> FailureContext<'a> {
         self.model.map(|model| format!(" for `{}`", model.model)).unwrap_or_default()
     }
 
-    /// The key by the variable it comes from.
+    /// The key, by the variable it comes from.
     fn key_phrase(self) -> String {
         match &self.provider.key_variable {
             Some(variable) => format!("the key in {variable}"),
@@ -239,68 +267,77 @@ impl<'a> FailureContext<'a> {
         }
     }
 
-    fn no_credit_message(self, code: u16, says: &str) -> String {
-        let (who, key) = (&self.provider.name, self.key_phrase());
-        format!("`{who}` has no credit left for {key} ({code}){says}; look at its plan and billing")
+    fn no_credit_message(self, code: u16, detail: &str) -> String {
+        let (provider_name, key) = (&self.provider.name, self.key_phrase());
+        format!("`{provider_name}` has no credit left for {key} ({code}){detail}; check its plan and billing")
     }
 
-    fn content_refused_message(self, code: u16, says: &str) -> String {
-        let (who, model) = (&self.provider.name, self.model_phrase());
+    fn content_refused_message(self, code: u16, detail: &str) -> String {
+        let (provider_name, model) = (&self.provider.name, self.model_phrase());
         format!(
-            "`{who}` refused what the conversation says{model} ({code}){says}; say it otherwise or use another model"
+            "`{provider_name}` rejected the content of the conversation{model} ({code}){detail}; rephrase it or use another model"
         )
     }
 
-    fn rate_limit_message(self, code: u16, says: &str) -> String {
-        let (who, model) = (&self.provider.name, self.model_phrase());
-        format!("`{who}` limits the rate{model} ({code}){says}; wait a while or use another model")
+    fn rate_limit_message(self, code: u16, detail: &str) -> String {
+        let (provider_name, model) = (&self.provider.name, self.model_phrase());
+        format!(
+            "`{provider_name}` limits the request rate{model} ({code}){detail}; wait or use another model"
+        )
     }
 
-    fn request_timeout_message(self, code: u16, says: &str) -> String {
-        format!("`{}` waited too long for the request ({code}){says}; try again", self.provider.name)
+    fn request_timeout_message(self, code: u16, detail: &str) -> String {
+        format!("`{}` timed out waiting for the request ({code}){detail}; try again", self.provider.name)
     }
 
-    fn overloaded_message(self, code: u16, says: &str) -> String {
-        let (who, model) = (&self.provider.name, self.model_phrase());
-        format!("`{who}` is overloaded or broken{model} ({code}){says}; try again later")
+    fn overloaded_message(self, code: u16, detail: &str) -> String {
+        let (provider_name, model) = (&self.provider.name, self.model_phrase());
+        format!("`{provider_name}` is overloaded or failing{model} ({code}){detail}; try again later")
     }
 
-    fn malformed_call_message(self, code: u16, says: &str) -> String {
-        let (who, model) = (&self.provider.name, self.model_phrase());
-        format!("`{who}` could not read a call that was written{model} ({code}){says}; try again")
+    fn malformed_call_message(self, code: u16, detail: &str) -> String {
+        let (provider_name, model) = (&self.provider.name, self.model_phrase());
+        format!(
+            "`{provider_name}` could not parse a tool call that the model wrote{model} ({code}){detail}; try again"
+        )
     }
 
-    fn permanent_error_message(self, code: u16, said: &ErrorBody<'_>, says: &str) -> String {
-        let (who, model) = (&self.provider.name, self.model_phrase());
-        let advice = self.advice_phrase(said, "use another model");
-        format!("`{who}` fails at this request{model} every time ({code}){says}; {advice}")
+    fn permanent_error_message(self, code: u16, error_body: &ErrorBody<'_>, detail: &str) -> String {
+        let (provider_name, model) = (&self.provider.name, self.model_phrase());
+        let advice = self.advice_phrase(error_body, "use another model");
+        format!("`{provider_name}` fails for this request{model} every time ({code}){detail}; {advice}")
     }
 
-    fn bad_request_message(self, code: u16, said: &ErrorBody<'_>, says: &str) -> String {
-        let (who, model) = (&self.provider.name, self.model_phrase());
-        let advice = self.advice_phrase(said, "check its settings in the configuration");
-        format!("`{who}` refused the request{model} ({code}){says}; {advice}")
+    fn bad_request_message(self, code: u16, error_body: &ErrorBody<'_>, detail: &str) -> String {
+        let (provider_name, model) = (&self.provider.name, self.model_phrase());
+        let advice = self.advice_phrase(error_body, "check its settings in the configuration");
+        format!("`{provider_name}` rejected the request{model} ({code}){detail}; {advice}")
     }
 
-    /// What to set, or what else to do.
-    fn advice_phrase(self, said: &ErrorBody<'_>, otherwise: &str) -> String {
-        match (said.suggested_setting(), self.model) {
+    /// The setting to change, or other advice.
+    fn advice_phrase(self, error_body: &ErrorBody<'_>, default_advice: &str) -> String {
+        match (error_body.suggested_setting(), self.model) {
             (Some(setting), Some(model)) => {
                 format!("try {setting} for `{}` in the configuration", model.name)
             }
-            _ => otherwise.to_owned(),
+            _ => default_advice.to_owned(),
         }
     }
 
-    fn not_found_message(self, code: u16, says: &str) -> String {
-        let (who, place) = (&self.provider.name, self.display_address());
+    fn not_found_message(self, code: u16, detail: &str) -> String {
+        let (provider_name, address) = (&self.provider.name, self.display_address());
         if code < 400 {
-            return format!("`{who}` has moved away from {place} ({code}){says}; correct its `base_url`");
+            return format!(
+                "`{provider_name}` is no longer at {address} ({code}){detail}; correct its `base_url`"
+            );
         }
-        format!("`{who}` has nothing at {place} ({code}){says}; check its `base_url`{}", self.api_phrase())
+        format!(
+            "`{provider_name}` has nothing at {address} ({code}){detail}; check its `base_url`{}",
+            self.api_phrase()
+        )
     }
 
-    /// Where the dialect is not the usual one, it may be the wrong one.
+    /// A non-default API may be the wrong one.
     fn api_phrase(self) -> String {
         match self.provider.api {
             ModelApi::Chat => String::new(),
@@ -310,57 +347,57 @@ impl<'a> FailureContext<'a> {
         }
     }
 
-    fn unknown_model_message(self, code: u16, says: &str) -> String {
-        let who = &self.provider.name;
+    fn unknown_model_message(self, code: u16, detail: &str) -> String {
+        let provider_name = &self.provider.name;
         match self.model {
             Some(model) => {
-                let (wire, name) = (&model.model, &model.name);
+                let (model_id, name) = (&model.model, &model.name);
                 format!(
-                    "`{who}` has no model `{wire}` ({code}){says}; correct the model of `{name}` in the configuration"
+                    "`{provider_name}` has no model `{model_id}` ({code}){detail}; correct the model of `{name}` in the configuration"
                 )
             }
-            None => format!("`{who}` has no such model ({code}){says}"),
+            None => format!("`{provider_name}` has no such model ({code}){detail}"),
         }
     }
 
-    fn overflow_message(self, said: &ErrorBody<'_>, says: &str) -> String {
-        let of_model = self.model.map(|model| format!(" of `{}`", model.model)).unwrap_or_default();
-        let who = &self.provider.name;
-        match said.token_counts() {
+    fn overflow_message(self, error_body: &ErrorBody<'_>, detail: &str) -> String {
+        let model_suffix = self.model.map(|model| format!(" of `{}`", model.model)).unwrap_or_default();
+        let provider_name = &self.provider.name;
+        match error_body.token_counts() {
             Some((prompt, window)) => format!(
-                "the conversation ({prompt} tokens) is longer than the window{of_model} at `{who}` ({window} tokens); \
+                "the conversation ({prompt} tokens) is longer than the window{model_suffix} at `{provider_name}` ({window} tokens); \
                  make it shorter with /compact"
             ),
-            None if said.exceeds_other_limit() => format!(
-                "the conversation is longer than what `{who}` takes at once{}{says}; make it shorter with /compact",
+            None if error_body.exceeds_other_limit() => format!(
+                "the conversation is longer than `{provider_name}` accepts at once{}{detail}; make it shorter with /compact",
                 self.model_phrase()
             ),
             None => format!(
-                "the conversation is longer than the window{of_model} at `{who}`{says}; make it shorter with /compact"
+                "the conversation is longer than the window{model_suffix} at `{provider_name}`{detail}; make it shorter with /compact"
             ),
         }
     }
 
-    /// The address without a name, a password or a query: those may be secrets.
+    /// The URL without user name, password and query, which may be secrets.
     fn display_address(self) -> String {
         let Ok(url) = reqwest::Url::parse(&self.provider.base_url) else { return "its address".to_owned() };
         let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
         format!("{}://{}{port}{}", url.scheme(), url.host_str().unwrap_or_default(), url.path())
     }
 
-    /// The provider's own words, ready to follow ours.
+    /// The provider's own message, ready to follow ours.
     fn provider_phrase(self, body: &str) -> String {
-        let words = self.redact_text(&ErrorBody::new(body).message_text());
-        if words.is_empty() { String::new() } else { format!(": {words}") }
+        let message = self.redact_text(&ErrorBody::new(body).message_text());
+        if message.is_empty() { String::new() } else { format!(": {message}") }
     }
 
-    /// Takes out secrets and what a terminal would obey, and bounds the rest.
+    /// Removes secrets and control characters, and truncates.
     fn redact_text(self, text: &str) -> String {
         let mut text = text.to_owned();
         let key = self.provider.api_key.iter().map(|key| key.expose_secret());
-        // Of `Bearer KEY` a provider quotes only the key.
-        let words = |value: &'a str| std::iter::once(value).chain(value.split_whitespace());
-        let headers = self.provider.headers.iter().flat_map(|(_, value)| words(value));
+        // A provider quotes only the key of `Bearer KEY`.
+        let with_words = |value: &'a str| std::iter::once(value).chain(value.split_whitespace());
+        let headers = self.provider.headers.iter().flat_map(|(_, value)| with_words(value));
         for secret in key.chain(headers.filter(|value| value.len() >= SECRET_LEN_MIN)) {
             if !secret.is_empty() {
                 text = text.replace(secret, "…");
@@ -368,21 +405,21 @@ impl<'a> FailureContext<'a> {
         }
         let plain = text.replace(|c: char| c.is_control(), " ");
         let plain = plain.split_whitespace().collect::<Vec<_>>().join(" ");
-        match plain.char_indices().nth(WORDS_MAX) {
+        match plain.char_indices().nth(MESSAGE_CHARS_MAX) {
             Some((end, _)) => format!("{}…", &plain[..end]),
             None => plain.trim_end_matches('.').to_owned(),
         }
     }
 }
 
-/// What lies at the bottom: the layers above only say that something failed.
+/// The innermost error: the outer ones only say that something failed.
 fn root_cause(error: &reqwest::Error) -> String {
     let mut cause: &dyn Error = error;
-    while let Some(deeper) = cause.source() {
-        cause = deeper;
+    while let Some(source) = cause.source() {
+        cause = source;
     }
     let text = cause.to_string();
-    // `Connection refused (os error 111)`: the number helps nobody.
+    // `Connection refused (os error 111)`: the number does not help.
     let text = text.split(" (os error").next().unwrap_or_default();
     let mut chars = text.chars();
     let first = chars.next().map(|first| first.to_ascii_lowercase());

@@ -1,4 +1,4 @@
-//! Our one way out: the clients and the addresses. Knows nothing of what is asked.
+//! HTTP clients and URLs. Knows nothing of the requests.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -8,36 +8,36 @@ use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderName, HeaderValue}
 use reqwest::redirect::Policy;
 use reqwest::{Certificate, Client, ClientBuilder, Request, Url};
 
-use crate::record::RequestRecording;
+use crate::recording::RequestRecording;
 use crate::{ModelApi, ModelSettings, ProviderSettings, RequestRecorder};
 
-/// A server that does not take a connection within this time is not there.
+/// A server that does not accept a connection within this time is down.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Longer than a person reads between two prompts, shorter than most servers keep a connection.
+/// Longer than a user reads between two prompts, shorter than most servers keep a connection.
 const POOL_IDLE: Duration = Duration::from_secs(90);
 
-/// Notices a dead peer behind a silent network.
+/// Detects a dead peer behind a silent network.
 const KEEPALIVE: Duration = Duration::from_secs(30);
 
-/// The version of the Messages API that is spoken here; the provider wants it named.
+/// The version of the Messages API; required as a header.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
-/// The connections to providers, kept between requests. Cloning shares them.
+/// The connections to providers, kept between requests. Clones share them.
 #[derive(Debug, Clone)]
 pub struct HttpClients {
-    /// Goes through the proxies that the environment names.
+    /// Uses the proxies of the environment.
     remote: Client,
-    /// Goes to this machine, which no proxy can reach for us.
+    /// For this machine, which no proxy can reach.
     local: Client,
-    /// Keeps what is asked, where somebody wants that.
+    /// Records requests, if requested.
     recorder: Option<RequestRecorder>,
 }
 
 impl HttpClients {
-    /// Reads the trusted certificates and makes ready; takes some milliseconds.
+    /// Creates the clients; loading certificates takes some milliseconds.
     pub fn new() -> Result<Self, Failure> {
-        // Fails only where the program has chosen one already, which is as good.
+        // Fails only if the program has installed a provider already, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let remote = client_builder().build().or_else(|_| {
             // Slim containers have no certificates of their own.
@@ -50,23 +50,23 @@ impl HttpClients {
         match (remote, local) {
             (Ok(remote), Ok(local)) => Ok(Self { remote, local, recorder: None }),
             (Err(error), _) | (_, Err(error)) => {
-                Err(Failure::new(FailureKind::Internal, format!("no HTTP client could be made: {error}")))
+                Err(Failure::new(FailureKind::Internal, format!("could not create an HTTP client: {error}")))
             }
         }
     }
 
-    /// Has everything kept that is asked of models and answered.
+    /// Records every model request and response.
     #[must_use]
     pub fn with_recorder(self, recorder: RequestRecorder) -> Self {
         Self { recorder: Some(recorder), ..self }
     }
 
-    /// Begins to keep a question, where somebody wants that.
+    /// Starts to record a request, if requested.
     pub(crate) fn start_recording(&self, request: &Request, settings: &ModelSettings) -> RequestRecording {
         RequestRecording::start(self.recorder.as_ref(), request, settings)
     }
 
-    /// Picks the client for an address.
+    /// Returns the client for a URL.
     pub(crate) fn client_for(&self, url: &Url) -> &Client {
         if url.scheme() == "http" && is_loopback(url) { &self.local } else { &self.remote }
     }
@@ -81,7 +81,7 @@ fn client_builder() -> ClientBuilder {
         .pool_idle_timeout(POOL_IDLE)
         // A redirected POST becomes a GET, or sends the key to a stranger.
         .redirect(Policy::none())
-        // We try again ourselves, where the person sees it.
+        // Retries are ours, where the user sees them.
         .retry(reqwest::retry::never())
 }
 
@@ -93,48 +93,50 @@ fn is_loopback(url: &Url) -> bool {
         || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
-/// Tells whether a server stands on this machine or in its network, where it serves few and lets the others wait.
+/// Whether a server is on this machine or its network, where it handles few requests at a time and queues the others.
 pub(crate) fn is_on_local_network(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let host = host.trim_start_matches('[').trim_end_matches(']');
     match host.parse::<IpAddr>() {
         Ok(IpAddr::V4(ip)) => {
-            // 100.64.0.0/10 is what private networks over the internet use.
+            // 100.64.0.0/10 is used by private overlay networks.
             let is_shared = ip.octets()[0] == 100 && ip.octets()[1] & 0xC0 == 64;
             ip.is_loopback() || ip.is_private() || ip.is_link_local() || is_shared
         }
         Ok(IpAddr::V6(ip)) => ip.is_loopback() || ip.is_unique_local() || ip.is_unicast_link_local(),
-        // A name without a dot is one of the network's own.
+        // A name without a dot belongs to the local network.
         Err(_) => {
             !host.contains('.')
-                || [".localhost", ".local", ".lan", ".internal"].iter().any(|end| host.ends_with(end))
+                || [".localhost", ".local", ".lan", ".internal"].iter().any(|suffix| host.ends_with(suffix))
         }
     }
 }
 
-/// Makes the address of a path below a provider's `base_url`.
+/// Appends a path to a provider's `base_url`.
 pub(crate) fn endpoint_url(provider: &ProviderSettings, path: &[&str]) -> Result<Url, Failure> {
-    let wrong = |why: &str| {
-        let sentence = format!("the `base_url` of provider `{}` is no address: {why}", provider.name);
-        Failure::new(FailureKind::Config, sentence)
+    let config_error = |reason: &str| {
+        let message = format!("the `base_url` of provider `{}` is not a URL: {reason}", provider.name);
+        Failure::new(FailureKind::Config, message)
     };
-    let mut url = Url::parse(&provider.base_url).map_err(|error| wrong(&error.to_string()))?;
+    let mut url = Url::parse(&provider.base_url).map_err(|error| config_error(&error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(wrong("it begins with neither http:// nor https://"));
+        return Err(config_error("it begins with neither http:// nor https://"));
     }
     match url.path_segments_mut() {
         Ok(mut segments) => segments.pop_if_empty().extend(path),
-        Err(()) => return Err(wrong("nothing can stand below it")),
+        Err(()) => return Err(config_error("no path can be appended to it")),
     };
     Ok(url)
 }
 
-/// Makes the headers of each request to a provider.
+/// Builds the headers of each request to a provider.
 pub(crate) fn request_headers(provider: &ProviderSettings) -> Result<HeaderMap, Failure> {
-    let wrong = |what: &str| {
-        let sentence =
-            format!("{what} of provider `{}` has characters that no header may have", provider.name);
-        Failure::new(FailureKind::Config, sentence)
+    let config_error = |what: &str| {
+        let message = format!(
+            "{what} of provider `{}` has characters that are not permitted in a header",
+            provider.name
+        );
+        Failure::new(FailureKind::Config, message)
     };
     let mut headers = HeaderMap::new();
     headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream, application/json"));
@@ -148,14 +150,14 @@ pub(crate) fn request_headers(provider: &ProviderSettings) -> Result<HeaderMap, 
             }
             ModelApi::Messages => (HeaderName::from_static("x-api-key"), key.expose_secret().to_owned()),
         };
-        let mut value = HeaderValue::from_str(&value).map_err(|_| wrong("the key"))?;
+        let mut value = HeaderValue::from_str(&value).map_err(|_| config_error("the key"))?;
         value.set_sensitive(true);
         headers.insert(name, value);
     }
     for (name, value) in &provider.headers {
         let name = HeaderName::from_bytes(name.as_bytes());
         let (Ok(name), Ok(mut value)) = (name, HeaderValue::from_str(value)) else {
-            return Err(wrong("a header"));
+            return Err(config_error("a header"));
         };
         value.set_sensitive(true);
         headers.insert(name, value);
@@ -168,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn which_servers_are_near() {
+    fn local_network_addresses() {
         let near = |host: &str| is_on_local_network(&Url::parse(&format!("http://{host}:8080/v1")).unwrap());
         for host in [
             "localhost",

@@ -1,35 +1,35 @@
-//! Owns the provider's HTTP: request, stream, retry. Only this crate spells a provider's JSON.
+//! Model APIs over HTTP: request, stream, retry. Only this crate contains a provider's JSON.
 //!
-//! It hears a transcript and says events and one reply; it knows nothing of sessions, tools or clients.
+//! Input is a transcript, output are events and one reply; it knows nothing of sessions, tools or clients.
 
 mod settings;
 
-mod ask;
 mod http;
 mod models;
+mod reply_stream;
 
 mod chat;
+mod content;
 mod decoder;
-mod halves;
-mod leaked;
 mod messages;
-mod parts;
 mod responses;
 mod sse;
+mod surrogates;
+mod text_calls;
 
 mod failure;
 mod price;
-mod record;
+mod recording;
 mod retry;
 
 #[cfg(test)]
-mod heard;
+mod test_decoding;
 #[cfg(test)]
-mod sample;
+mod test_settings;
 
-pub use ask::{ModelRequest, ReplyListener, stream_reply};
 pub use decoder::{FinishReason, ReplyDecoder, StreamError};
 pub use http::HttpClients;
 pub use models::{ListedModel, ModelListing, ModelServerKind, check_key, list_models};
-pub use record::RequestRecorder;
+pub use recording::RequestRecorder;
+pub use reply_stream::{ModelRequest, ReplyListener, stream_reply};
 pub use settings::{ApiKey, ModelApi, ModelPrice, ModelSettings, ProviderSettings, ToolCallMode};

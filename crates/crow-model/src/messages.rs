@@ -1,4 +1,4 @@
-//! The dialect of Anthropic's Messages API, which other servers speak as well.
+//! Anthropic's Messages API, which other servers support as well.
 
 mod conversation;
 mod event;

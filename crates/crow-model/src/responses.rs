@@ -1,5 +1,5 @@
-//! The dialect of `responses`, OpenAI's own. Crow keeps the conversation itself, so nothing is stored there and each
-//! request says all of it.
+//! OpenAI's `responses` API. Crow keeps the conversation itself, so nothing is stored at the provider and each
+//! request contains all of it.
 
 mod event;
 mod item;

@@ -1,4 +1,4 @@
-//! When to try again, and how long to wait before. A pure function of what went wrong.
+//! Decides whether to retry, and the delay. A pure function of the error.
 
 #[cfg(test)]
 mod tests;
@@ -7,99 +7,104 @@ use std::time::Duration;
 
 use crow_core::{Failure, FailureKind};
 
-/// The first wait; a busy provider is often free again within a second.
-const WAIT_FIRST: Duration = Duration::from_millis(500);
+/// The first delay; a busy provider is often available again within a second.
+const FIRST_DELAY: Duration = Duration::from_millis(500);
 
-/// The longest wait of our own choice; a person still believes that something happens.
-const WAIT_MAX: Duration = Duration::from_secs(30);
+/// The longest delay of our own; longer ones look like a hang.
+const DELAY_MAX: Duration = Duration::from_secs(30);
 
-/// The longest wait that a provider may ask for; for more than this nobody stays.
+/// The longest delay that a provider may ask for; users do not wait longer.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(120);
 
-/// One failed try.
+/// One failed attempt.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct FailedAttempt {
-    /// What to say when it was the last.
+    /// The failure to report if it was the last.
     pub(crate) failure: Failure,
-    /// What another try may hope for.
+    /// The cause, which decides about a retry.
     pub(crate) cause: FailureCause,
 }
 
 impl FailedAttempt {
-    /// Whether the provider has too much to do, or trouble of its own, which another may not have.
+    /// Whether the provider is overloaded or failing, which another may not be.
     pub(crate) fn is_overload(&self) -> bool {
         match self.cause {
             FailureCause::Status { code: 429 | 500..=599, .. } => true,
-            // Some say it in the stream, with a code of their own.
+            // Some report it in the stream, with a code of their own.
             FailureCause::Status { .. } => {
                 matches!(self.failure.kind, FailureKind::ProviderRate | FailureKind::ProviderOverloaded)
             }
             FailureCause::Unreachable
-            | FailureCause::Silent
-            | FailureCause::BrokeOff
-            | FailureCause::Final => false,
+            | FailureCause::TimedOut
+            | FailureCause::Disconnected
+            | FailureCause::Permanent => false,
         }
     }
 }
 
-/// What went wrong, as far as trying again depends on it.
+/// The cause of a failure, as far as retries depend on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum FailureCause {
-    /// Nobody took the connection.
+    /// No connection.
     Unreachable,
-    /// Nothing came in time.
-    Silent,
-    /// The answer broke off.
-    BrokeOff,
-    /// The provider answered with a status that is not success.
+    /// A timeout.
+    TimedOut,
+    /// The response broke off.
+    Disconnected,
+    /// The provider answered with an error status.
     Status {
-        /// The code.
         code: u16,
-        /// How long the provider wants to be left alone.
+        /// The wait that the provider asked for.
         retry_after: Option<Duration>,
     },
     /// The same request will fail in the same way.
-    Final,
+    Permanent,
 }
 
-/// Decides whether to try again after the `n_failed`th failure, and after which wait. `jitter` is from 0 to 1.
+/// Decides whether to retry after the `n_failed`th failure, and after which delay. `jitter` is from 0 to 1.
 pub(crate) fn next_retry_delay(
     n_failed: u32,
     retries_max: u32,
-    tried: &FailedAttempt,
+    failed: &FailedAttempt,
     jitter: f64,
 ) -> Option<Duration> {
     if n_failed == 0 || n_failed > retries_max {
         return None;
     }
-    let doubled = WAIT_FIRST.saturating_mul(1 << (n_failed - 1).min(16)).min(WAIT_MAX);
-    // Half of the wait is certain, half is chance, so that a crowd does not come back at once.
-    let own = doubled.mul_f64(0.5 + 0.5 * jitter.clamp(0.0, 1.0));
-    match tried.cause {
-        FailureCause::Final => None,
-        FailureCause::Unreachable | FailureCause::Silent | FailureCause::BrokeOff => Some(own),
+    let backoff = FIRST_DELAY.saturating_mul(1 << (n_failed - 1).min(16)).min(DELAY_MAX);
+    // Half of the delay is fixed, half is random, so that clients do not return all at once.
+    let jittered = backoff.mul_f64(0.5 + 0.5 * jitter.clamp(0.0, 1.0));
+    match failed.cause {
+        FailureCause::Permanent => None,
+        FailureCause::Unreachable | FailureCause::TimedOut | FailureCause::Disconnected => Some(jittered),
         FailureCause::Status { code: 408 | 409 | 425 | 429 | 500..=599, retry_after, .. } => {
-            Some(retry_after.map_or(own, |asked| asked.min(RETRY_AFTER_MAX)))
+            Some(retry_after.map_or(jittered, |requested| requested.min(RETRY_AFTER_MAX)))
         }
         FailureCause::Status { .. } => None,
     }
 }
 
-/// Says what happened and that it goes on.
-pub(crate) fn retry_notice(tried: &FailedAttempt, wait: Duration, n_failed: u32, retries_max: u32) -> String {
-    let what = match tried.cause {
+/// The notice of a retry.
+pub(crate) fn retry_notice(
+    failed: &FailedAttempt,
+    delay: Duration,
+    n_failed: u32,
+    retries_max: u32,
+) -> String {
+    let cause = match failed.cause {
         FailureCause::Unreachable => "the provider cannot be reached".to_owned(),
-        FailureCause::Silent => "the provider is silent".to_owned(),
-        FailureCause::BrokeOff => "the answer broke off".to_owned(),
+        FailureCause::TimedOut => "the provider does not answer".to_owned(),
+        FailureCause::Disconnected => "the response broke off".to_owned(),
         FailureCause::Status { code: code @ 429, .. } => format!("the provider is busy ({code})"),
-        FailureCause::Status { code, .. } => format!("the provider is in trouble ({code})"),
-        FailureCause::Final => "the request failed".to_owned(),
+        FailureCause::Status { code, .. } => format!("the provider is failing ({code})"),
+        FailureCause::Permanent => "the request failed".to_owned(),
     };
-    let when = if wait.is_zero() { "now".to_owned() } else { format!("in {} s", wait.as_secs_f64().ceil()) };
-    format!("{what}; trying again {when} ({n_failed} of {retries_max})")
+    let when =
+        if delay.is_zero() { "now".to_owned() } else { format!("in {} s", delay.as_secs_f64().ceil()) };
+    format!("{cause}; trying again {when} ({n_failed} of {retries_max})")
 }
 
-/// Reads how long the provider wants to be left alone; `date` is its own clock.
+/// Parses the wait that the provider asked for; `date` is its own clock.
 pub(crate) fn parse_retry_after(
     after_ms: Option<&str>,
     after: Option<&str>,
@@ -121,7 +126,7 @@ pub(crate) fn parse_retry_after(
     }
 }
 
-/// Reads `Sun, 06 Nov 1994 08:49:37 GMT` as seconds since 1970.
+/// Parses `Sun, 06 Nov 1994 08:49:37 GMT` as seconds since 1970.
 fn parse_http_date(text: &str) -> Option<i64> {
     const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
     let mut words = text.split_whitespace().skip(1);

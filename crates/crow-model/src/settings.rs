@@ -1,4 +1,4 @@
-//! Which provider and model to ask, and how.
+//! Settings of providers and models.
 
 #[cfg(test)]
 mod tests;
@@ -8,15 +8,15 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-/// The thought level where neither a person nor the configuration chose one.
-const LEVEL_UNSAID: &str = "default";
+/// The thought level if neither the user nor the configuration chose one.
+const DEFAULT_LEVEL: &str = "default";
 
-/// A provider's key. It shows itself to nobody: neither logs nor errors can print it.
+/// A provider's key. Neither logs nor errors can print it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey(String);
 
 impl ApiKey {
-    /// Takes a key from the configuration.
+    /// Wraps a key from the configuration.
     pub fn new(key: impl Into<String>) -> Self {
         Self(key.into())
     }
@@ -32,23 +32,23 @@ impl fmt::Debug for ApiKey {
     }
 }
 
-/// The dialect in which a provider is spoken to.
+/// A model API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ModelApi {
-    /// `chat/completions`, which most servers speak.
+    /// `chat/completions`, which most servers support.
     #[default]
     Chat,
     /// Anthropic's `messages`.
     Messages,
-    /// `responses`, OpenAI's own.
+    /// OpenAI's `responses`.
     Responses,
 }
 
 impl ModelApi {
-    /// Every dialect.
+    /// Every API.
     pub const ALL: [Self; 3] = [Self::Chat, Self::Messages, Self::Responses];
 
-    /// Spells the dialect as the configuration does.
+    /// Returns the API's name in the configuration.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Chat => "chat",
@@ -57,29 +57,29 @@ impl ModelApi {
         }
     }
 
-    /// Reads what [`ModelApi::as_str`] returned.
+    /// Parses the result of [`ModelApi::as_str`].
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|api| api.as_str() == text)
     }
 }
 
-/// How a model spells the calls of tools.
+/// The form of a model's tool calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ToolCallMode {
-    /// As its provider's API does, and text is text.
+    /// In its provider's API only; text is text.
     Native,
-    /// As text in a form that it is told; its provider hears nothing of tools.
+    /// As text in a documented form; the provider gets no tools.
     Text,
-    /// As its provider's API does; a reply that is nothing but a call written as text is taken for one.
+    /// In its provider's API; a reply that consists of a call written as text counts as one.
     #[default]
     Auto,
 }
 
 impl ToolCallMode {
-    /// Every way.
+    /// Every mode.
     pub const ALL: [Self; 3] = [Self::Native, Self::Text, Self::Auto];
 
-    /// Spells the way as the configuration does.
+    /// Returns the mode's name in the configuration.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Native => "native",
@@ -88,43 +88,42 @@ impl ToolCallMode {
         }
     }
 
-    /// Reads what [`ToolCallMode::as_str`] spelled.
+    /// Parses the result of [`ToolCallMode::as_str`].
     pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|way| way.as_str() == text)
+        Self::ALL.into_iter().find(|mode| mode.as_str() == text)
     }
 }
 
-/// What a model costs, in US dollars for a million tokens.
+/// A model's price, in US dollars per million tokens.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ModelPrice {
-    /// Tokens read.
+    /// Input tokens.
     pub input: f64,
-    /// Tokens written.
+    /// Output tokens.
     pub output: f64,
-    /// Tokens read that came out of the provider's cache; as those read where nothing is said.
+    /// Input tokens from the provider's cache; `None` is as `input`.
     pub cached: Option<f64>,
-    /// Tokens read that were written into the provider's cache; as those read where nothing is said.
+    /// Input tokens written to the provider's cache; `None` is as `input`.
     pub cache_written: Option<f64>,
 }
 
-/// Where models are asked.
+/// A provider.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ProviderSettings {
     /// Its name in the configuration.
     pub name: String,
-    /// Address up to and including `/v1`.
+    /// URL up to and including `/v1`.
     pub base_url: String,
-    /// The dialect it is spoken to in.
     pub api: ModelApi,
-    /// The key, where one is needed.
+    /// The key, if one is needed.
     pub api_key: Option<ApiKey>,
-    /// The variable the key comes from, to name it when the key is missing or refused.
+    /// The variable that the key comes from, for error messages.
     pub key_variable: Option<String>,
-    /// Headers to add to each request.
+    /// Headers added to each request.
     pub headers: Vec<(String, String)>,
 }
 
-/// Headers may carry keys too, so their values show themselves to nobody either.
+/// Headers may contain keys too, so their values are not printed either.
 impl fmt::Debug for ProviderSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let headers: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
@@ -139,76 +138,72 @@ impl fmt::Debug for ProviderSettings {
     }
 }
 
-/// A model and how to ask it.
+/// A model with its settings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelSettings {
     /// Its name in the configuration.
     pub name: String,
-    /// Where it is asked.
     pub provider: ProviderSettings,
     /// Its name at the provider.
     pub model: String,
-    /// Its window in tokens.
+    /// Its context window in tokens.
     pub context_window: u64,
-    /// Whether it reads images. Where not, it gets a note in the place of each.
+    /// Whether it reads images. If not, it gets a note in place of each.
     pub reads_images: bool,
-    /// Tokens in context beyond which a conversation with it is compacted; the limit of all models without one.
+    /// Tokens in context beyond which a conversation is compacted; `None` is the limit of all models.
     pub compact_tokens_max: Option<u64>,
-    /// Tokens it may write in one reply.
+    /// Maximum tokens of one reply.
     pub max_tokens: Option<u64>,
-    /// Sampling temperature.
     pub temperature: Option<f64>,
-    /// How hard it should think, in the provider's words.
+    /// The reasoning effort, as the provider names it.
     pub reasoning_effort: Option<String>,
-    /// Fields to add to each request at a thought level, instead of `reasoning_effort`.
+    /// Fields added to each request at a thought level, in place of `reasoning_effort`.
     pub thought_levels: BTreeMap<String, Map<String, Value>>,
-    /// Whether its reasoning is sent back to it; the provider decides where nothing is said.
+    /// Whether its thinking is sent back to it; `None` lets the provider decide.
     pub send_reasoning: Option<bool>,
-    /// How it spells the calls of tools.
+    /// The form of its tool calls.
     pub tool_calls: ToolCallMode,
-    /// What it costs.
     pub price: Option<ModelPrice>,
-    /// Fields to add to each request.
+    /// Fields added to each request.
     pub extra_body: Map<String, Value>,
-    /// Tries after the first, for each request.
+    /// Retries of each request.
     pub retries_max: u32,
-    /// The configured names of models that may answer in its place when its provider is overloaded, in this order.
+    /// Models, by their configured names, that answer when its provider is overloaded, in order.
     pub fallbacks: Vec<String>,
 }
 
 impl ModelSettings {
-    /// Names the model with its provider: what it sealed goes back to nobody else, whatever the configuration
-    /// calls it.
+    /// The model with its provider: its provider state goes back to no other, whatever the configuration calls it.
     pub(crate) fn qualified_id(&self) -> String {
         format!("{}/{}", self.provider.name, self.model)
     }
 
-    /// The variable that holds its provider's key, where it should and does not.
+    /// The variable for its provider's key, if it is required and not set.
     pub fn missing_key(&self) -> Option<&str> {
         let provider = &self.provider;
         provider.key_variable.as_deref().filter(|_| provider.api_key.is_none())
     }
 
-    /// The word for how hard to think, for a dialect to spell; `None` where the fields of the level say it.
+    /// The thought level for an API to encode; `None` if the fields of the level replace it.
     pub(crate) fn effort_level(&self) -> Option<&str> {
         self.reasoning_effort.as_deref().filter(|level| !self.thought_levels.contains_key(*level))
     }
 
-    /// The fields that the settings put into each request, before all that a dialect would say by itself: those of
-    /// the thought level, and over them `extra_body`. What is an object in both is joined.
+    /// The fields that the settings add to each request, with priority over those of the API: those of the thought
+    /// level, and over them `extra_body`. Objects in both are merged.
     pub(crate) fn extra_fields(&self) -> Map<String, Value> {
-        let level = self.reasoning_effort.as_deref().unwrap_or(LEVEL_UNSAID);
+        let level = self.reasoning_effort.as_deref().unwrap_or(DEFAULT_LEVEL);
         let mut fields = self.thought_levels.get(level).cloned().unwrap_or_default();
         merge_fields(&mut fields, &self.extra_body);
         fields
     }
 }
 
-/// Puts fields over others, at every depth.
-pub(crate) fn merge_fields(fields: &mut Map<String, Value>, over: &Map<String, Value>) {
-    for (name, value) in over {
+/// Merges fields over others, at every depth.
+pub(crate) fn merge_fields(fields: &mut Map<String, Value>, overrides: &Map<String, Value>) {
+    for (name, value) in overrides {
         match (fields.get_mut(name), value) {
-            (Some(Value::Object(below)), Value::Object(above)) => merge_fields(below, above),
+            (Some(Value::Object(base)), Value::Object(overriding)) => merge_fields(base, overriding),
             _ => {
                 fields.insert(name.clone(), value.clone());
             }

@@ -1,15 +1,15 @@
-//! Server-sent events out of bytes that are cut anywhere. Knows nothing of what the events say.
+//! Server-sent events from bytes that are split anywhere. Knows nothing of the events' meaning.
 
 #[cfg(test)]
 mod tests;
 
 use std::mem;
 
-/// Room for one event. A whole file in one call's arguments fits; what is longer is no reply.
+/// The maximum size of an event. A whole file in one call's arguments fits; a longer event is not a reply.
 pub(crate) const EVENT_LEN_MAX: usize = 16 * 1024 * 1024;
 
-/// Bytes looked at in one step when searching for a line's end; wide enough for vector instructions.
-const STRIDE: usize = 32;
+/// Bytes examined per step when searching for a line's end; wide enough for vector instructions.
+const STRIDE_BYTES: usize = 32;
 
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 
@@ -17,63 +17,63 @@ const BOM: &[u8] = b"\xEF\xBB\xBF";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EventTooLong;
 
-/// What is left over between two chunks.
+/// The state between two chunks.
 #[derive(Debug, Default)]
 pub(crate) struct SseParser {
-    /// The beginning of a line whose end has not come.
+    /// The beginning of an incomplete line.
     line: Vec<u8>,
-    /// The data of an event whose end has not come.
+    /// The data of an incomplete event.
     data: Vec<u8>,
     has_data: bool,
     /// The last chunk ended with CR: an LF at the start of the next belongs to it.
-    after_cr: bool,
-    /// The first line is behind us, and with it the place for a byte order mark.
-    has_begun: bool,
+    ended_with_cr: bool,
+    /// The first line is complete, so a byte order mark can no longer follow.
+    has_first_line: bool,
 }
 
 impl SseParser {
-    /// Takes the next bytes; says the data of each event that they complete.
+    /// Decodes the next bytes; emits the data of each event that they complete.
     pub(crate) fn feed(&mut self, chunk: &[u8], on_data: &mut impl FnMut(&[u8])) -> Result<(), EventTooLong> {
         let mut rest = match chunk {
-            [b'\n', rest @ ..] if self.after_cr => rest,
+            [b'\n', rest @ ..] if self.ended_with_cr => rest,
             _ => chunk,
         };
-        self.after_cr = self.after_cr && chunk.is_empty();
-        // The only data line so far of an event, as long as it lies in this chunk: it is not copied.
-        let mut whole: Option<&[u8]> = None;
+        self.ended_with_cr = self.ended_with_cr && chunk.is_empty();
+        // The only data line so far of an event, while it lies in this chunk: it is not copied.
+        let mut single_line: Option<&[u8]> = None;
         while let Some(end) = find_line_end(rest) {
             let line = &rest[..end];
             rest = match (rest[end], rest.get(end + 1)) {
                 (b'\r', Some(b'\n')) => &rest[end + 2..],
                 (b'\r', None) => {
-                    self.after_cr = true;
+                    self.ended_with_cr = true;
                     &[]
                 }
                 _ => &rest[end + 1..],
             };
-            if !self.line.is_empty() || !self.has_begun {
+            if !self.line.is_empty() || !self.has_first_line {
                 self.line.extend_from_slice(line);
                 self.end_carried_line(on_data)?;
             } else if line.is_empty() {
-                match whole.take() {
+                match single_line.take() {
                     Some(data) => on_data(data),
                     None => self.end_event(on_data),
                 }
             } else if let Some(data) = data_value(line) {
-                if self.has_data || whole.is_some() {
-                    self.append_data(whole.take())?;
+                if self.has_data || single_line.is_some() {
+                    self.append_data(single_line.take())?;
                     self.append_data(Some(data))?;
                 } else {
-                    whole = Some(data);
+                    single_line = Some(data);
                 }
             }
         }
-        self.append_data(whole)?;
+        self.append_data(single_line)?;
         self.line.extend_from_slice(rest);
         self.check_len()
     }
 
-    /// Takes the end of the stream: the last event counts even when its blank line never came.
+    /// Ends the stream: the last event counts even without its blank line.
     pub(crate) fn finish(&mut self, on_data: &mut impl FnMut(&[u8])) -> Result<(), EventTooLong> {
         self.end_carried_line(on_data)?;
         self.end_event(on_data);
@@ -83,10 +83,10 @@ impl SseParser {
     fn end_carried_line(&mut self, on_data: &mut impl FnMut(&[u8])) -> Result<(), EventTooLong> {
         let mut buffer = mem::take(&mut self.line);
         let line = match buffer.strip_prefix(BOM) {
-            Some(line) if !self.has_begun => line,
+            Some(line) if !self.has_first_line => line,
             _ => buffer.as_slice(),
         };
-        self.has_begun = true;
+        self.has_first_line = true;
         if line.is_empty() {
             self.end_event(on_data);
         } else {
@@ -118,7 +118,7 @@ impl SseParser {
     }
 }
 
-/// The value of a `data` field; comments and other fields have nothing to say to us.
+/// Returns the value of a `data` field; comments and other fields are ignored.
 fn data_value(line: &[u8]) -> Option<&[u8]> {
     match line.strip_prefix(b"data")? {
         [b':', b' ', value @ ..] | [b':', value @ ..] => Some(value),
@@ -129,10 +129,10 @@ fn data_value(line: &[u8]) -> Option<&[u8]> {
 
 fn find_line_end(bytes: &[u8]) -> Option<usize> {
     let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
-    let strides = bytes.chunks_exact(STRIDE);
-    // No early exit inside a stride: that lets the compiler look at all of it at once.
-    let n_without =
+    let strides = bytes.chunks_exact(STRIDE_BYTES);
+    // No early exit inside a stride: the compiler can vectorize it.
+    let n_strides =
         strides.take_while(|stride| !stride.iter().fold(false, |any, byte| any | is_end(byte))).count();
-    let start = n_without * STRIDE;
-    bytes[start..].iter().position(is_end).map(|place| start + place)
+    let start = n_strides * STRIDE_BYTES;
+    bytes[start..].iter().position(is_end).map(|position| start + position)
 }

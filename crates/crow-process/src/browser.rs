@@ -1,4 +1,4 @@
-//! A web page for the person at this machine. The one program that may outlive us.
+//! Opens a web page for the user of this machine. The only program that may outlive Crow.
 
 use std::{
     io,
@@ -8,18 +8,18 @@ use std::{
 
 use crate::environment::hide_secrets;
 
-/// What opens addresses with the program that the person has chosen.
+/// The command that opens a URL with the user's preferred program.
 #[cfg(target_os = "macos")]
 const OPENER: &str = "open";
 #[cfg(not(target_os = "macos"))]
 const OPENER: &str = "xdg-open";
 
-/// Opens an address in the person's browser, if there is one; nobody waits for it.
+/// Opens a URL in the user's browser, if there is one, without waiting for it.
 pub fn open_in_browser(address: &str) -> io::Result<()> {
     #[expect(clippy::disallowed_methods, reason = "a browser has to live on when we end")]
     let mut opener = Command::new(OPENER);
     hide_secrets(&[], &mut opener);
     opener.arg(address).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    // Who stops us with Ctrl-C does not mean the browser.
+    // Ctrl-C for Crow must not reach the browser.
     opener.process_group(0).spawn().map(drop)
 }

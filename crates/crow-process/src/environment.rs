@@ -1,4 +1,4 @@
-//! The environment as other processes see it: `/proc/PID/environ` shows the block of memory that a program was started
+//! The environment as other processes see it: `/proc/PID/environ` shows the memory block that a program was started
 //! with, keys included, to every program of the same user.
 
 use std::{
@@ -9,14 +9,14 @@ use std::{
 use crow_core::is_secret_value;
 
 #[expect(unsafe_code, reason = "no crate of ours names it on every system")]
-// SAFETY: the C library has it, with this type.
+// SAFETY: the C library defines it with this type.
 unsafe extern "C" {
     /// The variables, as the C library and the standard library read them.
     static mut environ: *mut *mut c_char;
 }
 
-/// Moves every variable out of the block that other processes can read, and overwrites the block. Variables are read and
-/// inherited as before.
+/// Moves every variable out of the memory block that other processes can read, and overwrites the block. Variables
+/// are read and inherited as before.
 ///
 /// # Safety
 ///
@@ -31,7 +31,7 @@ pub unsafe fn hide_environment() {
             let visible = *entry;
             let copy = CStr::from_ptr(visible).to_owned();
             let n_bytes = copy.count_bytes();
-            // It lives as long as the process: the C library hands out pointers into it.
+            // The copy lives as long as the process: the C library returns pointers into it.
             *entry = copy.into_raw();
             visible.write_bytes(0, n_bytes);
             entry = entry.add(1);
@@ -39,7 +39,7 @@ pub unsafe fn hide_environment() {
     }
 }
 
-/// Keeps variables from a program, and all that are a secret by their name or value.
+/// Removes these variables from a program's environment, and all that are secret by their name or value.
 #[expect(clippy::disallowed_methods, reason = "what the program would inherit can be seen only here")]
 pub(crate) fn hide_secrets(names: &[String], command: &mut Command) {
     let is_hidden =

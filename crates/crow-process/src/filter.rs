@@ -1,5 +1,5 @@
-//! A program that is given a text and answers it: input in, both outputs apart, and an end that is always reached.
-//! Like `run` it waits for several things at once; it shows nobody what happens meanwhile.
+//! A program that gets an input and answers it: stdin in, stdout and stderr separate, and an end that is always
+//! reached. Like `run` it waits for several things at once; it reports no progress.
 
 use std::{future::pending, io, process::ExitStatus, time::Duration};
 
@@ -17,55 +17,53 @@ use crate::{
     program::{GRACE, REAP, exit_reason, group_leader},
 };
 
-/// How long output is still awaited when the child is gone; only a process it left behind holds the pipes.
+/// The wait for more output after the child has exited; only a process that it left behind holds the pipes.
 const DRAIN: Duration = Duration::from_millis(100);
 
-/// A quarter of what a pipe holds on Linux: answers are short.
+/// A quarter of a pipe's capacity on Linux: answers are short.
 const READ_BYTES: usize = 16 * 1024;
 
-/// The most that two pipes can be made to hold; more than this after the end comes from somebody still writing.
+/// The maximum capacity of two pipes; more than this after the exit is from a process that is still writing.
 const PIPES_BYTES_MAX: usize = 2 * 1024 * 1024;
 
-/// How far a filter may go.
+/// The limits of a filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FilterLimits {
-    /// How long it may run.
     pub timeout: Duration,
-    /// How much of the beginning of its stdout is kept.
+    /// Bytes of stdout to keep, from its beginning.
     pub stdout_bytes: usize,
-    /// How much of the end of its stderr is kept.
+    /// Bytes of stderr to keep, from its end.
     pub stderr_bytes: usize,
 }
 
-/// What came of a filter.
+/// The result of a filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilterResult {
-    /// How it ended.
-    pub ended: ExitReason,
-    /// The beginning of what it answered, with a note of what was left out.
+    pub exit: ExitReason,
+    /// The beginning of its stdout, with a note of what was omitted.
     pub stdout: CapturedOutput,
-    /// The end of what it complained of, with a note of what was left out.
+    /// The end of its stderr, with a note of what was omitted.
     pub stderr: CapturedOutput,
 }
 
-/// Runs a program on `input` to its end. It need not read all of that.
+/// Runs a program with `input` until it ends. The program need not read all of it.
 ///
-/// Timeout and cancel ask the whole group to end, then kill it. Dropping the future kills it at once.
+/// A timeout or a cancellation sends SIGTERM to the whole group, then SIGKILL. Dropping the future kills it at once.
 pub async fn run_filter(
     groups: &ProcessGroups,
     command: CommandSpec,
     input: Vec<u8>,
-    bounds: FilterLimits,
-    cut: &CancellationToken,
+    limits: FilterLimits,
+    cancel: &CancellationToken,
 ) -> Result<FilterResult, SpawnError> {
     if groups.is_closed() {
         return Err(SpawnError::Closed);
     }
-    if cut.is_cancelled() {
+    if cancel.is_cancelled() {
         let (stdout, stderr) = (CapturedOutput::default(), CapturedOutput::default());
-        return Ok(FilterResult { ended: ExitReason::Cancelled, stdout, stderr });
+        return Ok(FilterResult { exit: ExitReason::Cancelled, stdout, stderr });
     }
-    let deadline = Instant::now() + bounds.timeout;
+    let deadline = Instant::now() + limits.timeout;
     let child = command.spawn_piped().await?;
     let mut filter = FilterProcess {
         group: groups.guard_group(group_leader(&child)?),
@@ -74,18 +72,18 @@ pub async fn run_filter(
         input,
         n_written: 0,
         stdout: OutputCollector::new(OutputLimits {
-            head_bytes: bounds.stdout_bytes,
+            head_bytes: limits.stdout_bytes,
             tail_bytes: 0,
-            spill: None,
+            spill_dir: None,
         }),
         stderr: OutputCollector::new(OutputLimits {
             head_bytes: 0,
-            tail_bytes: bounds.stderr_bytes,
-            spill: None,
+            tail_bytes: limits.stderr_bytes,
+            spill_dir: None,
         }),
     };
     filter.pipes = OpenPipes::take_from(&mut filter.child);
-    let ended = match filter.wait_for_exit(cut, deadline).await? {
+    let exit = match filter.wait_for_exit(cancel, deadline).await? {
         FilterWait::Exited(status) => {
             filter.drain_output(Instant::now() + DRAIN).await;
             exit_reason(status)
@@ -94,19 +92,19 @@ pub async fn run_filter(
             filter.terminate_group().await;
             ExitReason::TimedOut
         }
-        FilterWait::Cut => {
+        FilterWait::Cancelled => {
             filter.terminate_group().await;
             ExitReason::Cancelled
         }
     };
     let (stdout, stderr) = filter.kill_and_collect().await;
-    Ok(FilterResult { ended, stdout, stderr })
+    Ok(FilterResult { exit, stdout, stderr })
 }
 
 enum FilterWait {
     Exited(ExitStatus),
     TimedOut,
-    Cut,
+    Cancelled,
 }
 
 /// The pipes that are still open on both sides.
@@ -123,7 +121,7 @@ impl OpenPipes {
     }
 }
 
-/// The guard stands before the child: the group is killed before the child is given to the reaper.
+/// The guard is the first field: the group is killed before the child is given to the reaper.
 struct FilterProcess {
     group: GroupGuard,
     child: Child,
@@ -135,67 +133,71 @@ struct FilterProcess {
 }
 
 impl FilterProcess {
-    /// Feeds and reads until the child exits or has to.
-    async fn wait_for_exit(&mut self, cut: &CancellationToken, deadline: Instant) -> io::Result<FilterWait> {
-        let (mut out, mut err) = (vec![0; READ_BYTES], vec![0; READ_BYTES]);
+    /// Writes input and reads output until the child exits or must end.
+    async fn wait_for_exit(
+        &mut self,
+        cancel: &CancellationToken,
+        deadline: Instant,
+    ) -> io::Result<FilterWait> {
+        let (mut stdout_buffer, mut stderr_buffer) = (vec![0; READ_BYTES], vec![0; READ_BYTES]);
         loop {
             tokio::select! {
                 biased;
                 status = self.child.wait() => return status.map(FilterWait::Exited),
-                () = cut.cancelled() => return Ok(FilterWait::Cut),
+                () = cancel.cancelled() => return Ok(FilterWait::Cancelled),
                 () = sleep_until(deadline) => return Ok(FilterWait::TimedOut),
                 n_more = write_input(&mut self.pipes.stdin, &self.input[self.n_written..]) => self.n_written += n_more,
-                n_bytes = read_output(&mut self.pipes.stdout, &mut out) => self.stdout.push(&out[..n_bytes]).await,
-                n_bytes = read_output(&mut self.pipes.stderr, &mut err) => self.stderr.push(&err[..n_bytes]).await,
+                n_bytes = read_output(&mut self.pipes.stdout, &mut stdout_buffer) => self.stdout.push(&stdout_buffer[..n_bytes]).await,
+                n_bytes = read_output(&mut self.pipes.stderr, &mut stderr_buffer) => self.stderr.push(&stderr_buffer[..n_bytes]).await,
             }
         }
     }
 
-    /// Reads until every writer is gone or the time is over. What the pipes hold already is read even by a busy
-    /// machine that notices late: it may be the answer.
+    /// Reads until every writer has closed the pipes or the deadline is reached. What the pipes already hold is read
+    /// even on a busy machine that notices late: it may be the answer.
     async fn drain_output(&mut self, deadline: Instant) {
-        let (mut out, mut err) = (vec![0; READ_BYTES], vec![0; READ_BYTES]);
-        let mut n_late_max = PIPES_BYTES_MAX;
-        while n_late_max > 0 && (self.pipes.stdout.is_some() || self.pipes.stderr.is_some()) {
+        let (mut stdout_buffer, mut stderr_buffer) = (vec![0; READ_BYTES], vec![0; READ_BYTES]);
+        let mut n_late_bytes_left = PIPES_BYTES_MAX;
+        while n_late_bytes_left > 0 && (self.pipes.stdout.is_some() || self.pipes.stderr.is_some()) {
             let n_read = tokio::select! {
                 biased;
-                n_bytes = read_output(&mut self.pipes.stdout, &mut out) => {
-                    self.stdout.push(&out[..n_bytes]).await;
+                n_bytes = read_output(&mut self.pipes.stdout, &mut stdout_buffer) => {
+                    self.stdout.push(&stdout_buffer[..n_bytes]).await;
                     n_bytes
                 }
-                n_bytes = read_output(&mut self.pipes.stderr, &mut err) => {
-                    self.stderr.push(&err[..n_bytes]).await;
+                n_bytes = read_output(&mut self.pipes.stderr, &mut stderr_buffer) => {
+                    self.stderr.push(&stderr_buffer[..n_bytes]).await;
                     n_bytes
                 }
                 () = sleep_until(deadline) => return,
             };
             if Instant::now() >= deadline {
-                n_late_max = n_late_max.saturating_sub(n_read);
+                n_late_bytes_left = n_late_bytes_left.saturating_sub(n_read);
             }
         }
     }
 
     async fn terminate_group(&mut self) {
         self.group.terminate();
-        // How it ends is of no interest any more, only that it does.
+        // How it ends no longer matters, only that it does.
         let _ = timeout(GRACE, self.child.wait()).await;
     }
 
-    /// Kills what is left of the group and takes what is left in the pipes.
+    /// Kills the rest of the group and reads the rest of the pipes.
     async fn kill_and_collect(mut self) -> (CapturedOutput, CapturedOutput) {
         self.group.kill();
         if timeout(REAP, self.child.wait()).await.is_err() {
-            tracing::warn!("a killed child has not gone");
+            tracing::warn!("a killed child has not ended");
         }
         self.drain_output(Instant::now() + DRAIN).await;
         (self.stdout.take_output().await, self.stderr.take_output().await)
     }
 }
 
-/// Writes a piece and closes the pipe behind the last one. A program that does not read on has read enough.
+/// Writes a piece and closes the pipe after the last one. A program that stops reading has read enough.
 async fn write_input(pipe: &mut Option<ChildStdin>, input: &[u8]) -> usize {
-    let Some(open) = pipe else { return pending().await };
-    match open.write(input).await {
+    let Some(open_pipe) = pipe else { return pending().await };
+    match open_pipe.write(input).await {
         Ok(n_written) if n_written < input.len() => n_written,
         Ok(_) | Err(_) => {
             *pipe = None;
@@ -204,10 +206,10 @@ async fn write_input(pipe: &mut Option<ChildStdin>, input: &[u8]) -> usize {
     }
 }
 
-/// Reads a piece; nothing is the end, after which this waits for ever.
+/// Reads a piece. Zero bytes are the end; after that this waits forever.
 async fn read_output(pipe: &mut Option<impl AsyncRead + Unpin>, buffer: &mut [u8]) -> usize {
-    let Some(open) = pipe else { return pending().await };
-    match open.read(buffer).await {
+    let Some(open_pipe) = pipe else { return pending().await };
+    match open_pipe.read(buffer).await {
         Ok(0) => *pipe = None,
         Ok(n_bytes) => return n_bytes,
         Err(error) => {

@@ -1,5 +1,4 @@
-//! Which process groups are alive, so that the end of the process leaves none behind.
-//! Knows group numbers only.
+//! The process groups that are alive, so that none is left when the process ends. Knows only group numbers.
 
 use std::{
     collections::BTreeSet,
@@ -20,19 +19,19 @@ pub struct ProcessGroups {
 #[derive(Debug, Default)]
 struct GroupsInner {
     alive: BTreeSet<Pid>,
-    closed: bool,
+    is_closed: bool,
 }
 
 impl ProcessGroups {
-    /// Starts with none.
+    /// Creates an empty set.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Kills every group at once and lets no new one begin; for the end of the process.
+    /// Kills every group at once and refuses new ones; for the end of the process.
     pub fn kill_all(&self) {
         let mut inner = self.lock();
-        inner.closed = true;
+        inner.is_closed = true;
         for &group in &inner.alive {
             signal_group(group, Signal::SIGKILL);
         }
@@ -44,14 +43,14 @@ impl ProcessGroups {
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        self.lock().closed
+        self.lock().is_closed
     }
 
-    /// Takes a group under guard. When everything was closed meanwhile the group is killed at once.
+    /// Takes ownership of a group. If all groups were already killed, it is killed at once.
     pub(crate) fn guard_group(&self, leader: Pid) -> GroupGuard {
         let mut inner = self.lock();
         inner.alive.insert(leader);
-        if inner.closed {
+        if inner.is_closed {
             signal_group(leader, Signal::SIGKILL);
         }
         GroupGuard { groups: self.clone(), leader }
@@ -62,7 +61,7 @@ impl ProcessGroups {
     }
 }
 
-/// One group; dropping it kills what is left of the group.
+/// A process group; dropping it kills the rest of the group.
 #[derive(Debug)]
 pub(crate) struct GroupGuard {
     groups: ProcessGroups,
@@ -72,11 +71,11 @@ pub(crate) struct GroupGuard {
 impl GroupGuard {
     pub(crate) fn terminate(&self) {
         signal_group(self.leader, Signal::SIGTERM);
-        // What is stopped hears nothing else.
+        // A stopped process does not react to other signals.
         signal_group(self.leader, Signal::SIGCONT);
     }
 
-    /// Says that its terminal is gone: what an interactive shell ends for.
+    /// Sends SIGHUP, which ends an interactive shell.
     pub(crate) fn hang_up(&self) {
         signal_group(self.leader, Signal::SIGHUP);
     }
@@ -97,7 +96,7 @@ impl Drop for GroupGuard {
     }
 }
 
-/// Kill the group, not the child: a shell's children outlive it. A group that is gone already is fine.
+/// Signals the group, not the child: a shell's children outlive it. A group that has already ended is not an error.
 fn signal_group(group: Pid, signal: Signal) {
     match killpg(group, signal) {
         Ok(()) | Err(nix::errno::Errno::ESRCH) => {}

@@ -1,4 +1,4 @@
-//! Whether input is there, without taking it.
+//! Checks for input without reading it.
 
 use std::{io, os::fd::AsFd};
 
@@ -8,7 +8,7 @@ use nix::{
     sys::termios::{FlushArg, tcflush},
 };
 
-/// Waits until something can be read, or the end of it.
+/// Waits until input can be read or has ended.
 pub fn wait_for_input(input: &impl AsFd) -> io::Result<()> {
     loop {
         match poll_once(input, PollTimeout::NONE) {
@@ -18,7 +18,7 @@ pub fn wait_for_input(input: &impl AsFd) -> io::Result<()> {
     }
 }
 
-/// Whether something, or the end of it, can be read at once.
+/// Whether input, or its end, can be read at once.
 pub fn has_input(input: &impl AsFd) -> io::Result<bool> {
     loop {
         match poll_once(input, PollTimeout::ZERO) {
@@ -28,12 +28,12 @@ pub fn has_input(input: &impl AsFd) -> io::Result<bool> {
     }
 }
 
-/// Drops what was typed at a terminal and nobody has read.
+/// Drops unread input that was typed at a terminal.
 pub fn discard_input(terminal: &impl AsFd) -> io::Result<()> {
     Ok(tcflush(terminal, FlushArg::TCIFLUSH)?)
 }
 
 fn poll_once(input: &impl AsFd, timeout: PollTimeout) -> Result<bool, Errno> {
-    let mut wanted = [PollFd::new(input.as_fd(), PollFlags::POLLIN)];
-    Ok(poll(&mut wanted, timeout)? > 0)
+    let mut poll_fds = [PollFd::new(input.as_fd(), PollFlags::POLLIN)];
+    Ok(poll(&mut poll_fds, timeout)? > 0)
 }

@@ -1,4 +1,4 @@
-//! A program that runs on by itself: looked at, typed to and ended from elsewhere, gone with its last handle.
+//! A program in the background: read, written to and ended through handles, and killed with its last handle.
 
 use std::{io, time::Duration};
 
@@ -12,233 +12,238 @@ use crate::{
     terminal::TerminalInput,
 };
 
-/// Whoever holds a job waits for its answer, so one order is at work and few wait.
-const ORDERS_LEN: usize = 4;
+/// The caller waits for each answer, so one request is being handled and few wait.
+const REQUESTS_LEN: usize = 4;
 
-/// What may wait to be read by the program: a long paste.
+/// The input that may wait to be read by the program: a long paste.
 const INPUT_BYTES_MAX: usize = 64 * 1024;
 
-/// A terminal in its ordinary state drops what goes beyond 4096 bytes of one line.
+/// A terminal in its default state drops what exceeds 4096 bytes of one line.
 const INPUT_LINE_BYTES_MAX: usize = 4000;
 
-/// What is read of a job in one beat: nobody waits for its output, and everybody else has the same thread.
-const BEAT_BYTES_MAX: usize = 256 * 1024;
-const BEAT: Duration = Duration::from_millis(10);
+/// The bytes read from a job at a time: its output is not awaited, and it shares the thread with everything else.
+const READ_INTERVAL_BYTES_MAX: usize = 256 * 1024;
+const READ_INTERVAL: Duration = Duration::from_millis(10);
 
-/// How a job stands.
+/// The status of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct JobStatus {
-    /// How much it said since it was last taken.
+    /// Bytes of output since it was last taken.
     pub n_unread: u64,
-    /// How it ended, when it has.
-    pub ended: Option<ExitReason>,
+    /// Set when it has ended.
+    pub exit: Option<ExitReason>,
 }
 
-/// How long to wait for what a job says.
+/// The conditions that end a wait for a job's output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JobWaitOptions {
-    /// At most so long.
-    pub within: Duration,
-    /// Until it was quiet for so long.
-    pub quiet: Duration,
-    /// What it said counts from here on.
+    /// The maximum wait.
+    pub timeout: Duration,
+    /// The wait ends after this time without output.
+    pub quiet_period: Duration,
+    /// Output counts from this number of unread bytes on.
     pub n_unread_min: u64,
 }
 
-/// Why something could not be typed to a job.
+/// The reason why input could not be written to a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum JobInputError {
-    /// It is gone.
     #[error("it has ended")]
     Ended,
-    /// It was started without.
+    /// It was started without input.
     #[error("it has no input")]
     NoInput,
-    /// It does not read.
-    #[error("it does not read what it was sent before")]
-    Full,
-    /// A terminal would cut it.
-    #[error("a line of it is longer than {INPUT_LINE_BYTES_MAX} bytes, which may not arrive whole")]
+    /// The program does not read its input.
+    #[error("it does not read its previous input")]
+    BufferFull,
+    /// A terminal would truncate the line.
+    #[error("one of its lines is longer than {INPUT_LINE_BYTES_MAX} bytes and may be truncated")]
     LongLine,
 }
 
-/// A program that runs on by itself. Dropping it kills the program at once.
+/// A program in the background. Dropping it kills the program at once.
 #[derive(Debug)]
 pub struct BackgroundJob {
-    orders: mpsc::Sender<JobRequest>,
-    pulse: watch::Receiver<JobStatus>,
+    requests: mpsc::Sender<JobRequest>,
+    status_updates: watch::Receiver<JobStatus>,
 }
 
 #[derive(Debug)]
 enum JobRequest {
-    Take(oneshot::Sender<CapturedOutput>),
-    Feed(Vec<u8>, oneshot::Sender<Result<(), JobInputError>>),
+    TakeOutput(oneshot::Sender<CapturedOutput>),
+    WriteInput(Vec<u8>, oneshot::Sender<Result<(), JobInputError>>),
     Interrupt,
-    End,
+    ShutDown,
 }
 
 impl BackgroundJob {
     pub(crate) fn start(program: RunningProgram, deadline: Instant) -> Self {
-        let (orders, inbox) = mpsc::channel(ORDERS_LEN);
-        let now = JobStatus { n_unread: program.output.n_bytes(), ended: None };
-        let (beats, pulse) = watch::channel(now);
-        tokio::spawn(drive_job(program, inbox, beats, deadline));
-        Self { orders, pulse }
+        let (requests, inbox) = mpsc::channel(REQUESTS_LEN);
+        let initial_status = JobStatus { n_unread: program.output.n_bytes(), exit: None };
+        let (status_sender, status_updates) = watch::channel(initial_status);
+        tokio::spawn(drive_job(program, inbox, status_sender, deadline));
+        Self { requests, status_updates }
     }
 
-    /// Tells how it stands.
+    /// Returns its status.
     pub fn status(&self) -> JobStatus {
-        *self.pulse.borrow()
+        *self.status_updates.borrow()
     }
 
-    /// Waits until it ended, or until it said something and then was quiet.
-    pub async fn wait_until_quiet(&self, patience: JobWaitOptions) {
-        let mut pulse = self.pulse.clone();
-        let deadline = Instant::now() + patience.within;
+    /// Waits until it has ended, or has printed something and then been quiet.
+    pub async fn wait_until_quiet(&self, options: JobWaitOptions) {
+        let mut status_updates = self.status_updates.clone();
+        let deadline = Instant::now() + options.timeout;
         loop {
-            let now = *pulse.borrow_and_update();
-            if now.ended.is_some() {
+            let status = *status_updates.borrow_and_update();
+            if status.exit.is_some() {
                 return;
             }
-            let until = match now.n_unread > patience.n_unread_min {
-                true => deadline.min(Instant::now() + patience.quiet),
+            let wake_at = match status.n_unread > options.n_unread_min {
+                true => deadline.min(Instant::now() + options.quiet_period),
                 false => deadline,
             };
-            match timeout_at(until, pulse.changed()).await {
+            match timeout_at(wake_at, status_updates.changed()).await {
                 Ok(Ok(())) => {}
                 Ok(Err(_)) | Err(_) => return,
             }
         }
     }
 
-    /// Waits until it ended, at most so long.
-    pub async fn wait_until_ended(&self, within: Duration) {
-        let mut pulse = self.pulse.clone();
-        // Whether it did is in its pulse.
-        let _ = timeout_at(Instant::now() + within, pulse.wait_for(|pulse| pulse.ended.is_some())).await;
+    /// Waits until it has ended, at most `within`.
+    pub async fn wait_until_ended(&self, timeout: Duration) {
+        let mut status_updates = self.status_updates.clone();
+        // The status is in the watch channel.
+        let _ = timeout_at(Instant::now() + timeout, status_updates.wait_for(|status| status.exit.is_some()))
+            .await;
     }
 
-    /// Takes what it said since this was last done.
+    /// Takes the output since the last call.
     pub async fn take_output(&self) -> CapturedOutput {
-        let (answer, taken) = oneshot::channel();
-        // A job that broke says nothing more.
-        let _ = self.orders.send(JobRequest::Take(answer)).await;
-        taken.await.unwrap_or_default()
+        let (answer, reply) = oneshot::channel();
+        // A job that failed has no more output.
+        let _ = self.requests.send(JobRequest::TakeOutput(answer)).await;
+        reply.await.unwrap_or_default()
     }
 
-    /// Types to it.
+    /// Writes to its input.
     pub async fn write_input(&self, bytes: Vec<u8>) -> Result<(), JobInputError> {
-        let (answer, fed) = oneshot::channel();
-        let sent = self.orders.send(JobRequest::Feed(bytes, answer)).await;
-        sent.map_err(|_| JobInputError::Ended)?;
-        fed.await.unwrap_or(Err(JobInputError::Ended))
+        let (answer, reply) = oneshot::channel();
+        let result = self.requests.send(JobRequest::WriteInput(bytes, answer)).await;
+        result.map_err(|_| JobInputError::Ended)?;
+        reply.await.unwrap_or(Err(JobInputError::Ended))
     }
 
-    /// Interrupts it, whether it can be typed to or not.
+    /// Interrupts it, whether it has input or not.
     pub async fn interrupt(&self) {
-        let _ = self.orders.send(JobRequest::Interrupt).await;
+        let _ = self.requests.send(JobRequest::Interrupt).await;
     }
 
-    /// Ends it: it is asked to, and killed after a moment.
+    /// Ends it: SIGTERM first, then SIGKILL.
     pub async fn shut_down(&self) {
-        let mut pulse = self.pulse.clone();
-        let _ = self.orders.send(JobRequest::End).await;
-        // An error means that nobody drives it any more.
-        let _ = pulse.wait_for(|pulse| pulse.ended.is_some()).await;
+        let mut status_updates = self.status_updates.clone();
+        let _ = self.requests.send(JobRequest::ShutDown).await;
+        // An error means that the job's task has ended.
+        let _ = status_updates.wait_for(|status| status.exit.is_some()).await;
     }
 }
 
-/// Drives a program until it ended and nobody wants what it said, or nobody wants it at all.
+/// Drives a program until it has ended and its output was taken, or all handles are dropped.
 async fn drive_job(
     program: RunningProgram,
-    mut orders: mpsc::Receiver<JobRequest>,
-    pulse: watch::Sender<JobStatus>,
+    mut requests: mpsc::Receiver<JobRequest>,
+    status_sender: watch::Sender<JobStatus>,
     deadline: Instant,
 ) {
-    let Some((ended, mut output)) = drive_until_ended(program, &mut orders, &pulse, deadline).await else {
+    let Some((exit, mut output)) = drive_until_ended(program, &mut requests, &status_sender, deadline).await
+    else {
         return;
     };
-    pulse.send_replace(JobStatus { n_unread: output.n_bytes(), ended: Some(ended) });
-    while let Some(order) = orders.recv().await {
-        match order {
-            // What nobody waits for any longer is there for the next who asks.
-            JobRequest::Take(answer) if answer.is_closed() => {}
-            JobRequest::Take(answer) => send_output(output.take_output().await, answer, &pulse),
-            JobRequest::Feed(_, answer) => drop(answer.send(Err(JobInputError::Ended))),
-            JobRequest::Interrupt | JobRequest::End => {}
+    status_sender.send_replace(JobStatus { n_unread: output.n_bytes(), exit: Some(exit) });
+    while let Some(request) = requests.recv().await {
+        match request {
+            // Output whose request was abandoned stays for the next one.
+            JobRequest::TakeOutput(answer) if answer.is_closed() => {}
+            JobRequest::TakeOutput(answer) => send_output(output.take_output().await, answer, &status_sender),
+            JobRequest::WriteInput(_, answer) => drop(answer.send(Err(JobInputError::Ended))),
+            JobRequest::Interrupt | JobRequest::ShutDown => {}
         }
     }
 }
 
-/// Drives a program to its end; `None` when nobody wants it before that.
+/// Drives a program until it ends; `None` if all handles are dropped before.
 async fn drive_until_ended(
     mut program: RunningProgram,
-    orders: &mut mpsc::Receiver<JobRequest>,
-    pulse: &watch::Sender<JobStatus>,
+    requests: &mut mpsc::Receiver<JobRequest>,
+    status_sender: &watch::Sender<JobStatus>,
     deadline: Instant,
 ) -> Option<(ExitReason, OutputCollector)> {
-    let mut typed: Vec<u8> = Vec::new();
-    let mut beat = ReadBudget::start_interval();
-    let happened = loop {
+    let mut pending_input: Vec<u8> = Vec::new();
+    let mut budget = ReadBudget::start_interval();
+    let outcome = loop {
         tokio::select! {
             biased;
-            order = orders.recv() => match order? {
-                JobRequest::Take(answer) if answer.is_closed() => {}
-                JobRequest::Take(answer) => send_output(program.output.take_partial_output().await, answer, pulse),
-                JobRequest::Feed(bytes, answer) => {
-                    let fed = queue_input(&program, &mut typed, &bytes);
-                    // Whoever gave up waiting may look later.
+            order = requests.recv() => match order? {
+                JobRequest::TakeOutput(answer) if answer.is_closed() => {}
+                JobRequest::TakeOutput(answer) => send_output(program.output.take_partial_output().await, answer, status_sender),
+                JobRequest::WriteInput(bytes, answer) => {
+                    let fed = queue_input(&program, &mut pending_input, &bytes);
+                    // The caller may have stopped waiting.
                     let _ = answer.send(fed);
                 }
                 JobRequest::Interrupt => program.group.interrupt(),
-                JobRequest::End => break WaitOutcome::Cut,
+                JobRequest::ShutDown => break WaitOutcome::Cancelled,
             },
             status = program.child.wait() => match status {
                 Ok(status) => break WaitOutcome::Exited(status),
                 Err(error) => {
-                    tracing::warn!(%error, "could not wait for a program; it is ended");
-                    break WaitOutcome::Cut;
+                    tracing::warn!(%error, "could not wait for a program; ending it");
+                    break WaitOutcome::Cancelled;
                 }
             },
             () = sleep_until(deadline) => break WaitOutcome::TimedOut,
-            written = write_terminal_input(&mut program.input, &typed), if !typed.is_empty() => match written {
-                Ok(n_bytes) => drop(typed.drain(..n_bytes)),
+            written = write_terminal_input(&mut program.input, &pending_input), if !pending_input.is_empty() => match written {
+                Ok(n_bytes) => drop(pending_input.drain(..n_bytes)),
                 Err(error) => {
-                    tracing::debug!(%error, "a program takes no more input");
-                    typed.clear();
+                    tracing::debug!(%error, "a program accepts no more input");
+                    pending_input.clear();
                 }
             },
-            () = sleep_until(beat.next), if beat.is_exhausted() => beat = ReadBudget::start_interval(),
-            read = program.source.read(&mut program.buffer), if !beat.is_exhausted() => {
-                beat.n_bytes += program.record_read(read, &mut NoWatcher).await;
-                pulse.send_modify(|pulse| pulse.n_unread = program.output.n_bytes());
+            () = sleep_until(budget.resets_at), if budget.is_exhausted() => budget = ReadBudget::start_interval(),
+            read = program.source.read(&mut program.buffer), if !budget.is_exhausted() => {
+                budget.n_bytes += program.record_read(read, &mut NoWatcher).await;
+                status_sender.send_modify(|pulse| pulse.n_unread = program.output.n_bytes());
             }
         }
     };
-    let ended = program.drain_or_terminate(happened, &mut NoWatcher).await;
-    Some((ended, program.kill_and_collect(&mut NoWatcher).await))
+    let exit = program.drain_or_terminate(outcome, &mut NoWatcher).await;
+    Some((exit, program.kill_and_collect(&mut NoWatcher).await))
 }
 
 fn send_output(
-    taken: CapturedOutput,
+    output: CapturedOutput,
     answer: oneshot::Sender<CapturedOutput>,
-    pulse: &watch::Sender<JobStatus>,
+    status_sender: &watch::Sender<JobStatus>,
 ) {
-    pulse.send_modify(|pulse| pulse.n_unread = 0);
-    let _ = answer.send(taken);
+    status_sender.send_modify(|status| status.n_unread = 0);
+    let _ = answer.send(output);
 }
 
-fn queue_input(program: &RunningProgram, typed: &mut Vec<u8>, bytes: &[u8]) -> Result<(), JobInputError> {
+fn queue_input(
+    program: &RunningProgram,
+    pending_input: &mut Vec<u8>,
+    bytes: &[u8],
+) -> Result<(), JobInputError> {
     if program.input.is_none() {
         return Err(JobInputError::NoInput);
     }
     if bytes.split(|&byte| byte == b'\r').any(|line| line.len() > INPUT_LINE_BYTES_MAX) {
         return Err(JobInputError::LongLine);
     }
-    if typed.len() + bytes.len() > INPUT_BYTES_MAX {
-        return Err(JobInputError::Full);
+    if pending_input.len() + bytes.len() > INPUT_BYTES_MAX {
+        return Err(JobInputError::BufferFull);
     }
-    typed.extend_from_slice(bytes);
+    pending_input.extend_from_slice(bytes);
     Ok(())
 }
 
@@ -249,18 +254,18 @@ async fn write_terminal_input(input: &mut Option<TerminalInput>, bytes: &[u8]) -
     }
 }
 
-/// A short time, and what was read in it.
+/// A short interval, and the bytes read in it.
 struct ReadBudget {
-    next: Instant,
+    resets_at: Instant,
     n_bytes: usize,
 }
 
 impl ReadBudget {
     fn start_interval() -> Self {
-        Self { next: Instant::now() + BEAT, n_bytes: 0 }
+        Self { resets_at: Instant::now() + READ_INTERVAL, n_bytes: 0 }
     }
 
     fn is_exhausted(&self) -> bool {
-        self.n_bytes >= BEAT_BYTES_MAX
+        self.n_bytes >= READ_INTERVAL_BYTES_MAX
     }
 }

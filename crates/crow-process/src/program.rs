@@ -1,4 +1,4 @@
-//! A program that runs, and what it says. Knows how to wait for it and how to end it; not when.
+//! A running program and its output: waits for it and ends it on request; does not decide when.
 
 use std::{fmt, future::pending, io, os::unix::process::ExitStatusExt, process::ExitStatus, time::Duration};
 
@@ -19,61 +19,60 @@ use crate::{
     terminal::{PseudoTerminal, TerminalInput, TerminalOutput},
 };
 
-/// Between asking a group to end and killing it: enough to remove a lock file, short enough for a person.
+/// Between SIGTERM and SIGKILL: enough to remove a lock file, short enough for a user.
 pub(crate) const GRACE: Duration = Duration::from_millis(500);
 
-/// How long output is still awaited when the child is gone; only a process it left behind holds the pipe.
+/// The wait for more output after the child has exited; only a process that it left behind holds the pipe.
 const DRAIN: Duration = Duration::from_millis(100);
 
-/// A killed child is gone at once unless the kernel itself is stuck, and then nobody is kept waiting.
+/// A killed child ends at once unless the kernel itself is stuck, and then no caller is kept waiting.
 pub(crate) const REAP: Duration = Duration::from_secs(2);
 
-/// People read no faster than this, and every picture costs a copy of the text.
+/// People read no faster than this, and every snapshot costs a copy of the text.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
-/// What a pipe holds on Linux: one read empties it.
+/// A pipe's capacity on Linux: one read empties it.
 const READ_BYTES: usize = 64 * 1024;
 
-/// The most a pipe can be made to hold; more than this after the end comes from somebody still writing.
+/// A pipe's maximum capacity; more than this after the exit is from a process that is still writing.
 const PIPE_BYTES_MAX: usize = 1024 * 1024;
 
-/// What a program is connected to.
+/// The standard streams of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StdioKind {
-    /// A pipe for what it says, and no input.
+    /// A pipe for its output, and no input.
     Pipe,
     /// A terminal of its own.
     Terminal,
 }
 
-/// How a program ended.
+/// The reason for a program's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExitReason {
     /// By itself, with this code.
     Exited(i32),
-    /// By this signal, not from us.
+    /// By a signal that Crow did not send.
     Signalled(i32),
-    /// By us: its time was over.
+    /// Killed after its timeout.
     TimedOut,
-    /// By us: it was cancelled, perhaps before it began.
+    /// Cancelled, perhaps before it began.
     Cancelled,
 }
 
-/// What came of a program.
+/// The result of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramResult {
-    /// How it ended.
-    pub ended: ExitReason,
-    /// What it said until then, both outputs in the order they came.
+    pub exit: ExitReason,
+    /// Its output until then, stdout and stderr in the order they arrived.
     pub output: CapturedOutput,
 }
 
-/// Whoever looks at a program while it runs. A closure over text looks at pictures.
+/// An observer of a running program. A closure over text observes snapshots.
 pub trait OutputWatcher: Send {
-    /// Takes a piece of output as it comes.
+    /// Receives a piece of output as it arrives.
     fn on_output(&mut self, _bytes: &[u8]) {}
 
-    /// May look at the bounded text so far; called now and then.
+    /// May read the bounded text so far; called periodically.
     fn on_snapshot(&mut self, text: &dyn Fn() -> String);
 }
 
@@ -83,22 +82,22 @@ impl<F: FnMut(&str) + Send> OutputWatcher for F {
     }
 }
 
-/// For a program that nobody looks at.
+/// An observer that ignores everything.
 pub(crate) struct NoWatcher;
 
 impl OutputWatcher for NoWatcher {
     fn on_snapshot(&mut self, _text: &dyn Fn() -> String) {}
 }
 
-/// Why nobody waits for a program any longer.
+/// The reason why waiting for a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitOutcome {
-    /// It is gone.
+    /// It has exited.
     Exited(ExitStatus),
-    /// The time is over; it runs.
+    /// The deadline was reached; it is still running.
     TimedOut,
-    /// It was cut; it runs.
-    Cut,
+    /// The wait was cancelled; it is still running.
+    Cancelled,
 }
 
 impl fmt::Debug for RunningProgram {
@@ -107,14 +106,14 @@ impl fmt::Debug for RunningProgram {
     }
 }
 
-/// A program that was started. Dropping it kills its whole group at once.
+/// A started program. Dropping it kills its whole group at once.
 ///
-/// The guard stands before the child: the group is killed before the child is given to the reaper.
+/// The guard is the first field: the group is killed before the child is given to the reaper.
 pub struct RunningProgram {
     pub(crate) group: GroupGuard,
     pub(crate) child: Child,
     pub(crate) source: OutputSource,
-    /// Where it can be typed to.
+    /// The terminal's input, if it has one.
     pub(crate) input: Option<TerminalInput>,
     pub(crate) buffer: Vec<u8>,
     pub(crate) output: OutputCollector,
@@ -125,13 +124,13 @@ impl RunningProgram {
     pub async fn start(
         groups: &ProcessGroups,
         command: CommandSpec,
-        line: StdioKind,
-        kept: OutputLimits,
+        stdio: StdioKind,
+        limits: OutputLimits,
     ) -> Result<Self, SpawnError> {
         if groups.is_closed() {
             return Err(SpawnError::Closed);
         }
-        let (child, source, input) = match line {
+        let (child, source, input) = match stdio {
             StdioKind::Pipe => {
                 let SpawnedChild { child, pipe } = command.spawn().await?;
                 (child, OutputSource::Pipe(pipe), None)
@@ -147,58 +146,58 @@ impl RunningProgram {
             source,
             input,
             buffer: vec![0; READ_BYTES],
-            output: OutputCollector::new(kept),
+            output: OutputCollector::new(limits),
         })
     }
 
-    /// Reads until it exits, the time is over or it is cut.
+    /// Reads until it exits, the deadline is reached or the wait is cancelled.
     pub async fn wait_for_exit(
         &mut self,
-        cut: &CancellationToken,
+        cancel: &CancellationToken,
         deadline: Instant,
         watcher: &mut (dyn OutputWatcher + '_),
     ) -> io::Result<WaitOutcome> {
-        let (mut shown_at, mut has_news) = (Instant::now(), false);
+        let (mut snapshot_at, mut has_new_output) = (Instant::now(), false);
         loop {
             tokio::select! {
                 biased;
                 status = self.child.wait() => return status.map(WaitOutcome::Exited),
-                () = cut.cancelled() => return Ok(WaitOutcome::Cut),
+                () = cancel.cancelled() => return Ok(WaitOutcome::Cancelled),
                 () = sleep_until(deadline) => return Ok(WaitOutcome::TimedOut),
-                () = sleep_until(shown_at + PROGRESS_INTERVAL), if has_news => {
+                () = sleep_until(snapshot_at + PROGRESS_INTERVAL), if has_new_output => {
                     watcher.on_snapshot(&|| self.output.text());
-                    (shown_at, has_news) = (Instant::now(), false);
+                    (snapshot_at, has_new_output) = (Instant::now(), false);
                 }
                 read = self.source.read(&mut self.buffer) => {
                     let n_bytes = self.record_read(read, watcher).await;
-                    has_news |= n_bytes > 0;
+                    has_new_output |= n_bytes > 0;
                 }
             }
         }
     }
 
-    /// Brings it to its end, whatever happened; `watcher` sees what it still says.
+    /// Ends it, whatever happened; `watcher` sees its remaining output.
     pub async fn finish(
         mut self,
-        happened: WaitOutcome,
+        outcome: WaitOutcome,
         watcher: &mut (dyn OutputWatcher + '_),
     ) -> ProgramResult {
-        let ended = self.drain_or_terminate(happened, watcher).await;
-        ProgramResult { ended, output: self.kill_and_collect(watcher).await.take_output().await }
+        let exit = self.drain_or_terminate(outcome, watcher).await;
+        ProgramResult { exit, output: self.kill_and_collect(watcher).await.take_output().await }
     }
 
-    /// Lets it run on by itself, for no longer than `lifetime`.
+    /// Moves it to the background, for at most `lifetime`.
     pub fn into_job(self, lifetime: Duration) -> BackgroundJob {
         BackgroundJob::start(self, Instant::now() + lifetime)
     }
 
-    /// Takes what it still says when it is gone, or asks it to go.
+    /// Takes its remaining output if it has exited, or sends SIGTERM.
     pub(crate) async fn drain_or_terminate(
         &mut self,
-        happened: WaitOutcome,
+        outcome: WaitOutcome,
         watcher: &mut (dyn OutputWatcher + '_),
     ) -> ExitReason {
-        match happened {
+        match outcome {
             WaitOutcome::Exited(status) => {
                 self.drain_output(Instant::now() + DRAIN, watcher).await;
                 exit_reason(status)
@@ -207,24 +206,24 @@ impl RunningProgram {
                 self.terminate_group(watcher).await;
                 ExitReason::TimedOut
             }
-            WaitOutcome::Cut => {
+            WaitOutcome::Cancelled => {
                 self.terminate_group(watcher).await;
                 ExitReason::Cancelled
             }
         }
     }
 
-    /// Reads until every writer is gone or the time is over. What the pipe holds already is read even by
-    /// a busy machine that notices late.
+    /// Reads until every writer has closed the pipe or the deadline is reached. What the pipe already holds is read
+    /// even on a busy machine that notices late.
     async fn drain_output(&mut self, deadline: Instant, watcher: &mut (dyn OutputWatcher + '_)) {
-        let mut n_late_max = PIPE_BYTES_MAX;
-        while self.source.is_open() && n_late_max > 0 {
+        let mut n_late_bytes_left = PIPE_BYTES_MAX;
+        while self.source.is_open() && n_late_bytes_left > 0 {
             tokio::select! {
                 biased;
                 read = self.source.read(&mut self.buffer) => {
                     let n_bytes = self.record_read(read, watcher).await;
                     if Instant::now() >= deadline {
-                        n_late_max = n_late_max.saturating_sub(n_bytes);
+                        n_late_bytes_left = n_late_bytes_left.saturating_sub(n_bytes);
                     }
                 }
                 () = sleep_until(deadline) => return,
@@ -239,52 +238,52 @@ impl RunningProgram {
         }
         let deadline = Instant::now() + GRACE;
         self.drain_output(deadline, watcher).await;
-        // How it ends is of no interest any more, only that it does.
+        // How it ends no longer matters, only that it does.
         let _ = tokio::time::timeout_at(deadline, self.child.wait()).await;
     }
 
-    /// Kills what is left of the group and takes what is left to read.
+    /// Kills the rest of the group and reads the rest of the output.
     pub(crate) async fn kill_and_collect(
         mut self,
         watcher: &mut (dyn OutputWatcher + '_),
     ) -> OutputCollector {
         self.group.kill();
         if timeout(REAP, self.child.wait()).await.is_err() {
-            tracing::warn!("a killed child has not gone");
+            tracing::warn!("a killed child has not ended");
         }
         self.drain_output(Instant::now() + DRAIN, watcher).await;
         self.output
     }
 
-    /// Takes in what was read into the buffer, and says how much that was.
+    /// Records the bytes read into the buffer, and returns their number.
     pub(crate) async fn record_read(
         &mut self,
         read: io::Result<usize>,
         watcher: &mut (dyn OutputWatcher + '_),
     ) -> usize {
         match read {
-            Ok(0) => self.source = OutputSource::Ended,
+            Ok(0) => self.source = OutputSource::Closed,
             Ok(n_bytes) => {
-                let piece = &self.buffer[..n_bytes];
-                watcher.on_output(piece);
-                self.output.push(piece).await;
+                let chunk = &self.buffer[..n_bytes];
+                watcher.on_output(chunk);
+                self.output.push(chunk).await;
                 return n_bytes;
             }
             Err(error) => {
                 tracing::warn!(%error, "could not read a command's output");
-                self.source = OutputSource::Ended;
+                self.source = OutputSource::Closed;
             }
         }
         0
     }
 }
 
-/// Where what a program says comes from.
+/// The source of a program's output.
 pub(crate) enum OutputSource {
     Pipe(pipe::Receiver),
     Terminal(TerminalOutput),
-    /// Every writer is gone.
-    Ended,
+    /// Every writer has closed it.
+    Closed,
 }
 
 impl OutputSource {
@@ -292,12 +291,12 @@ impl OutputSource {
         match self {
             Self::Pipe(pipe) => pipe.read(buffer).await,
             Self::Terminal(terminal) => terminal.read(buffer).await,
-            Self::Ended => pending().await,
+            Self::Closed => pending().await,
         }
     }
 
     fn is_open(&self) -> bool {
-        !matches!(self, Self::Ended)
+        !matches!(self, Self::Closed)
     }
 }
 

@@ -1,4 +1,4 @@
-//! One program from start to end, for whoever waits for it.
+//! Runs one program from start to end for a caller that waits.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -10,36 +10,35 @@ use crate::{
     RunningProgram, SpawnError, StdioKind,
 };
 
-/// How far a program may go.
+/// The limits of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunLimits {
-    /// How long it may run.
     pub timeout: Duration,
-    /// How much of the beginning of its output is kept.
+    /// Bytes of output to keep, from the beginning.
     pub head_bytes: usize,
-    /// How much of the end of its output is kept.
+    /// Bytes of output to keep, from the end.
     pub tail_bytes: usize,
-    /// The folder for the whole output when that is more than both.
-    pub spill: Option<PathBuf>,
+    /// The directory for the whole output when that exceeds both.
+    pub spill_dir: Option<PathBuf>,
 }
 
-/// Runs a program without input to its end. `watcher` sees what it says meanwhile.
+/// Runs a program without input until it ends. `watcher` observes its output.
 ///
-/// Timeout and cancel ask the whole group to end, then kill it. Dropping the future kills it at once.
+/// A timeout or a cancellation sends SIGTERM to the whole group, then SIGKILL. Dropping the future kills it at once.
 pub async fn run_program(
     groups: &ProcessGroups,
     command: CommandSpec,
-    bounds: RunLimits,
-    cut: &CancellationToken,
+    limits: RunLimits,
+    cancel: &CancellationToken,
     mut watcher: impl OutputWatcher,
 ) -> Result<ProgramResult, SpawnError> {
-    if !groups.is_closed() && cut.is_cancelled() {
-        return Ok(ProgramResult { ended: ExitReason::Cancelled, output: CapturedOutput::default() });
+    if !groups.is_closed() && cancel.is_cancelled() {
+        return Ok(ProgramResult { exit: ExitReason::Cancelled, output: CapturedOutput::default() });
     }
-    let deadline = Instant::now() + bounds.timeout;
-    let RunLimits { head_bytes, tail_bytes, spill, .. } = bounds;
-    let kept = OutputLimits { head_bytes, tail_bytes, spill };
-    let mut program = RunningProgram::start(groups, command, StdioKind::Pipe, kept).await?;
-    let happened = program.wait_for_exit(cut, deadline, &mut watcher).await?;
-    Ok(program.finish(happened, &mut watcher).await)
+    let deadline = Instant::now() + limits.timeout;
+    let RunLimits { head_bytes, tail_bytes, spill_dir, .. } = limits;
+    let output_limits = OutputLimits { head_bytes, tail_bytes, spill_dir };
+    let mut program = RunningProgram::start(groups, command, StdioKind::Pipe, output_limits).await?;
+    let outcome = program.wait_for_exit(cancel, deadline, &mut watcher).await?;
+    Ok(program.finish(outcome, &mut watcher).await)
 }

@@ -1,36 +1,36 @@
-//! What the system itself refuses a command: writing elsewhere, the network, ways out. Knows no command and nobody
-//! who approves one; it is told where a command may write.
+//! The restrictions that the system enforces on a command: writes elsewhere, the network, and ways around them. Knows
+//! no command and no approval; the caller specifies where a command may write.
 
-#[cfg(target_os = "linux")]
-mod aside;
-#[cfg(target_os = "linux")]
-mod calls;
 #[cfg(target_os = "linux")]
 mod capabilities;
 #[cfg(target_os = "linux")]
-mod cell;
+mod command_sandbox;
 #[cfg(target_os = "linux")]
-mod files;
+mod directory_walk;
 #[cfg(target_os = "linux")]
-mod marks;
+mod file_kinds;
 #[cfg(target_os = "linux")]
-mod person;
+mod git_targets;
+#[cfg(target_os = "linux")]
+mod landlock_rules;
+#[cfg(target_os = "linux")]
+mod mount_view;
+#[cfg(target_os = "linux")]
+mod path_trace;
 #[cfg(target_os = "linux")]
 mod repositories;
 #[cfg(target_os = "linux")]
+mod set_aside;
+#[cfg(target_os = "linux")]
 mod sockets;
 #[cfg(target_os = "linux")]
-mod targets;
+mod syscalls;
 #[cfg(target_os = "linux")]
-mod trace;
-#[cfg(target_os = "linux")]
-mod view;
-#[cfg(target_os = "linux")]
-mod walk;
+mod user_config;
 
 #[cfg_attr(target_os = "linux", path = "sandbox/probe.rs")]
 #[cfg_attr(not(target_os = "linux"), path = "sandbox/elsewhere.rs")]
 pub(crate) mod probe;
 
 #[cfg(target_os = "linux")]
-pub(crate) use self::{cell::CommandSandbox, repositories::RepositorySurvey};
+pub(crate) use self::{command_sandbox::CommandSandbox, repositories::RepositorySurvey};

@@ -1,4 +1,5 @@
-//! The folder of files with whole outputs: only we may read them, and they go when they are old or too many.
+//! The directory of files with whole outputs: readable by their owner only, and removed when they are old or too
+//! many.
 
 use std::{
     fs::{self, DirBuilder},
@@ -8,43 +9,44 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-/// Whoever comes back to a session does so within days.
+/// A user returns to a session within days.
 const AGE_MAX: Duration = Duration::from_hours(7 * 24);
 
-/// Files beyond this go, the oldest first; a disk has room for it, and some sessions at once for theirs.
-const FOLDER_BYTES_MAX: u64 = 2 * 1024 * 1024 * 1024;
+/// Files beyond this are removed, the oldest first; a disk has room for it, and for several sessions at once.
+const DIRECTORY_BYTES_MAX: u64 = 2 * 1024 * 1024 * 1024;
 
-/// Only files named so are ours to remove.
+/// Only files with this prefix are removed.
 const PREFIX: &str = "output-";
 
-/// Makes a new file that only we may read, for output holds whatever the program knows, and sweeps the folder.
-pub(crate) async fn create_spill_file(folder: &Path) -> io::Result<(tokio::fs::File, PathBuf)> {
-    let folder = folder.to_owned();
-    let created = tokio::task::spawn_blocking(move || {
-        DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
-        let file = tempfile::Builder::new().prefix(PREFIX).suffix(".txt").tempfile_in(&folder)?;
-        // The time of the file system is the one that files are dated by.
+/// Creates a file that only its owner may read, because output contains what the program knows, and sweeps the
+/// directory.
+pub(crate) async fn create_spill_file(directory: &Path) -> io::Result<(tokio::fs::File, PathBuf)> {
+    let directory = directory.to_owned();
+    let task = tokio::task::spawn_blocking(move || {
+        DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
+        let file = tempfile::Builder::new().prefix(PREFIX).suffix(".txt").tempfile_in(&directory)?;
+        // Files are dated by the file system's clock.
         let now = file.as_file().metadata()?.modified()?;
-        if let Err(error) = remove_old_files(&folder, now, FOLDER_BYTES_MAX) {
+        if let Err(error) = remove_old_files(&directory, now, DIRECTORY_BYTES_MAX) {
             tracing::warn!(%error, "could not remove old outputs of commands");
         }
         file.keep().map_err(io::Error::from)
     });
-    let (file, path) = created.await.map_err(io::Error::other)??;
+    let (file, path) = task.await.map_err(io::Error::other)??;
     Ok((tokio::fs::File::from_std(file), path))
 }
 
-/// Removes what is too old, then the oldest until the rest is no more than `bytes_max`.
-fn remove_old_files(folder: &Path, now: SystemTime, bytes_max: u64) -> io::Result<()> {
+/// Removes files that are too old, then the oldest until the rest is at most `bytes_max`.
+fn remove_old_files(directory: &Path, now: SystemTime, bytes_max: u64) -> io::Result<()> {
     let mut files = Vec::new();
-    for entry in fs::read_dir(folder)? {
+    for entry in fs::read_dir(directory)? {
         let entry = entry?;
-        // One that another process removes meanwhile is gone as well.
-        if let Ok(found) = entry.metadata()
-            && found.is_file()
+        // A file that another process removes meanwhile is gone as well.
+        if let Ok(metadata) = entry.metadata()
+            && metadata.is_file()
             && entry.file_name().to_string_lossy().starts_with(PREFIX)
         {
-            files.push((found.modified()?, found.len(), entry.path()));
+            files.push((metadata.modified()?, metadata.len(), entry.path()));
         }
     }
     files.sort();

@@ -1,4 +1,4 @@
-//! The end of what a program at our side complained of. Kept apart from what it answers, and bounded.
+//! The end of a child's stderr, separate from its stdout and bounded.
 
 use std::{
     collections::VecDeque,
@@ -13,33 +13,33 @@ use tokio::{
 };
 
 /// A stack trace with a little around it.
-const KEPT_BYTES: usize = 4096;
+const TAIL_BYTES: usize = 4096;
 
-/// How long the rest is awaited when the program is gone; only a process that it left behind holds the pipe.
+/// The wait for the rest after the program has exited; only a process that it left behind holds the pipe.
 const DRAIN: Duration = Duration::from_millis(200);
 
 /// Reads a program's stderr until its end.
 #[derive(Debug)]
 pub struct StderrReader {
-    kept: Arc<Mutex<VecDeque<u8>>>,
+    tail: Arc<Mutex<VecDeque<u8>>>,
     reader: JoinHandle<()>,
 }
 
 impl StderrReader {
-    /// Starts to read; what comes is logged under the program's name.
+    /// Starts to read; lines are logged under the program's name.
     pub fn start(pipe: impl AsyncRead + Send + Unpin + 'static, program: String) -> Self {
-        let kept = Arc::new(Mutex::new(VecDeque::with_capacity(KEPT_BYTES)));
-        let reader = tokio::spawn(read_tail(pipe, program, kept.clone()));
-        Self { kept, reader }
+        let tail = Arc::new(Mutex::new(VecDeque::with_capacity(TAIL_BYTES)));
+        let reader = tokio::spawn(read_tail(pipe, program, tail.clone()));
+        Self { tail, reader }
     }
 
-    /// Takes the end of what was said, once the program has gone.
+    /// Takes the end of the output, once the program has exited.
     pub async fn finish(mut self) -> String {
-        // What is there is good enough.
+        // What arrived is good enough.
         let _ = timeout(DRAIN, &mut self.reader).await;
-        let kept: Vec<u8> =
-            self.kept.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();
-        strip_escapes(&String::from_utf8_lossy(&kept))
+        let tail: Vec<u8> =
+            self.tail.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();
+        strip_escapes(&String::from_utf8_lossy(&tail))
     }
 }
 
@@ -49,18 +49,18 @@ impl Drop for StderrReader {
     }
 }
 
-async fn read_tail(mut pipe: impl AsyncRead + Send + Unpin, program: String, kept: Arc<Mutex<VecDeque<u8>>>) {
-    let mut buffer = vec![0; KEPT_BYTES];
+async fn read_tail(mut pipe: impl AsyncRead + Send + Unpin, program: String, tail: Arc<Mutex<VecDeque<u8>>>) {
+    let mut buffer = vec![0; TAIL_BYTES];
     while let Ok(n_bytes @ 1..) = pipe.read(&mut buffer).await {
         tracing::debug!(program, "stderr: {}", String::from_utf8_lossy(&buffer[..n_bytes]).trim_end());
-        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.extend(&buffer[..n_bytes]);
-        let n_over = kept.len().saturating_sub(KEPT_BYTES);
-        kept.drain(..n_over);
+        let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
+        tail.extend(&buffer[..n_bytes]);
+        let n_excess = tail.len().saturating_sub(TAIL_BYTES);
+        tail.drain(..n_excess);
     }
 }
 
-/// Drops what only a terminal understands.
+/// Drops escape sequences.
 fn strip_escapes(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut chars = text.trim().chars().peekable();
@@ -78,7 +78,7 @@ fn strip_escapes(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn only_text_is_left() {
+    fn escapes_are_stripped() {
         assert_eq!(
             super::strip_escapes("\u{1b}[1;31mError\u{1b}[0m:\tno\r\nline\u{7}\n"),
             "Error:\tno\nline"

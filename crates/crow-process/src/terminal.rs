@@ -1,4 +1,4 @@
-//! A terminal for a program that wants one. Knows the operating system; knows nothing of output or time.
+//! A pseudo terminal for a program. Depends on the operating system; knows nothing of output or time.
 
 use std::io;
 
@@ -38,10 +38,10 @@ pub(crate) fn spawn_on_pty(
 }
 
 impl TerminalOutput {
-    /// Reads what the program sent; nothing when nobody has the terminal any more.
+    /// Reads output; zero bytes when no process has the terminal open any more.
     pub(crate) async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self.0.read(buffer).await {
-            // How Linux says that.
+            // Linux reports the end this way.
             Err(error) if error.raw_os_error() == Some(Errno::EIO as i32) => Ok(0),
             read => read,
         }
@@ -49,7 +49,7 @@ impl TerminalOutput {
 }
 
 impl TerminalInput {
-    /// Types as much as there is room for.
+    /// Writes as much as there is room for.
     pub(crate) async fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.write(bytes).await
     }

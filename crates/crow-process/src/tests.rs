@@ -31,7 +31,7 @@ fn sh(script: &str) -> CommandSpec {
 }
 
 fn bounds(timeout: Duration) -> RunLimits {
-    RunLimits { timeout, head_bytes: 40, tail_bytes: 20, spill: None }
+    RunLimits { timeout, head_bytes: 40, tail_bytes: 20, spill_dir: None }
 }
 
 async fn run_plainly(command: CommandSpec, timeout: Duration) -> Result<ProgramResult, SpawnError> {
@@ -43,7 +43,7 @@ async fn run_plainly(command: CommandSpec, timeout: Duration) -> Result<ProgramR
 
 async fn check(script: &str, expect: Expect) {
     let ran = run_plainly(sh(script), STUCK).await.unwrap();
-    expect.assert_eq(&format!("{:?}\n{}", ran.ended, ran.output.text));
+    expect.assert_eq(&format!("{:?}\n{}", ran.exit, ran.output.text));
 }
 
 #[tokio::test]
@@ -68,7 +68,7 @@ async fn environment_and_input() {
     check(script, expect![["Exited(0)\nadded no home\nend\nno tty\n"]]).await;
 }
 
-/// Looks at pieces and at no picture.
+/// Collects pieces and ignores snapshots.
 struct Pieces(Vec<u8>);
 
 impl OutputWatcher for &mut Pieces {
@@ -80,11 +80,11 @@ impl OutputWatcher for &mut Pieces {
 }
 
 #[tokio::test]
-async fn a_watcher_sees_every_piece_of_what_ends_at_once() {
+async fn watcher_sees_all_output_of_a_short_program() {
     let mut pieces = Pieces(Vec::new());
     for _ in 0..20 {
-        let cut = CancellationToken::new();
-        run_program(&ProcessGroups::new(), sh("echo one; echo two >&2"), bounds(STUCK), &cut, &mut pieces)
+        let cancel = CancellationToken::new();
+        run_program(&ProcessGroups::new(), sh("echo one; echo two >&2"), bounds(STUCK), &cancel, &mut pieces)
             .await
             .unwrap();
     }
@@ -101,28 +101,28 @@ async fn output_cut_between_characters() {
     let umlauts = "ä".repeat(50);
     check(
         &format!("printf x{umlauts}y"),
-        expect![["Exited(0)\nxäääääääääääääääääää\n… 44 bytes left out …\näääääääääy"]],
+        expect![["Exited(0)\nxäääääääääääääääääää\n… 44 bytes omitted …\näääääääääy"]],
     )
     .await;
 }
 
 #[tokio::test]
-async fn what_stays_behind_is_killed() {
+async fn leftover_process_is_killed() {
     let ran = run_plainly(sh("sleep 1000 & echo $!"), STUCK).await.unwrap();
     gone(&ran.output.text).await;
 }
 
 #[tokio::test]
-async fn what_stays_behind_with_other_output_is_killed() {
+async fn leftover_process_with_other_output_is_killed() {
     let ran = run_plainly(sh("sleep 1000 > /dev/null 2>&1 & echo $!"), STUCK).await.unwrap();
     gone(&ran.output.text).await;
 }
 
 #[tokio::test]
-async fn who_left_the_group_keeps_nobody_waiting() {
+async fn process_outside_the_group_delays_nothing() {
     let ran = run_plainly(sh("setsid sleep 1000 & echo $!"), STUCK).await.unwrap();
     let pid = ran.output.text.trim().parse().unwrap();
-    // Ours to clean up; it may not have got as far as leaving.
+    // Cleans up; the process may not have left the group yet.
     let _ = kill(Pid::from_raw(pid), nix::sys::signal::Signal::SIGKILL);
 }
 
@@ -133,13 +133,13 @@ async fn missing_program_and_folder() {
     expect!["there is no program no-such-program-here"].assert_eq(&error.to_string());
     let command = CommandSpec { cwd: "/no/such/folder".into(), ..sh("") };
     let error = run_plainly(command, STUCK).await.unwrap_err();
-    expect!["there is no folder /no/such/folder"].assert_eq(&error.to_string());
+    expect!["there is no directory /no/such/folder"].assert_eq(&error.to_string());
 }
 
 #[tokio::test]
 async fn timeout_kills_the_whole_group() {
     let ran = run_plainly(sh("sleep 1000 & echo $!; wait"), Duration::from_secs(1)).await.unwrap();
-    expect!["TimedOut"].assert_eq(&format!("{:?}", ran.ended));
+    expect!["TimedOut"].assert_eq(&format!("{:?}", ran.exit));
     gone(&ran.output.text).await;
 }
 
@@ -150,33 +150,35 @@ async fn cancel_kills_the_whole_group() {
 }
 
 #[tokio::test]
-async fn asked_before_killed() {
+async fn sigterm_precedes_sigkill() {
     let ran = cancel_once_it_speaks("trap 'echo bye; exit' TERM; echo up; sleep 1000 & wait").await;
     expect![["up\nbye\n"]].assert_eq(&ran.output.text);
 }
 
 #[tokio::test]
-async fn killed_when_it_will_not_end() {
+async fn sigkill_ends_a_stubborn_program() {
     let ran = cancel_once_it_speaks("trap '' TERM; echo $$; while :; do sleep 1000; done").await;
     gone(&ran.output.text).await;
 }
 
 async fn cancel_once_it_speaks(script: &str) -> ProgramResult {
-    let cut = CancellationToken::new();
-    let ran = run_program(&ProcessGroups::new(), sh(script), bounds(STUCK), &cut, |_: &str| cut.cancel())
-        .await
-        .unwrap();
-    expect!["Cancelled"].assert_eq(&format!("{:?}", ran.ended));
+    let cancel = CancellationToken::new();
+    let ran =
+        run_program(&ProcessGroups::new(), sh(script), bounds(STUCK), &cancel, |_: &str| cancel.cancel())
+            .await
+            .unwrap();
+    expect!["Cancelled"].assert_eq(&format!("{:?}", ran.exit));
     ran
 }
 
 #[tokio::test]
-async fn cancelled_before_it_began() {
-    let cut = CancellationToken::new();
-    cut.cancel();
-    let ran =
-        run_program(&ProcessGroups::new(), sh("echo ran"), bounds(STUCK), &cut, |_: &str| ()).await.unwrap();
-    expect!["Cancelled 0"].assert_eq(&format!("{:?} {}", ran.ended, ran.output.n_bytes));
+async fn cancel_before_the_start() {
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    let ran = run_program(&ProcessGroups::new(), sh("echo ran"), bounds(STUCK), &cancel, |_: &str| ())
+        .await
+        .unwrap();
+    expect!["Cancelled 0"].assert_eq(&format!("{:?} {}", ran.exit, ran.output.n_bytes));
 }
 
 #[tokio::test]
@@ -212,23 +214,23 @@ async fn speak_then(act: impl FnOnce(&tokio::task::JoinHandle<()>)) -> (ProcessG
 }
 
 #[tokio::test]
-async fn big_output_is_bounded_and_spilled_whole() {
-    let folder = tempfile::tempdir().unwrap();
+async fn output_is_bounded_and_spilled_to_a_file() {
+    let directory = tempfile::tempdir().unwrap();
     let n_bytes = 100_000_000;
-    let spill = Some(folder.path().join("new"));
-    let bounds = RunLimits { timeout: STUCK, head_bytes: 1000, tail_bytes: 500, spill };
+    let spill_dir = Some(directory.path().join("new"));
+    let limits = RunLimits { timeout: STUCK, head_bytes: 1000, tail_bytes: 500, spill_dir };
     let pictures = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&pictures);
     let progress = move |text: &str| seen.lock().unwrap().push(text.len());
     let command = sh(&format!("yes | head -c {n_bytes}"));
-    let ran = run_program(&ProcessGroups::new(), command, bounds, &CancellationToken::new(), progress)
+    let ran = run_program(&ProcessGroups::new(), command, limits, &CancellationToken::new(), progress)
         .await
         .unwrap();
-    let CapturedOutput { text, n_bytes: n_seen, n_left_out, spilled, directory: _ } = ran.output;
-    assert_eq!((n_seen, n_left_out), (n_bytes, n_bytes - 1500));
-    assert!(text.len() < 1600 && text.contains("… 99998500 bytes left out …"));
+    let CapturedOutput { text, n_bytes: n_seen, n_omitted, spill_file, cwd: _ } = ran.output;
+    assert_eq!((n_seen, n_omitted), (n_bytes, n_bytes - 1500));
+    assert!(text.len() < 1600 && text.contains("… 99998500 bytes omitted …"));
     assert!(pictures.lock().unwrap().iter().all(|&length| length < 1600));
-    let spilled = spilled.unwrap();
+    let spilled = spill_file.unwrap();
     let found = std::fs::metadata(&spilled.path).unwrap();
     assert_eq!((found.len(), spilled.n_bytes), (n_bytes, n_bytes));
     assert_eq!(found.permissions().mode() & 0o777, 0o600);
@@ -237,27 +239,27 @@ async fn big_output_is_bounded_and_spilled_whole() {
 }
 
 #[tokio::test]
-async fn no_file_when_all_of_it_fits_or_none_can_be_made() {
-    let folder = tempfile::tempdir().unwrap();
-    let collect = async |folder: PathBuf, said: &str| {
+async fn spill_file_is_created_only_if_needed() {
+    let directory = tempfile::tempdir().unwrap();
+    let collect = async |directory: PathBuf, said: &str| {
         let mut output =
-            OutputCollector::new(OutputLimits { head_bytes: 4, tail_bytes: 4, spill: Some(folder) });
+            OutputCollector::new(OutputLimits { head_bytes: 4, tail_bytes: 4, spill_dir: Some(directory) });
         for byte in said.as_bytes() {
             output.push(&[*byte]).await;
         }
         output.take_output().await
     };
-    let fits = collect(folder.path().to_owned(), "12345678").await;
-    assert_eq!((fits.text.as_str(), fits.spilled), ("12345678", None));
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
-    let cut = collect(folder.path().to_owned(), "123456789").await;
-    assert_eq!(cut.text, "1234\n… 1 bytes left out …\n6789");
-    assert_eq!(std::fs::read_to_string(cut.spilled.unwrap().path).unwrap(), "123456789");
+    let fits = collect(directory.path().to_owned(), "12345678").await;
+    assert_eq!((fits.text.as_str(), fits.spill_file), ("12345678", None));
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+    let cancel = collect(directory.path().to_owned(), "123456789").await;
+    assert_eq!(cancel.text, "1234\n… 1 bytes omitted …\n6789");
+    assert_eq!(std::fs::read_to_string(cancel.spill_file.unwrap().path).unwrap(), "123456789");
     let nowhere = collect(Path::new("/dev/null/no").to_owned(), "123456789").await;
-    assert_eq!((nowhere.n_left_out, nowhere.spilled), (1, None));
+    assert_eq!((nowhere.n_omitted, nowhere.spill_file), (1, None));
 }
 
-/// Starts a companion and waits for the pid that it says first.
+/// Starts a child and waits for the pid that it prints first.
 async fn companion(groups: &ProcessGroups, script: &str) -> (PipedProcess, ProcessPipes, String) {
     let (companion, mut pipes) = spawn_piped_process(groups, sh(script)).await.unwrap();
     let mut line = String::new();
@@ -266,7 +268,7 @@ async fn companion(groups: &ProcessGroups, script: &str) -> (PipedProcess, Proce
 }
 
 #[tokio::test]
-async fn a_companion_is_spoken_to() {
+async fn piped_process_answers() {
     let groups = ProcessGroups::new();
     let (mut companion, mut pipes, _) =
         companion(&groups, "echo $$; read word; echo $word; echo no >&2; exit 3").await;
@@ -279,7 +281,7 @@ async fn a_companion_is_spoken_to() {
 }
 
 #[tokio::test]
-async fn a_companion_ends_when_its_input_does() {
+async fn piped_process_ends_with_its_input() {
     let groups = ProcessGroups::new();
     let (companion, pipes, _) = companion(&groups, "echo $$; read word; exit 4").await;
     drop(pipes.stdin);
@@ -288,7 +290,7 @@ async fn a_companion_ends_when_its_input_does() {
 }
 
 #[tokio::test]
-async fn a_companion_that_will_not_end_is_killed_with_its_group() {
+async fn piped_process_is_killed_with_its_group() {
     let groups = ProcessGroups::new();
     let script = "trap '' TERM; sleep 1000 & echo $!; while :; do sleep 1000; done";
     let (companion, _pipes, pid) = companion(&groups, script).await;
@@ -297,7 +299,7 @@ async fn a_companion_that_will_not_end_is_killed_with_its_group() {
 }
 
 #[tokio::test]
-async fn dropping_a_companion_kills_its_group() {
+async fn piped_process_group_is_killed_on_drop() {
     let groups = ProcessGroups::new();
     let (companion, _pipes, pid) = companion(&groups, "sleep 1000 & echo $!; wait").await;
     drop(companion);
@@ -306,17 +308,17 @@ async fn dropping_a_companion_kills_its_group() {
 }
 
 #[tokio::test]
-async fn the_end_of_all_ends_companions_and_lets_none_begin() {
+async fn kill_all_ends_piped_processes_and_refuses_new_ones() {
     let groups = ProcessGroups::new();
     let (mut companion, _pipes, pid) = companion(&groups, "sleep 1000 & echo $!; wait").await;
     groups.kill_all();
     expect![["Signalled(9)"]].assert_eq(&format!("{:?}", companion.wait().await.unwrap()));
     gone(&pid).await;
     let refused = spawn_piped_process(&groups, sh("true")).await.unwrap_err();
-    expect![["no more programs are started, the process is ending"]].assert_eq(&refused.to_string());
+    expect![["no more programs are started: the process is shutting down"]].assert_eq(&refused.to_string());
 }
 
-/// Waits until a process is gone, or dead and waiting for somebody to notice.
+/// Waits until a process is gone, or dead and not yet reaped.
 async fn gone(pid: &str) {
     let pid = Pid::from_raw(pid.trim().parse().unwrap());
     let began = Instant::now();
@@ -335,8 +337,8 @@ fn is_dead(pid: Pid) -> bool {
 }
 
 #[tokio::test]
-async fn a_character_that_is_still_coming_is_not_given_out() {
-    let mut output = OutputCollector::new(OutputLimits { head_bytes: 100, tail_bytes: 0, spill: None });
+async fn partial_character_is_kept_back() {
+    let mut output = OutputCollector::new(OutputLimits { head_bytes: 100, tail_bytes: 0, spill_dir: None });
     let mut said = Vec::new();
     for piece in [&b"caf\xC3"[..], b"\xA9 \xE2\x82", b"\xAC\n"] {
         output.push(piece).await;

@@ -262,7 +262,7 @@ fn parse_invocation(command: WorkflowCommand, arguments: &str) -> Result<Command
             }
             "GIT_BRANCH_NAME" => invocation.naming.branch = Some(value),
             "SPECIFY_FEATURE_DIRECTORY" if command != WorkflowCommand::Specify => {
-                invocation.feature = Some(value)
+                invocation.feature = Some(value);
             }
             _ => invocation.naming.directory = Some(PathBuf::from(value)),
         }

@@ -153,7 +153,7 @@ fn find_hidden_ranges(text: &str, code_span_visibility: CodeSpanVisibility) -> V
             None => match fence_marker(line.text) {
                 Some(fence_mark) => fence = Some((fence_mark, line.start)),
                 None => {
-                    position = scan_line(text, line, code_span_visibility, &mut comment_ends, &mut hidden)
+                    position = scan_line(text, line, code_span_visibility, &mut comment_ends, &mut hidden);
                 }
             },
         }

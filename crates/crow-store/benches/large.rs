@@ -1,5 +1,5 @@
-//! What a large database costs: `cargo bench -p crow-store`. 100,000 messages in SQLite, and in PostgreSQL too where
-//! `CROW_TEST_POSTGRES` names a server.
+//! Benchmarks of a large database: `cargo bench -p crow-store`. 100,000 messages in SQLite, and in PostgreSQL too if
+//! `CROW_TEST_POSTGRES` specifies a server.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints, and fails by panicking")]
 
 use std::time::{Duration, Instant};
@@ -21,18 +21,18 @@ const ROUNDS: usize = 30;
 const WORDS: [&str; 8] = ["parser", "river", "error", "compile", "branch", "review", "cache", "socket"];
 
 fn main() {
-    // `cargo test --benches` only wants to know that this builds and starts.
+    // `cargo test --benches` only checks that this builds and starts.
     if std::env::args().any(|arg| arg == "--test") {
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(measure("SQLite", &DatabaseAddress::File(folder.path().join("crow.db"))));
+    runtime.block_on(measure("SQLite", &DatabaseAddress::File(directory.path().join("crow.db"))));
     #[expect(clippy::disallowed_methods, reason = "says where a server is")]
     if let Ok(uri) = std::env::var("CROW_TEST_POSTGRES") {
         let server = PostgresAddress::parse(&uri).unwrap();
-        let local = folder.path().to_path_buf();
-        runtime.block_on(measure("PostgreSQL", &DatabaseAddress::Server { server, local }));
+        let local = directory.path().to_path_buf();
+        runtime.block_on(measure("PostgreSQL", &DatabaseAddress::Server { server, local_dir: local }));
     }
 }
 
@@ -46,7 +46,7 @@ async fn measure(name: &str, address: &DatabaseAddress) {
     let each = began.elapsed() / u32::try_from(SESSIONS * MESSAGES + LONG).unwrap();
     println!("{name}: {} messages, {each:?} to store one", SESSIONS * MESSAGES + LONG);
     println!("{:<44} {:>12} {:>12} {:>12}", "", "min", "median", "promise");
-    let list = ListQuery { cwd: None, begun_by: CreatorFilter::Person, before: None, limit: 50 };
+    let list = ListQuery { cwd: None, creator: CreatorFilter::User, before: None, limit: 50 };
     row("list, a page of 50", "50 ms", async || drop(store.list_sessions(list.clone()).await.unwrap())).await;
     row("load, 2,000 messages", "100 ms", async || drop(store.load_session(&long).await.unwrap().unwrap()))
         .await;
@@ -97,10 +97,10 @@ fn entry(number: u64, seq: u64) -> TranscriptEntry {
             thought: String::new(),
             text,
             calls: Vec::new(),
-            ended: ReplyEnd::Normally,
+            end: ReplyEnd::Complete,
             usage: Some(TokenUsage::new(100, 10)),
-            sealed: None,
-            answered_by: None,
+            provider_state: None,
+            fallback_model: None,
         }),
     }
 }

@@ -1,25 +1,22 @@
-//! Where a database is.
+//! Database addresses.
 
 use std::{fmt, path::PathBuf};
 
 use crate::{StoreError, database::Database, postgres::PostgresAddress, sqlite::SqliteBackend};
 
-/// Where a database is. Shown without a password.
+/// The address of a database. Shown without a password.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DatabaseAddress {
-    /// A SQLite file.
     File(PathBuf),
-    /// A PostgreSQL server.
     Server {
-        /// Where it is.
         server: PostgresAddress,
-        /// The folder for what only this machine needs to know.
-        local: PathBuf,
+        /// The directory for data that only this machine needs.
+        local_dir: PathBuf,
     },
 }
 
 impl DatabaseAddress {
-    /// Spells the address as the configuration does, without a password.
+    /// Formats the address as in the configuration, without a password.
     pub fn to_uri(&self) -> String {
         match self {
             Self::File(path) => format!("sqlite:///{}", path.display()),
@@ -27,12 +24,12 @@ impl DatabaseAddress {
         }
     }
 
-    /// The address with links resolved: what stands beside a database is found by all who use it.
+    /// The address with symbolic links resolved, so that every process finds the files next to the database.
     pub(crate) fn resolve_links(&self) -> Self {
         let Self::File(path) = self else { return self.clone() };
         let resolved = path.canonicalize().or_else(|error| {
-            let (folder, name) = path.parent().zip(path.file_name()).ok_or(error)?;
-            Ok::<_, std::io::Error>(folder.canonicalize()?.join(name))
+            let (directory, name) = path.parent().zip(path.file_name()).ok_or(error)?;
+            Ok::<_, std::io::Error>(directory.canonicalize()?.join(name))
         });
         Self::File(resolved.unwrap_or_else(|_| path.clone()))
     }
@@ -44,15 +41,15 @@ impl DatabaseAddress {
         })
     }
 
-    /// Where the drafts of replies are.
+    /// The directory of reply drafts.
     pub(crate) fn drafts_folder(&self) -> PathBuf {
         match self {
             Self::File(path) => {
-                let mut folder = path.as_os_str().to_owned();
-                folder.push("-drafts");
-                folder.into()
+                let mut directory = path.as_os_str().to_owned();
+                directory.push("-drafts");
+                directory.into()
             }
-            Self::Server { local, .. } => local.join("drafts"),
+            Self::Server { local_dir, .. } => local_dir.join("drafts"),
         }
     }
 }

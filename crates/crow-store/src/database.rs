@@ -1,12 +1,12 @@
-//! One open database: every statement there is, written once for all of them.
+//! One open database: every statement, written once for all of them.
 
-mod asides;
 mod blobs;
-mod brought;
-mod changes;
 mod compactions;
-mod copies;
+mod file_changes;
+mod fork;
+mod python_import;
 mod sessions;
+mod side_requests;
 mod speckit;
 mod tasks;
 
@@ -23,14 +23,14 @@ use crate::{
 };
 
 pub(crate) use self::{
-    brought::import_session,
+    python_import::import_session,
     sessions::{SessionChange, own_agent_type},
 };
 
-/// The tables that a person may ask with their own tools, and what is in their columns.
+/// The tables that users may query with their own tools, with the meaning of their columns.
 pub const TABLES: &str = include_str!("database/tables.txt");
 
-/// A client shows pages; nobody reads a longer one.
+/// Clients show pages; a longer one is not read.
 const PAGE_MAX: u32 = 500;
 
 /// An open database.
@@ -51,16 +51,16 @@ impl Database {
         self.backend.is_lost()
     }
 
-    pub(crate) fn acquire_lease(&mut self, right: &LeaseKey) -> Result<(), StoreError> {
-        self.backend.acquire_lease(right)
+    pub(crate) fn acquire_lease(&mut self, key: &LeaseKey) -> Result<(), StoreError> {
+        self.backend.acquire_lease(key)
     }
 
-    pub(crate) fn release_lease(&mut self, right: &LeaseKey) {
-        self.backend.release_lease(right);
+    pub(crate) fn release_lease(&mut self, key: &LeaseKey) {
+        self.backend.release_lease(key);
     }
 
-    pub(crate) fn sync(&mut self, done: SyncCallback) {
-        self.backend.sync(done);
+    pub(crate) fn sync(&mut self, on_synced: SyncCallback) {
+        self.backend.sync(on_synced);
     }
 
     pub(crate) fn check_integrity(&mut self) -> Result<Vec<String>, StoreError> {
@@ -91,12 +91,12 @@ impl Database {
                 },
             )?;
             let compactions = compactions::active_compactions(sql, session)?;
-            let asides = asides::list_side_requests(sql, session)?;
-            Ok(Some(LoadedSession { session: row, system_prompt, entries, compactions, asides, unfinished: None }))
+            let side_requests = side_requests::list_side_requests(sql, session)?;
+            Ok(Some(LoadedSession { session: row, system_prompt, entries, compactions, side_requests, unfinished_reply: None }))
         })
     }
 
-    /// Reads some messages of a session in their order, without images.
+    /// Reads messages of a session in order, without images.
     pub(crate) fn load_messages(
         &mut self,
         session: &SessionId,
@@ -136,20 +136,20 @@ impl Database {
         }
         self.read_transaction(|sql| {
             let dialect = sql.dialect();
-            let expression = (dialect.expression)(&words);
+            let expression = (dialect.search_expression)(&words);
             let session = query.session.as_ref();
             let limit = i64::from(query.limit.min(PAGE_MAX));
             let mut hits = Vec::new();
             let values = values![&expression, session, limit, i64::from(query.offset)];
-            sql.query(dialect.search, values, &mut |columns| {
+            sql.query(dialect.search_sql, values, &mut |columns| {
                 let session = SessionId::new(columns.read_string(4)?);
-                // Loading its session says what is wrong with a message; the others are found all the same.
+                // Loading its session reports a broken message; the others are found all the same.
                 let Ok(entry) = read_entry(&session, None, columns, None) else {
                     return Ok(());
                 };
                 let snippet = search::extract_snippet(&row::searchable_text(&entry), &words);
                 let (seq, created) = (columns.read_count(0)?, Timestamp(columns.read_int(5)?));
-                hits.push(SearchHit { session, seq, created, speaker: row::entry_role(&entry), snippet });
+                hits.push(SearchHit { session, seq, created, role: row::entry_role(&entry), snippet });
                 Ok(())
             })?;
             Ok(hits)
@@ -161,15 +161,15 @@ impl Database {
         &mut self,
         work: impl FnOnce(&mut dyn SqlTransaction) -> Result<T, SqlError>,
     ) -> Result<T, StoreError> {
-        self.run_transaction(TransactionKind::Writes, work)
+        self.run_transaction(TransactionKind::Write, work)
     }
 
-    /// Runs one transaction that reads, so that all it reads is of one moment.
+    /// Runs one transaction that reads, so that everything it reads is of one moment.
     fn read_transaction<T>(
         &mut self,
         work: impl FnOnce(&mut dyn SqlTransaction) -> Result<T, SqlError>,
     ) -> Result<T, StoreError> {
-        self.run_transaction(TransactionKind::Reads, work)
+        self.run_transaction(TransactionKind::Read, work)
     }
 
     fn run_transaction<T>(
@@ -184,12 +184,12 @@ impl Database {
             }
             Ok(())
         })?;
-        // A transaction that was committed has run its work.
+        // A committed transaction has run its closure.
         result.ok_or(StoreError::Closed)
     }
 }
 
-/// Puts a message in its place, which nobody else may have taken, and counts it.
+/// Inserts a message at its sequence number, which must be free, and counts it.
 fn append_message(
     sql: &mut dyn SqlTransaction,
     session: &SessionId,
@@ -206,13 +206,13 @@ fn append_message(
     if n_found == 0 {
         return Err(StoreError::NoSession(session.clone()).into());
     }
-    insert_message(sql, session, seq, row, now).map_err(|fault| match fault {
-        SqlError::Constraint(_) => StoreError::OtherWriter { session: session.clone(), seq }.into(),
-        SqlError::Other(_) => fault,
+    insert_message(sql, session, seq, row, now).map_err(|error| match error {
+        SqlError::Constraint(_) => StoreError::ConcurrentWrite { session: session.clone(), seq }.into(),
+        SqlError::Other(_) => error,
     })
 }
 
-/// Puts a message in its place and makes it findable.
+/// Inserts a message and indexes it for search.
 fn insert_message(
     sql: &mut dyn SqlTransaction,
     session: &SessionId,
@@ -234,24 +234,24 @@ fn insert_message(
     }
     if !row.text.is_empty() {
         let dialect = sql.dialect();
-        let text = (dialect.indexed)(&row.text);
-        sql.execute(dialect.index, values![id, text.as_ref()])?;
+        let text = (dialect.index_text)(&row.text);
+        sql.execute(dialect.index_sql, values![id, text.as_ref()])?;
     }
     Ok(())
 }
 
-/// Reads the message at a place from the columns `seq, data, input_tokens, output_tokens`.
+/// Reads a message from the columns `seq, data, input_tokens, output_tokens`.
 fn read_entry(
     session: &SessionId,
-    wanted: Option<u64>,
+    expected_seq: Option<u64>,
     columns: &dyn SqlRow,
     images: Option<&row::ImagesByHash>,
 ) -> Result<TranscriptEntry, StoreError> {
-    let place = columns.read_count(0)?;
-    let seq = wanted.unwrap_or(place);
-    let bad = |why: String| StoreError::BadRow { session: session.clone(), seq, why };
-    if place != seq {
-        return Err(bad("it is missing".into()));
+    let stored_seq = columns.read_count(0)?;
+    let seq = expected_seq.unwrap_or(stored_seq);
+    let bad_row = |reason: String| StoreError::BadRow { session: session.clone(), seq, reason };
+    if stored_seq != seq {
+        return Err(bad_row("it is missing".into()));
     }
     let read = || -> Result<_, SqlError> {
         let usage = columns.get_int(2)?.zip(columns.get_int(3)?);
@@ -259,6 +259,6 @@ fn read_entry(
             usage.map(|(input, output)| TokenUsage::new(input.cast_unsigned(), output.cast_unsigned()));
         Ok((columns.get_text(1)?.unwrap_or_default(), usage))
     };
-    let (data, usage) = read().map_err(|fault| bad(StoreError::from(fault).to_string()))?;
-    row::decode_entry(data, usage, images).map_err(bad)
+    let (data, usage) = read().map_err(|error| bad_row(StoreError::from(error).to_string()))?;
+    row::decode_entry(data, usage, images).map_err(bad_row)
 }

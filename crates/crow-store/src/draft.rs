@@ -1,8 +1,8 @@
-//! The words of a reply that is still being said. What a person has seen is on disk before they see it, so the death
-//! of the process loses none of it; the reply itself is stored when it is whole.
+//! The text of a reply that is still streaming. Text is on disk before the user sees it, so the death of the process
+//! loses none of it; the reply itself is stored when it is complete.
 //!
-//! A draft is a file that only grows: who it belongs to, then pieces. One that ends in the middle of a piece is read up
-//! to there.
+//! A draft is a file that only grows: its owner, then pieces. A file that ends in the middle of a piece is read up to
+//! there.
 
 use std::{
     fs::{self, File},
@@ -12,14 +12,14 @@ use std::{
 
 use crow_core::{Failure, FailureKind, MessageId, Reply, ReplyEnd, SessionId};
 
-use crate::{hashing, private};
+use crate::{hashing, private_files};
 
-/// More than any model says at once; a file that is longer is none of ours.
+/// More than any model sends at once; a longer file is not a draft.
 const BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// Why a reply that was read from its draft has no end.
-const INTERRUPTED: &str = "Crow stopped while the model was speaking; this is as far as it came.";
+/// The reason why a reply that was read from its draft is incomplete.
+const INTERRUPTED: &str = "Crow stopped while the model was replying; this is as far as it got.";
 
-/// What a piece is.
+/// The kind of a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PieceKind {
     Thought = 1,
@@ -33,77 +33,78 @@ pub struct Draft {
     session: SessionId,
     seq: u64,
     /// Pieces that are not on disk yet.
-    waiting: Vec<u8>,
+    buffer: Vec<u8>,
     state: DraftState,
 }
 
 #[derive(Debug)]
 enum DraftState {
-    /// Nothing was said yet, and there is no file.
-    Silent,
+    /// Nothing has arrived yet, and there is no file.
+    Empty,
     Open(File),
-    /// The disk refused; the reply goes on without a draft.
-    Refused,
+    /// Writing failed; the reply continues without a draft.
+    Failed,
 }
 
 impl Draft {
-    pub(crate) fn new(folder: &Path, session: &SessionId, seq: u64) -> Self {
-        let path = draft_path(folder, session);
-        Self { path, session: session.clone(), seq, waiting: Vec::new(), state: DraftState::Silent }
+    pub(crate) fn new(directory: &Path, session: &SessionId, seq: u64) -> Self {
+        let path = draft_path(directory, session);
+        Self { path, session: session.clone(), seq, buffer: Vec::new(), state: DraftState::Empty }
     }
 
-    /// Takes more of the reasoning.
+    /// Appends thinking.
     pub fn push_thought(&mut self, text: &str) {
         self.push_piece(PieceKind::Thought, text);
     }
 
-    /// Takes more of the words.
+    /// Appends text.
     pub fn push_text(&mut self, text: &str) {
         self.push_piece(PieceKind::Text, text);
     }
 
     fn push_piece(&mut self, kind: PieceKind, text: &str) {
         if let (Ok(len), false) = (u32::try_from(text.len()), text.is_empty()) {
-            self.waiting.push(kind as u8);
-            self.waiting.extend_from_slice(&len.to_le_bytes());
-            self.waiting.extend_from_slice(text.as_bytes());
+            self.buffer.push(kind as u8);
+            self.buffer.extend_from_slice(&len.to_le_bytes());
+            self.buffer.extend_from_slice(text.as_bytes());
         }
     }
 
-    /// Brings what was taken to the file. It is short and goes to the system's memory, so it does not wait for a disk.
+    /// Writes what was appended to the file. It is short and goes to the page cache, so it does not wait for a disk.
     pub fn flush(&mut self) {
-        if self.waiting.is_empty() {
+        if self.buffer.is_empty() {
             return;
         }
-        let kept = match &mut self.state {
-            DraftState::Refused => Ok(()),
-            DraftState::Open(file) => file.write_all(&self.waiting),
-            DraftState::Silent => self.create_file(),
+        let result = match &mut self.state {
+            DraftState::Failed => Ok(()),
+            DraftState::Open(file) => file.write_all(&self.buffer),
+            DraftState::Empty => self.create_file(),
         };
-        if let Err(error) = kept {
-            tracing::warn!(%error, "a reply has no draft; what is shown of it is stored with its end");
-            self.state = DraftState::Refused;
+        if let Err(error) = result {
+            tracing::warn!(%error, "a reply has no draft; its text is stored only when it ends");
+            self.state = DraftState::Failed;
         }
-        self.waiting.clear();
+        self.buffer.clear();
     }
 
     fn create_file(&mut self) -> io::Result<()> {
-        if let Some(folder) = self.path.parent() {
-            private::make_folder(folder)?;
+        if let Some(directory) = self.path.parent() {
+            private_files::make_folder(directory)?;
         }
-        let mut file = private::open_file(&self.path)?;
+        let mut file = private_files::open_file(&self.path)?;
         file.set_len(0)?;
-        let mut head = self.seq.to_le_bytes().to_vec();
-        // No id is longer than a number of 32 bits.
-        head.extend_from_slice(&u32::try_from(self.session.as_str().len()).unwrap_or_default().to_le_bytes());
-        head.extend_from_slice(self.session.as_str().as_bytes());
-        head.append(&mut self.waiting);
-        file.write_all(&head)?;
+        let mut header = self.seq.to_le_bytes().to_vec();
+        // No ID is longer than 32 bits can count.
+        header
+            .extend_from_slice(&u32::try_from(self.session.as_str().len()).unwrap_or_default().to_le_bytes());
+        header.extend_from_slice(self.session.as_str().as_bytes());
+        header.append(&mut self.buffer);
+        file.write_all(&header)?;
         self.state = DraftState::Open(file);
         Ok(())
     }
 
-    /// Removes the file: the reply is stored.
+    /// Removes the file, because the reply is stored.
     pub fn discard(self) {
         if matches!(self.state, DraftState::Open(_)) {
             remove_draft_file(&self.path);
@@ -111,41 +112,41 @@ impl Draft {
     }
 }
 
-/// Reads what there is of the reply at place `seq` of a session.
-pub(crate) fn read_draft(folder: &Path, session: &SessionId, seq: u64) -> Option<Reply> {
+/// Reads the draft of the reply at `seq` of a session.
+pub(crate) fn read_draft(directory: &Path, session: &SessionId, seq: u64) -> Option<Reply> {
     let mut bytes = Vec::new();
-    let file = private::open_read_only(&draft_path(folder, session)).ok()?;
+    let file = private_files::open_read_only(&draft_path(directory, session)).ok()?;
     file.take(BYTES_MAX).read_to_end(&mut bytes).ok()?;
-    let (place, mut rest) = bytes.split_first_chunk()?;
-    if u64::from_le_bytes(*place) != seq || take_text(&mut rest)? != session.as_str() {
+    let (stored_seq, mut rest) = bytes.split_first_chunk()?;
+    if u64::from_le_bytes(*stored_seq) != seq || take_text(&mut rest)? != session.as_str() {
         return None;
     }
-    let (mut thought, mut said) = (String::new(), String::new());
+    let (mut thought, mut text) = (String::new(), String::new());
     while let Some((&kind, after)) = rest.split_first() {
         rest = after;
-        let Some(piece) = take_text(&mut rest) else { break };
+        let Some(chunk) = take_text(&mut rest) else { break };
         match kind {
-            kind if kind == PieceKind::Thought as u8 => thought.push_str(piece),
-            kind if kind == PieceKind::Text as u8 => said.push_str(piece),
+            kind if kind == PieceKind::Thought as u8 => thought.push_str(chunk),
+            kind if kind == PieceKind::Text as u8 => text.push_str(chunk),
             _ => break,
         }
     }
-    let ended = ReplyEnd::Failed(Failure::new(FailureKind::Internal, INTERRUPTED));
+    let end = ReplyEnd::Failed(Failure::new(FailureKind::Internal, INTERRUPTED));
     let id = MessageId::from_seq(seq);
     Some(Reply {
         id,
         thought,
-        text: said,
+        text,
         calls: Vec::new(),
-        ended,
+        end,
         usage: None,
-        sealed: None,
-        answered_by: None,
+        provider_state: None,
+        fallback_model: None,
     })
     .filter(|reply| !reply.is_empty())
 }
 
-/// Takes a text with its length in front off the bytes.
+/// Takes a length-prefixed text off the bytes.
 fn take_text<'a>(rest: &mut &'a [u8]) -> Option<&'a str> {
     let (len, after) = rest.split_first_chunk()?;
     let (text, after) = after.split_at_checked(usize::try_from(u32::from_le_bytes(*len)).ok()?)?;
@@ -154,19 +155,19 @@ fn take_text<'a>(rest: &mut &'a [u8]) -> Option<&'a str> {
 }
 
 /// Removes the draft of a session, if there is one.
-pub(crate) fn delete_draft(folder: &Path, session: &SessionId) {
-    remove_draft_file(&draft_path(folder, session));
+pub(crate) fn delete_draft(directory: &Path, session: &SessionId) {
+    remove_draft_file(&draft_path(directory, session));
 }
 
-fn draft_path(folder: &Path, session: &SessionId) -> PathBuf {
-    // A session that was brought over may have any name.
-    folder.join(format!("{:016x}", hashing::short_hash(session.as_str()).cast_unsigned()))
+fn draft_path(directory: &Path, session: &SessionId) -> PathBuf {
+    // An imported session may have any name.
+    directory.join(format!("{:016x}", hashing::short_hash(session.as_str()).cast_unsigned()))
 }
 
 fn remove_draft_file(path: &Path) {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            tracing::debug!(%error, "a draft stays; nobody reads it, since its reply is stored");
+            tracing::debug!(%error, "could not remove a draft whose reply is stored");
         }
         Ok(()) | Err(_) => {}
     }
@@ -180,20 +181,20 @@ mod tests {
     use crow_core::SessionId;
 
     #[test]
-    fn wherever_it_breaks_off_what_is_before_is_read() {
-        let folder = tempfile::tempdir().unwrap();
+    fn draft_is_read_up_to_any_truncation() {
+        let directory = tempfile::tempdir().unwrap();
         let session = SessionId::new("otter");
-        let mut draft = Draft::new(folder.path(), &session, 7);
+        let mut draft = Draft::new(directory.path(), &session, 7);
         for word in ["One ", "zwölf ", "🦀"] {
             draft.push_text(word);
             draft.flush();
         }
-        let path = draft_path(folder.path(), &session);
+        let path = draft_path(directory.path(), &session);
         let whole = fs::read(&path).unwrap();
         let mut seen = Vec::new();
         for len in 0..=whole.len() {
             fs::write(&path, &whole[..len]).unwrap();
-            seen.extend(read_draft(folder.path(), &session, 7).map(|reply| reply.text));
+            seen.extend(read_draft(directory.path(), &session, 7).map(|reply| reply.text));
         }
         seen.dedup();
         assert_eq!(seen, ["One ", "One zwölf ", "One zwölf 🦀"]);

@@ -1,4 +1,4 @@
-//! What can go wrong with a database, told apart by what a person has to do about it.
+//! Errors of a database, distinguished by what the user has to do about them.
 
 use std::fmt;
 
@@ -6,167 +6,127 @@ use crow_core::SessionId;
 
 use crate::DeliveryId;
 
-/// Who has what one at a time can have.
+/// The holder of an exclusive lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LeaseHolder {
-    /// Somebody else in this process, which may serve several clients.
-    Ourselves,
-    /// Another process, as far as that is known.
-    Other(String),
+    /// Another session of this process, which may serve several clients.
+    ThisProcess,
+    /// Another process, with its description if known.
+    OtherProcess(String),
 }
 
 impl fmt::Display for LeaseHolder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Ourselves => f.write_str("for another client of this Crow"),
-            Self::Other(who) => write!(f, "in another process ({who})"),
+            Self::ThisProcess => f.write_str("for another client of this process"),
+            Self::OtherProcess(process) => write!(f, "in another process ({process})"),
         }
     }
 }
 
-/// Why the store could not do what it was asked.
+/// The reason why a store operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The file holds something else.
+    /// The file is not a database.
     #[error("{database} is not a database; move it away or name another file")]
-    NotADatabase {
-        /// Which.
-        database: String,
-    },
+    NotADatabase { database: String },
     /// The file is another program's database.
     #[error("{database} is the database of another program and was left untouched; name another file")]
-    OtherProgram {
-        /// Which.
-        database: String,
-    },
+    OtherProgram { database: String },
     /// The file was written by a later version.
     #[error(
-        "{database} has format {found} and this version of crow knows up to {known}; install a newer crow"
+        "{database} has format {format} and this version of crow knows up to {known_format}; install a newer crow"
     )]
-    Newer {
-        /// Which.
+    NewerFormat {
         database: String,
-        /// Its format.
-        found: i64,
-        /// The newest format known here.
-        known: i64,
+        /// Format of the file.
+        format: i64,
+        /// Newest format that this version supports.
+        known_format: i64,
     },
-    /// The file is damaged.
     #[error(
         "the database {database} is damaged; `crow-cli doctor --salvage` saves what can be read, and keeps the file"
     )]
-    Damaged {
-        /// Which.
-        database: String,
-    },
-    /// The file or its folder may not be written.
-    #[error("the database {database} is read-only; make the file and its folder writable")]
-    ReadOnly {
-        /// Which.
-        database: String,
-    },
-    /// Another process kept the file locked for too long.
+    Damaged { database: String },
+    /// The file or its directory is not writable.
+    #[error("the database {database} is read-only; make the file and its directory writable")]
+    ReadOnly { database: String },
+    /// Another process held a lock for too long.
     #[error("the database {database} is locked by another process; wait for it or end it, then try again")]
-    Locked {
-        /// Which.
-        database: String,
-    },
-    /// There is no room left; what was stored before stands.
-    #[error("there is no room left for the database {database}; free some disk space and try again")]
-    Full {
-        /// Which.
-        database: String,
-    },
-    /// The disk, or a limit of the system, refused a read or a write; what was stored before stands.
+    Locked { database: String },
+    /// The disk is full; what was stored before is intact.
+    #[error("the disk is full for the database {database}; free some disk space and try again")]
+    Full { database: String },
+    /// The disk, or a limit of the system, refused a read or a write; what was stored before is intact.
     #[error(
-        "the database {database} could not be read or written ({why}); check the disk and its free space"
+        "the database {database} could not be read or written ({reason}); check the disk and its free space"
     )]
     Disk {
-        /// Which.
         database: String,
-        /// What the system said.
-        why: String,
+        /// The system's message.
+        reason: String,
     },
-    /// The file could not be opened or made.
-    #[error("the database {database} cannot be opened ({why}); check the path and its permissions")]
+    /// The file could not be opened or created.
+    #[error("the database {database} cannot be opened ({reason}); check the path and its permissions")]
     CannotOpen {
-        /// Which.
         database: String,
-        /// What the system said.
-        why: String,
+        /// The system's message.
+        reason: String,
     },
-    /// The server cannot be reached, or the connection to it broke.
+    /// The server cannot be reached, or the connection broke.
     #[error(
-        "the database {database} cannot be reached ({why}); check that its server runs and that db_uri names it"
+        "the database {database} cannot be reached ({reason}); check that its server is running and that db_uri is right"
     )]
-    Unreachable {
-        /// Which.
-        database: String,
-        /// What stood in the way.
-        why: String,
-    },
-    /// The server let nobody in.
+    Unreachable { database: String, reason: String },
+    /// The server rejected the credentials.
     #[error(
-        "the database {database} let us not in ({why}); check the user, the password and the name in db_uri"
+        "the database {database} rejected our credentials ({reason}); check the user, the password and the name in db_uri"
     )]
-    NotLetIn {
-        /// Which.
+    AccessDenied {
         database: String,
-        /// What it said.
-        why: String,
+        /// The server's message.
+        reason: String,
     },
-    /// Somebody works in this session at the moment.
-    #[error("session {session} is at work {holder}; wait until its turn has ended, or stop it there")]
-    Busy {
-        /// The session.
+    /// A turn is running in this session.
+    #[error("session {session} is in use {holder}; wait until its turn has ended, or stop it there")]
+    Busy { session: SessionId, holder: LeaseHolder },
+    /// Another process stored a message at this sequence number first; load the session again.
+    #[error("session {session} was continued elsewhere at message {seq}; load the session again")]
+    ConcurrentWrite {
         session: SessionId,
-        /// Who has it.
-        holder: LeaseHolder,
-    },
-    /// Someone else wrote this place of the session first; load it again.
-    #[error("session {session} was continued elsewhere at message {seq}; load it again")]
-    OtherWriter {
-        /// The session.
-        session: SessionId,
-        /// The place both wanted.
+        /// The sequence number that both wanted.
         seq: u64,
     },
-    /// A delivery stands in the session's history already, or waits for another session.
-    #[error("delivery {delivery} does not wait for session {session} any longer; load it again")]
+    /// A delivery is in the session's history already, or waits for another session.
+    #[error("delivery {delivery} no longer waits for session {session}; load the session again")]
     AlreadyDelivered {
-        /// The session that wanted it.
+        /// The session that claimed it.
         session: SessionId,
-        /// Which.
         delivery: DeliveryId,
     },
-    /// A session that no other started cannot be a task.
+    /// A session without a parent cannot be a task.
     #[error("there is no session {0} that another session started")]
     NoTask(SessionId),
-    /// No such session.
     #[error("there is no session {0}")]
     NoSession(SessionId),
-    /// A message cannot be read back, or is missing.
-    #[error("message {seq} of session {session} cannot be read: {why}")]
+    /// A message cannot be read, or is missing.
+    #[error("message {seq} of session {session} cannot be read: {reason}")]
     BadRow {
-        /// The session.
         session: SessionId,
-        /// The message's place.
+        /// The message's sequence number.
         seq: u64,
-        /// What is wrong with it.
-        why: String,
+        reason: String,
     },
-    /// A new session got a name that another has.
-    #[error("there is a session {0} already; open a new one")]
+    /// A new session got an ID that exists already.
+    #[error("session {0} exists already; create a new one")]
     NameTaken(SessionId),
-    /// The store was closed.
     #[error("the database is closed")]
     Closed,
-    /// Anything else a database says.
-    #[error("the database {database} failed: {why}")]
+    /// Any other database error.
+    #[error("the database {database} failed: {reason}")]
     Failed {
-        /// Which.
         database: String,
-        /// What it said.
-        why: String,
+        /// The database's message.
+        reason: String,
     },
 }

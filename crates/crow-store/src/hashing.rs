@@ -1,9 +1,9 @@
-//! Short and long names of contents, the same in every version.
+//! Short and long hashes of contents, the same in every version.
 
 use crow_core::ContentHash;
 use sha2::{Digest, Sha256};
 
-/// FNV-1a: two texts that share it are told apart by comparing them.
+/// FNV-1a; texts with the same hash must be compared.
 pub(crate) fn short_hash(text: &str) -> i64 {
     const START: u64 = 0xcbf2_9ce4_8422_2325;
     const FACTOR: u64 = 0x0100_0000_01b3;

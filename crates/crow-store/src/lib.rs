@@ -1,22 +1,22 @@
-//! Owns the database: what was said in each session, on disk before the next step starts.
+//! The database: the messages of each session, on disk before the next step starts.
 //!
-//! Only this crate spells SQL, and only its own thread touches the database. It knows nothing of clients,
-//! models, tools or clocks: times come in as arguments.
+//! Only this crate contains SQL, and only its own thread accesses the database. It knows nothing of clients, models,
+//! tools or clocks: times are arguments.
 
 mod store;
 
 mod address;
-mod changes;
 mod database;
 mod draft;
 mod error;
+mod file_changes;
 mod hashing;
-mod name;
 mod postgres;
-mod private;
+mod private_files;
 mod row;
 mod search;
 mod session;
+mod session_name;
 mod speckit;
 mod sql;
 mod sqlite;
@@ -26,17 +26,17 @@ mod task;
 mod tests;
 
 pub use address::DatabaseAddress;
-pub use changes::{ChangeId, FileChange, NewFileChange, UndoSnapshot};
 pub use database::TABLES;
 pub use draft::Draft;
 pub use error::{LeaseHolder, StoreError};
-pub use name::invent_name;
+pub use file_changes::{ChangeId, FileChange, NewFileChange, UndoSnapshot};
 pub use postgres::PostgresAddress;
-pub use private::{FileExposure, file_exposure, make_private};
+pub use private_files::{FileExposure, file_exposure, make_private};
 pub use session::{
     CreatorFilter, ListQuery, LoadedSession, MessageRange, MessageRole, NewSession, SearchHit, SearchQuery,
     SessionCursor, SessionRow, SessionTip, SideRequestUsage, StoredMessage, Timestamp,
 };
+pub use session_name::invent_name;
 pub use speckit::{SpeckitEvent, SpeckitRow};
 pub use sqlite::{SalvageReport, copy_python_database, salvage_database};
 pub use store::{SessionLease, Store, TaskLease};

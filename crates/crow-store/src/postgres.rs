@@ -1,4 +1,4 @@
-//! PostgreSQL: a server that several machines share. Only this module, with its folder, knows its client.
+//! PostgreSQL: a server that several machines share. Only this module, with its directory, uses its client.
 
 mod address;
 mod statements;
@@ -22,7 +22,7 @@ use crate::{
     sql::{DatabaseBackend, LeaseKey, SqlDialect, SyncCallback, TransactionBody, TransactionKind},
 };
 
-/// Each brings the tables from the format before it to its own place in this list.
+/// Each migrates the tables from the previous format to its own index in this list.
 const MIGRATIONS: [&str; 5] = [
     include_str!("../migrations/postgres/0001_sessions.sql"),
     include_str!("../migrations/postgres/0002_tasks.sql"),
@@ -30,22 +30,23 @@ const MIGRATIONS: [&str; 5] = [
     include_str!("../migrations/postgres/0004_asides.sql"),
     include_str!("../migrations/postgres/0005_templates.sql"),
 ];
-/// A server that takes longer is not there for a person who waits.
-const CONNECT_MAX: Duration = Duration::from_secs(10);
-/// A connection without an answer for that long is given up, so that nobody waits for a machine that is gone.
-const SILENCE_MAX: Duration = Duration::from_secs(30);
-/// A connection that was silent for longer is asked whether it still stands before it is used.
-const TRUSTED: Duration = Duration::from_secs(2);
-/// Ours beside the tables of others, each time the connection begins; the longest wait is for another's migration.
-const BEGIN: &str = "CREATE SCHEMA IF NOT EXISTS crow; SET search_path = crow;
+/// A server that takes longer is unavailable for a waiting user.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// A connection without an answer for this long is closed, so that no caller waits for a machine that is gone.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
+/// A connection idle for longer is checked before it is used.
+const IDLE_CHECK_AFTER: Duration = Duration::from_secs(2);
+/// Our schema next to those of others, at the start of each connection; the longest wait is for another process's
+/// migration.
+const CONNECTION_SETUP: &str = "CREATE SCHEMA IF NOT EXISTS crow; SET search_path = crow;
      SET statement_timeout = '60s'; SET lock_timeout = '10s'; SET client_min_messages = warning";
-/// The lock that one migration at a time holds; `CROW` in letters.
-const MIGRATING: &str = "SELECT pg_advisory_xact_lock(1129467735)";
+/// The lock that one migration at a time holds; `CROW` in ASCII.
+const MIGRATION_LOCK: &str = "SELECT pg_advisory_xact_lock(1129467735)";
 
 static DIALECT: SqlDialect = SqlDialect {
-    index: "INSERT INTO message_search (message_id, words)
+    index_sql: "INSERT INTO message_search (message_id, words)
             VALUES ($1, to_tsvector('simple', regexp_replace(normalize($2, NFD), '[\\u0300-\\u036f]', '', 'g')))",
-    search: "SELECT m.seq, m.data, m.input_tokens, m.output_tokens, m.session_id, m.created
+    search_sql: "SELECT m.seq, m.data, m.input_tokens, m.output_tokens, m.session_id, m.created
              FROM websearch_to_tsquery('simple', regexp_replace(normalize($1, NFD), '[\\u0300-\\u036f]', '', 'g'))
                  AS wanted
              CROSS JOIN LATERAL (
@@ -55,17 +56,17 @@ static DIALECT: SqlDialect = SqlDialect {
                  ORDER BY s.message_id DESC LIMIT 5000) found
              JOIN messages m ON m.id = found.message_id
              ORDER BY ts_rank(found.words, wanted, 1) DESC, m.id DESC LIMIT $3 OFFSET $4",
-    tidy_index: None,
-    indexed: |text| Cow::Owned(words_only(text)),
-    expression: |words| {
+    tidy_index_sql: None,
+    index_text: |text| Cow::Owned(words_only(text)),
+    search_expression: |words| {
         let quoted = words.iter().map(|word| quote_word(words_only(word).trim()));
         quoted.collect::<Vec<_>>().join(" ")
     },
 };
 
-/// Leaves letters and digits, so that a path or an address is found by its words, as it is in the other database.
+/// Keeps only letters and digits, so that a path or an address is found by its words, as in SQLite.
 fn words_only(text: &str) -> String {
-    // A mark belongs to the letter before it.
+    // A combining mark belongs to the letter before it.
     let is_word = |c: &char| c.is_alphanumeric() || matches!(c, '\u{300}'..='\u{36f}');
     text.chars().map(|c| if is_word(&c) { c } else { ' ' }).collect()
 }
@@ -75,51 +76,51 @@ pub(crate) struct PostgresBackend {
     client: Client,
     prepared: HashMap<&'static str, Statement>,
     name: String,
-    used: Instant,
+    last_used: Instant,
 }
 
 impl PostgresAddress {
-    /// Connects, and makes the tables where they are missing.
+    /// Connects, and creates the tables if they are missing.
     pub(crate) fn connect(&self) -> Result<PostgresBackend, StoreError> {
         let name = self.to_string();
         let mut config = self.to_config()?;
         config
-            .connect_timeout(CONNECT_MAX)
-            .keepalives_idle(SILENCE_MAX)
-            .tcp_user_timeout(SILENCE_MAX)
+            .connect_timeout(CONNECT_TIMEOUT)
+            .keepalives_idle(RESPONSE_TIMEOUT)
+            .tcp_user_timeout(RESPONSE_TIMEOUT)
             .application_name(&format!("crow process {}", std::process::id()));
-        let broken = |error: &postgres::Error| from_postgres(&name, error);
+        let map_error = |error: &postgres::Error| from_postgres(&name, error);
         let connected = match address::wants_tls(&config) {
             true => config.connect(MakeRustlsConnect::new(tls_config(&name)?)),
             false => config.connect(NoTls),
         };
-        let mut client = connected.map_err(|error| broken(&error))?;
-        client.batch_execute(BEGIN).map_err(|error| broken(&error))?;
-        let found = migrate_schema(&mut client).map_err(|error| broken(&error))?;
-        let known = MIGRATIONS.len() as i64;
-        if found > known {
-            return Err(StoreError::Newer { database: name, found, known });
+        let mut client = connected.map_err(|error| map_error(&error))?;
+        client.batch_execute(CONNECTION_SETUP).map_err(|error| map_error(&error))?;
+        let format = migrate_schema(&mut client).map_err(|error| map_error(&error))?;
+        let known_format = MIGRATIONS.len() as i64;
+        if format > known_format {
+            return Err(StoreError::NewerFormat { database: name, format, known_format });
         }
-        Ok(PostgresBackend { client, prepared: HashMap::new(), name, used: Instant::now() })
+        Ok(PostgresBackend { client, prepared: HashMap::new(), name, last_used: Instant::now() })
     }
 }
 
-/// Brings the tables to the newest format, and tells which they have.
+/// Migrates the tables to the newest format, and returns the format.
 fn migrate_schema(client: &mut Client) -> Result<i64, postgres::Error> {
-    let mut step = client.transaction()?;
-    step.batch_execute(MIGRATING)?;
-    step.batch_execute("CREATE TABLE IF NOT EXISTS format (version BIGINT NOT NULL)")?;
-    let found = step.query_opt("SELECT max(version) FROM format", &[])?;
-    let found: i64 = found.and_then(|row| row.get::<_, Option<i64>>(0)).unwrap_or_default();
-    for (place, script) in MIGRATIONS.iter().enumerate().skip(usize::try_from(found).unwrap_or(usize::MAX)) {
-        step.batch_execute(script)?;
-        step.execute("INSERT INTO format (version) VALUES ($1)", &[&(place as i64 + 1)])?;
+    let mut transaction = client.transaction()?;
+    transaction.batch_execute(MIGRATION_LOCK)?;
+    transaction.batch_execute("CREATE TABLE IF NOT EXISTS format (version BIGINT NOT NULL)")?;
+    let format = transaction.query_opt("SELECT max(version) FROM format", &[])?;
+    let format: i64 = format.and_then(|row| row.get::<_, Option<i64>>(0)).unwrap_or_default();
+    for (index, script) in MIGRATIONS.iter().enumerate().skip(usize::try_from(format).unwrap_or(usize::MAX)) {
+        transaction.batch_execute(script)?;
+        transaction.execute("INSERT INTO format (version) VALUES ($1)", &[&(index as i64 + 1)])?;
     }
-    step.commit()?;
-    Ok(found.max(MIGRATIONS.len() as i64))
+    transaction.commit()?;
+    Ok(format.max(MIGRATIONS.len() as i64))
 }
 
-/// Trusts the certificates that the system trusts, or well-known ones where it has none.
+/// Trusts the system's certificates, or the well-known ones if it has none.
 fn tls_config(name: &str) -> Result<ClientConfig, StoreError> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
@@ -130,7 +131,7 @@ fn tls_config(name: &str) -> Result<ClientConfig, StoreError> {
     let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
     let config = config.map_err(|error| StoreError::Unreachable {
         database: name.to_owned(),
-        why: format!("no encryption could be set up: {error}"),
+        reason: format!("could not set up encryption: {error}"),
     })?;
     Ok(config.with_root_certificates(roots).with_no_client_auth())
 }
@@ -140,26 +141,26 @@ impl PostgresBackend {
         from_postgres(&self.name, error)
     }
 
-    /// Says which process has a right, as far as the server knows.
-    fn find_holder(&mut self, key: i64) -> LeaseHolder {
-        let who = "SELECT a.application_name, a.client_addr::text,
+    /// Describes the process that holds a lease, as far as the server knows.
+    fn find_holder(&mut self, lock_id: i64) -> LeaseHolder {
+        let sql = "SELECT a.application_name, a.client_addr::text,
                  a.application_name = current_setting('application_name')
                  AND a.client_addr IS NOT DISTINCT FROM inet_client_addr()
              FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
              WHERE l.locktype = 'advisory' AND l.granted AND l.database = (
                  SELECT oid FROM pg_database WHERE datname = current_database())
                AND ((l.classid::bigint << 32) | l.objid::bigint) = $1";
-        let found = self.client.query_opt(who, &[&key]).ok().flatten();
-        let named = found.and_then(|row| {
-            let (program, from): (Option<String>, Option<String>) =
+        let found = self.client.query_opt(sql, &[&lock_id]).ok().flatten();
+        let holder = found.and_then(|row| {
+            let (program, address): (Option<String>, Option<String>) =
                 (row.try_get(0).ok()?, row.try_get(1).ok()?);
             if row.try_get(2).ok()? {
-                return Some(LeaseHolder::Ourselves);
+                return Some(LeaseHolder::ThisProcess);
             }
-            let from = from.map(|from| format!(" at {from}")).unwrap_or_default();
-            Some(LeaseHolder::Other(format!("{}{from}", program?)))
+            let address = address.map(|from| format!(" at {from}")).unwrap_or_default();
+            Some(LeaseHolder::OtherProcess(format!("{}{address}", program?)))
         });
-        named.unwrap_or_else(|| LeaseHolder::Other("which one is not known".into()))
+        holder.unwrap_or_else(|| LeaseHolder::OtherProcess("an unknown one".into()))
     }
 }
 
@@ -171,12 +172,12 @@ impl DatabaseBackend for PostgresBackend {
     ) -> Result<(), StoreError> {
         let Self { client, prepared, name, .. } = self;
         let begin = match kind {
-            TransactionKind::Reads => client
+            TransactionKind::Read => client
                 .build_transaction()
                 .read_only(true)
                 .isolation_level(IsolationLevel::RepeatableRead)
                 .start(),
-            TransactionKind::Writes => client.transaction(),
+            TransactionKind::Write => client.transaction(),
         };
         let transaction = begin.map_err(|error| from_postgres(name, &error))?;
         let mut statements = PostgresTransaction { transaction, prepared, name };
@@ -185,27 +186,27 @@ impl DatabaseBackend for PostgresBackend {
         transaction.commit().map_err(|error| from_postgres(name, &error))
     }
 
-    fn acquire_lease(&mut self, right: &LeaseKey) -> Result<(), StoreError> {
-        let key = right.lock_id();
-        let took = self.client.query_one("SELECT pg_try_advisory_lock($1)", &[&key]);
-        match took.map(|row| row.get(0)) {
+    fn acquire_lease(&mut self, key: &LeaseKey) -> Result<(), StoreError> {
+        let lock_id = key.lock_id();
+        let result = self.client.query_one("SELECT pg_try_advisory_lock($1)", &[&lock_id]);
+        match result.map(|row| row.get(0)) {
             Ok(true) => Ok(()),
-            Ok(false) => Err(right.busy_error(self.find_holder(key))),
+            Ok(false) => Err(key.busy_error(self.find_holder(lock_id))),
             Err(error) => Err(self.to_store_error(&error)),
         }
     }
 
-    fn release_lease(&mut self, right: &LeaseKey) {
-        // A connection that broke has given it back by itself.
-        if let Err(error) = self.client.execute("SELECT pg_advisory_unlock($1)", &[&right.lock_id()]) {
-            tracing::debug!(%error, "could not give a right back");
+    fn release_lease(&mut self, key: &LeaseKey) {
+        // A broken connection has released it already.
+        if let Err(error) = self.client.execute("SELECT pg_advisory_unlock($1)", &[&key.lock_id()]) {
+            tracing::debug!(%error, "could not release a lease");
         }
     }
 
-    fn sync(&mut self, done: SyncCallback) {
+    fn sync(&mut self, on_synced: SyncCallback) {
         // The server flushes each commit before it answers.
-        if let Some(done) = done {
-            done(Ok(()));
+        if let Some(on_synced) = on_synced {
+            on_synced(Ok(()));
         }
     }
 
@@ -222,16 +223,16 @@ impl DatabaseBackend for PostgresBackend {
     }
 
     fn is_lost(&mut self) -> bool {
-        let idle = self.used.elapsed();
-        self.used = Instant::now();
-        self.client.is_closed() || (idle > TRUSTED && self.client.is_valid(CONNECT_MAX).is_err())
+        let idle = self.last_used.elapsed();
+        self.last_used = Instant::now();
+        self.client.is_closed() || (idle > IDLE_CHECK_AFTER && self.client.is_valid(CONNECT_TIMEOUT).is_err())
     }
 
     fn close(self: Box<Self>) -> Result<(), StoreError> {
         let Self { mut client, name, .. } = *self;
-        // The server takes a moment to see that a connection is gone.
+        // The server notices the end of a connection with a delay.
         if let Err(error) = client.batch_execute("SELECT pg_advisory_unlock_all()") {
-            tracing::debug!(%error, "could not give rights back");
+            tracing::debug!(%error, "could not release leases");
         }
         client.close().map_err(|error| from_postgres(&name, &error))
     }

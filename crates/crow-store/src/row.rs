@@ -1,9 +1,9 @@
-//! A message as the database holds it: JSON close to what a provider gets, with our extras beside.
-//! The token counts are not in it, they have columns of their own.
+//! A message as the database stores it: JSON close to a provider's format, plus our own fields. The token counts are
+//! in columns of their own.
 
-mod doubt;
 mod images;
-mod pieces;
+mod parts;
+mod repair_doubt;
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -18,32 +18,32 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::MessageRole;
-use doubt::RepairDoubtRow;
 use images::ExtractedImages;
 pub(crate) use images::{ImagesByHash, encode_base64};
-use pieces::{ContentPartRow, FailureKindRow, PlanEntryRow, ToolCallInfoRow, ToolStatusRow};
+use parts::{ContentPartRow, FailureKindRow, PlanEntryRow, ToolCallInfoRow, ToolStatusRow};
+use repair_doubt::RepairDoubtRow;
 
-/// A message on its way to the database.
+/// A message to be stored.
 #[derive(Debug)]
 pub(crate) struct EncodedMessage {
     pub(crate) role: &'static str,
     pub(crate) data: String,
     pub(crate) usage: Option<TokenUsage>,
-    /// What search goes through: what people and models said, not what tools brought.
+    /// The text for the search index: that of users and models, not of tools.
     pub(crate) text: String,
-    /// Its images, which stand beside it.
+    /// Its images, which are stored separately.
     pub(crate) images: Vec<(ContentHash, Vec<u8>)>,
 }
 
-/// Writes an entry down.
+/// Encodes an entry.
 pub(crate) fn encode_entry(entry: &TranscriptEntry) -> Result<EncodedMessage, serde_json::Error> {
-    let kept = ExtractedImages::from_entry(entry);
-    let data = serde_json::to_string(&MessageRow::from_entry(entry, &kept)?)?;
+    let images = ExtractedImages::from_entry(entry);
+    let data = serde_json::to_string(&MessageRow::from_entry(entry, &images)?)?;
     let (role, usage) = (entry_role(entry).as_str(), entry.usage());
-    Ok(EncodedMessage { role, data, usage, text: searchable_text(entry), images: kept.into_images() })
+    Ok(EncodedMessage { role, data, usage, text: searchable_text(entry), images: images.into_images() })
 }
 
-/// Reads an entry back, with its images where they are given.
+/// Decodes an entry, with its images if they are given.
 pub(crate) fn decode_entry(
     data: &str,
     usage: Option<TokenUsage>,
@@ -53,19 +53,19 @@ pub(crate) fn decode_entry(
     row.into_entry(usage, images)
 }
 
-/// Tells who says an entry.
+/// Returns the role of an entry's author.
 pub(crate) fn entry_role(entry: &TranscriptEntry) -> MessageRole {
     match entry {
-        TranscriptEntry::Prompt(_) => MessageRole::Person,
-        TranscriptEntry::Reply(_) => MessageRole::Model,
+        TranscriptEntry::Prompt(_) => MessageRole::User,
+        TranscriptEntry::Reply(_) => MessageRole::Assistant,
         TranscriptEntry::Result { .. } => MessageRole::Tool,
     }
 }
 
-/// The index holds all words of a message in memory at once, a dozen times their size; nobody says more than this.
+/// The index holds all words of a message in memory at once, a dozen times their size; no message has more than this.
 const SEARCHED_BYTES_MAX: usize = 256 * 1024;
 
-/// The words of an entry that search goes through: what people and models said, not what tools brought.
+/// Returns the searchable text of an entry: that of users and models, not of tools.
 pub(crate) fn searchable_text(entry: &TranscriptEntry) -> String {
     let mut text = match entry {
         TranscriptEntry::Prompt(prompt) => prompt.text(),
@@ -91,7 +91,7 @@ enum MessageRow<'a> {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         tool_calls: Vec<ToolCallRow<'a>>,
         ended: ReplyEndRow<'a>,
-        /// What is known of its tokens beside how many there were.
+        /// Details of its token usage beyond the counts.
         #[serde(default, skip_serializing_if = "TokenDetailsRow::is_empty")]
         spent: TokenDetailsRow,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -126,12 +126,12 @@ struct ProviderStateRow<'a> {
 
 #[derive(Serialize, Deserialize)]
 struct ToolCallRow<'a> {
-    /// The provider's name for it, as providers want it back.
+    /// The provider's ID, which the provider expects back.
     id: Cow<'a, str>,
     #[serde(rename = "type")]
     kind: CallTypeRow,
     function: FunctionCallRow<'a>,
-    /// Our name for it.
+    /// Our ID.
     call: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     repair: Option<ArgumentRepairRow<'a>>,
@@ -153,7 +153,7 @@ struct FunctionCallRow<'a> {
 #[serde(rename_all = "snake_case")]
 enum ArgumentRepairRow<'a> {
     Syntax,
-    /// What [`RepairDoubtRow`] says of rows that were written before there was one.
+    /// Its [`RepairDoubtRow`] in rows from before that existed.
     StringClosed,
     Doubt(RepairDoubtRow),
     Unreadable(Cow<'a, str>),
@@ -175,28 +175,35 @@ enum ReplyEndRow<'a> {
 }
 
 impl<'a> MessageRow<'a> {
-    fn from_entry(entry: &'a TranscriptEntry, kept: &ExtractedImages<'a>) -> Result<Self, serde_json::Error> {
+    fn from_entry(
+        entry: &'a TranscriptEntry,
+        images: &ExtractedImages<'a>,
+    ) -> Result<Self, serde_json::Error> {
         Ok(match entry {
             TranscriptEntry::Prompt(prompt) => Self::User {
                 id: prompt.id.as_str().into(),
-                content: prompt.parts.iter().map(|part| ContentPartRow::from_part(part, kept)).collect(),
+                content: prompt.parts.iter().map(|part| ContentPartRow::from_part(part, images)).collect(),
             },
             TranscriptEntry::Reply(reply) => Self::Assistant {
                 id: reply.id.as_str().into(),
                 content: reply.text.as_str().into(),
                 reasoning_content: reply.thought.as_str().into(),
                 tool_calls: reply.calls.iter().map(ToolCallRow::from_call).collect::<Result<_, _>>()?,
-                ended: ReplyEndRow::from_end(&reply.ended),
+                ended: ReplyEndRow::from_end(&reply.end),
                 spent: reply.usage.map(TokenDetailsRow::from_usage).unwrap_or_default(),
-                sealed: reply.sealed.as_ref().map(ProviderStateRow::from_state),
-                answered_by: reply.answered_by.as_deref().map(Cow::from),
+                sealed: reply.provider_state.as_ref().map(ProviderStateRow::from_state),
+                answered_by: reply.fallback_model.as_deref().map(Cow::from),
             },
-            TranscriptEntry::Result { call, facets, outcome } => Self::Tool {
+            TranscriptEntry::Result { call, info, result } => Self::Tool {
                 call: call.to_string(),
-                status: ToolStatusRow(outcome.status),
-                content: outcome.for_model.iter().map(|part| ContentPartRow::from_part(part, kept)).collect(),
-                shown: ToolCallInfoRow::from_info(facets, &outcome.for_client, kept),
-                plan: outcome
+                status: ToolStatusRow(result.status),
+                content: result
+                    .for_model
+                    .iter()
+                    .map(|part| ContentPartRow::from_part(part, images))
+                    .collect(),
+                shown: ToolCallInfoRow::from_info(info, &result.for_client, images),
+                plan: result
                     .plan
                     .as_ref()
                     .map(|plan| plan.iter().map(PlanEntryRow::from_plan_entry).collect()),
@@ -229,17 +236,17 @@ impl<'a> MessageRow<'a> {
                 thought: reasoning_content.into_owned(),
                 text: content.into_owned(),
                 calls: tool_calls.into_iter().map(ToolCallRow::into_call).collect::<Result<_, _>>()?,
-                ended: ended.into_end(),
+                end: ended.into_end(),
                 usage: usage.map(|usage| spent.add_to_usage(usage)),
-                sealed: sealed.map(ProviderStateRow::into_state),
-                answered_by: answered_by.map(Cow::into_owned),
+                provider_state: sealed.map(ProviderStateRow::into_state),
+                fallback_model: answered_by.map(Cow::into_owned),
             }),
             Self::Tool { call, status, content, shown, plan } => {
-                let (facets, for_client) = shown.into_info_and_content(images)?;
+                let (info, for_client) = shown.into_info_and_content(images)?;
                 let for_model = content.into_iter().map(part).collect::<Result<_, _>>()?;
                 let plan = plan.map(|plan| plan.into_iter().map(PlanEntryRow::into_plan_entry).collect());
-                let outcome = ToolResult { status: status.0, for_model, for_client, plan };
-                TranscriptEntry::Result { call: read_call_id(&call)?, facets, outcome }
+                let result = ToolResult { status: status.0, for_model, for_client, plan };
+                TranscriptEntry::Result { call: read_call_id(&call)?, info, result }
             }
         })
     }
@@ -261,12 +268,12 @@ impl TokenDetailsRow {
 }
 
 impl<'a> ProviderStateRow<'a> {
-    fn from_state(sealed: &'a ProviderState) -> Self {
-        Self { by: sealed.by.as_str().into(), pieces: sealed.pieces.as_slice().into() }
+    fn from_state(state: &'a ProviderState) -> Self {
+        Self { by: state.model.as_str().into(), pieces: state.items.as_slice().into() }
     }
 
     fn into_state(self) -> ProviderState {
-        ProviderState { by: self.by.into_owned(), pieces: self.pieces.into_owned() }
+        ProviderState { model: self.by.into_owned(), items: self.pieces.into_owned() }
     }
 }
 
@@ -280,8 +287,8 @@ impl<'a> ToolCallRow<'a> {
                 });
                 (serde_json::to_string(value)?, Some(repair))
             }
-            ToolArguments::Unreadable { why } => {
-                ("{}".into(), Some(ArgumentRepairRow::Unreadable(why.into())))
+            ToolArguments::Unreadable { reason } => {
+                ("{}".into(), Some(ArgumentRepairRow::Unreadable(reason.into())))
             }
         };
         Ok(Self {
@@ -299,13 +306,15 @@ impl<'a> ToolCallRow<'a> {
             None => ToolArguments::Valid(object()?),
             Some(ArgumentRepairRow::Syntax) => ToolArguments::Repaired { value: object()?, doubt: None },
             Some(ArgumentRepairRow::StringClosed) => {
-                let doubt = RepairDoubt { kind: DoubtKind::CutInString, place: None };
+                let doubt = RepairDoubt { kind: DoubtKind::TruncatedString, position: None };
                 ToolArguments::Repaired { value: object()?, doubt: Some(doubt) }
             }
             Some(ArgumentRepairRow::Doubt(doubt)) => {
                 ToolArguments::Repaired { value: object()?, doubt: Some(doubt.into_doubt()) }
             }
-            Some(ArgumentRepairRow::Unreadable(why)) => ToolArguments::Unreadable { why: why.into_owned() },
+            Some(ArgumentRepairRow::Unreadable(reason)) => {
+                ToolArguments::Unreadable { reason: reason.into_owned() }
+            }
         };
         let id = read_call_id(&self.call)?;
         let name = self.function.name.into_owned();
@@ -314,14 +323,14 @@ impl<'a> ToolCallRow<'a> {
 }
 
 impl<'a> ReplyEndRow<'a> {
-    fn from_end(ended: &'a ReplyEnd) -> Self {
-        match ended {
-            ReplyEnd::Normally => Self::Normally,
+    fn from_end(end: &'a ReplyEnd) -> Self {
+        match end {
+            ReplyEnd::Complete => Self::Normally,
             ReplyEnd::OutputLimit => Self::OutputLimit,
             ReplyEnd::SizeLimit => Self::SizeLimit,
             ReplyEnd::Refused => Self::Refused,
             ReplyEnd::Cancelled => Self::Cancelled,
-            ReplyEnd::Failed(Failure { kind, sentence }) => {
+            ReplyEnd::Failed(Failure { kind, message: sentence }) => {
                 Self::Failed { kind: *kind, sentence: sentence.as_str().into() }
             }
         }
@@ -329,7 +338,7 @@ impl<'a> ReplyEndRow<'a> {
 
     fn into_end(self) -> ReplyEnd {
         match self {
-            Self::Normally => ReplyEnd::Normally,
+            Self::Normally => ReplyEnd::Complete,
             Self::OutputLimit => ReplyEnd::OutputLimit,
             Self::SizeLimit => ReplyEnd::SizeLimit,
             Self::Refused => ReplyEnd::Refused,
@@ -340,5 +349,5 @@ impl<'a> ReplyEndRow<'a> {
 }
 
 fn read_call_id(text: &str) -> Result<CallId, String> {
-    CallId::parse(text).ok_or_else(|| format!("`{text}` does not name a call"))
+    CallId::parse(text).ok_or_else(|| format!("`{text}` is not a call ID"))
 }

@@ -1,4 +1,4 @@
-//! What is kept of a session beside its messages, and how sessions are listed.
+//! A session's data besides its messages, and how sessions are listed.
 
 use std::fmt;
 
@@ -9,155 +9,138 @@ use crow_core::{Compaction, Mode, Reply, SessionId, ThoughtLevel, TokenUsage, Tr
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(pub i64);
 
-/// A session about to begin.
+/// A session to be created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewSession {
-    /// Absolute path of its directory.
+    /// Absolute path of the working directory.
     pub cwd: String,
-    /// The model it asks.
     pub model: String,
-    /// How much it may do on its own.
     pub mode: Mode,
-    /// How hard the model should think.
     pub thought_level: ThoughtLevel,
-    /// What the model is told first.
     pub system_prompt: String,
     /// The session that started it.
     pub parent: Option<SessionId>,
-    /// Which kind of agent it runs, when not the usual one.
+    /// The kind of agent, if not the default one.
     pub agent_type: Option<String>,
-    /// When it begins.
+    /// The creation time.
     pub now: Timestamp,
 }
 
 /// A session as a list shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionRow {
-    /// Its name.
     pub id: SessionId,
-    /// Absolute path of its directory.
+    /// Absolute path of the working directory.
     pub cwd: String,
-    /// What it is about, once that is known.
     pub title: Option<String>,
-    /// The model it asks.
     pub model: String,
-    /// How much it may do on its own.
     pub mode: Mode,
-    /// How hard the model should think.
     pub thought_level: ThoughtLevel,
     /// The session that started it.
     pub parent: Option<SessionId>,
-    /// Which kind of agent it runs, when not the usual one.
+    /// The kind of agent, if not the default one.
     pub agent_type: Option<String>,
-    /// What that agent calls it.
+    /// The session ID in that agent.
     pub agent_session_id: Option<String>,
-    /// When it began.
     pub created: Timestamp,
-    /// When its last message came.
+    /// Time of the last message.
     pub updated: Timestamp,
-    /// How many messages it has.
     pub n_messages: u64,
-    /// The session it began as a copy of; that one may be gone.
+    /// The session it was forked from, which may be deleted.
     pub forked_from: Option<SessionId>,
 }
 
 impl SessionRow {
-    /// Names the kind of agent it runs as the database does: Crow's own sessions and children have names as well.
+    /// Returns the agent type as in the database, where Crow's own sessions and children have names as well.
     pub fn agent_type_name(&self) -> &str {
         self.agent_type.as_deref().unwrap_or_else(|| own_agent_type(self.parent.is_some()))
     }
 }
 
-/// A session with everything said in it.
+/// A session with all of its messages.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoadedSession {
-    /// What a list shows of it.
     pub session: SessionRow,
-    /// What the model is told first.
     pub system_prompt: String,
     /// Its messages in the order they were stored.
     pub entries: Vec<TranscriptEntry>,
-    /// Its compactions that were not taken back, oldest first; the newest tells what the model sees.
+    /// Its compactions that were not undone, oldest first; the newest determines what the model sees.
     pub compactions: Vec<Compaction>,
-    /// What questions to a model took that are no messages, in their order.
-    pub asides: Vec<SideRequestUsage>,
-    /// What a reply after them came to whose end was never stored.
-    pub unfinished: Option<Reply>,
+    /// Usage of requests that are not messages, in order.
+    pub side_requests: Vec<SideRequestUsage>,
+    /// The unfinished reply after them that was never stored.
+    pub unfinished_reply: Option<Reply>,
 }
 
-/// What a question to a model took that is no message.
+/// Usage of a request that is not a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SideRequestUsage {
-    /// The place of the message that came next.
+    /// Sequence number of the next message.
     pub seq: u64,
-    /// How many tokens, and what they cost.
+    /// Tokens and cost.
     pub usage: TokenUsage,
 }
 
 impl LoadedSession {
-    /// What all replies of the session and the questions beside them took.
+    /// Returns the usage of all replies of the session and its side requests.
     pub fn total_usage(&self) -> TokenUsage {
         let replies = self.entries.iter().filter_map(TranscriptEntry::usage);
         replies
-            .chain(self.asides.iter().map(|aside| aside.usage))
+            .chain(self.side_requests.iter().map(|side_request| side_request.usage))
             .fold(TokenUsage::default(), TokenUsage::saturating_add)
     }
 }
 
-/// Where a session stands.
+/// The latest state of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionTip {
-    /// How many messages it has.
     pub n_messages: u64,
-    /// The compaction in force.
+    /// The active compaction.
     pub compaction: Option<Compaction>,
-    /// What else is set in it, as JSON.
+    /// Other settings, as JSON.
     pub config: String,
 }
 
-/// A message with its place.
+/// A message with its sequence number.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredMessage {
-    /// Its place in the session.
     pub seq: u64,
-    /// What it says, without images.
+    /// Its content, without images.
     pub entry: TranscriptEntry,
-    /// When it came.
     pub created: Timestamp,
 }
 
-/// Which messages of a session.
+/// A range of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MessageRange {
-    /// The place of the first.
+    /// Sequence number of the first.
     pub from: u64,
-    /// How many at most.
+    /// Maximum number of messages.
     pub limit: u32,
 }
 
-/// Which sessions to list, newest first.
+/// A filter for sessions, newest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListQuery {
-    /// Only those of this directory.
+    /// Only those with this working directory.
     pub cwd: Option<String>,
-    /// Only those that somebody began.
-    pub begun_by: CreatorFilter,
-    /// Only those after this place of the list.
+    pub creator: CreatorFilter,
+    /// Only those after this position of the list.
     pub before: Option<SessionCursor>,
-    /// How many at most.
+    /// Maximum number of sessions.
     pub limit: u32,
 }
 
-/// Who began the sessions to list.
+/// A filter by the creator of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CreatorFilter {
-    /// Nobody but a person.
-    Person,
-    /// A person or another session.
-    Anyone,
+    /// Sessions that a user started.
+    User,
+    /// Sessions that a user or another session started.
+    Any,
 }
 
-/// A place in the list of sessions, from which the next page goes on.
+/// A position in the list of sessions, where the next page continues.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionCursor {
     pub(crate) updated: Timestamp,
@@ -165,12 +148,12 @@ pub struct SessionCursor {
 }
 
 impl SessionCursor {
-    /// Marks the place right after a listed session.
+    /// The position after a listed session.
     pub fn after_session(row: &SessionRow) -> Self {
         Self { updated: row.updated, id: row.id.clone() }
     }
 
-    /// Reads a cursor that [`fmt::Display`] wrote.
+    /// Parses a cursor that [`fmt::Display`] wrote.
     pub fn parse(text: &str) -> Option<Self> {
         let (updated, id) = text.split_once('.')?;
         Some(Self { updated: Timestamp(updated.parse().ok()?), id: SessionId::new(id) })
@@ -183,36 +166,33 @@ impl fmt::Display for SessionCursor {
     }
 }
 
-/// What to search for.
+/// A search query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchQuery {
     /// Words, all of which must occur.
     pub text: String,
     /// Only in this session.
     pub session: Option<SessionId>,
-    /// How many hits at most.
+    /// Maximum number of hits.
     pub limit: u32,
-    /// How many of the best to pass over.
+    /// Number of the best hits to skip.
     pub offset: u32,
 }
 
-/// Who said a message.
+/// The author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageRole {
-    /// A person.
-    Person,
-    /// A model.
-    Model,
-    /// A tool.
+    User,
+    Assistant,
     Tool,
 }
 
 impl MessageRole {
-    /// Spells the speaker as the roles of a conversation are.
+    /// Returns the role as in a conversation.
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::Person => "user",
-            Self::Model => "assistant",
+            Self::User => "user",
+            Self::Assistant => "assistant",
             Self::Tool => "tool",
         }
     }
@@ -221,14 +201,11 @@ impl MessageRole {
 /// A message that search found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchHit {
-    /// In which session.
     pub session: SessionId,
-    /// Which message.
+    /// Sequence number of the message.
     pub seq: u64,
-    /// When it came.
     pub created: Timestamp,
-    /// Who said it.
-    pub speaker: MessageRole,
+    pub role: MessageRole,
     /// Its text around the first word found, on one line.
     pub snippet: String,
 }

@@ -1,39 +1,36 @@
-//! What is kept of Spec Kit beside a session: where it stands, and what its commands came to. What the words mean is
-//! the affair of those who run the commands.
+//! The state of Spec Kit in a session: the current feature, and the outcomes of its commands. The meaning of the
+//! values belongs to the callers.
 
 use crow_core::ContentHash;
 
 use crate::Timestamp;
 
-/// Where a session stands in Spec Kit.
+/// The Spec Kit state of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpeckitRow {
     /// Absolute path of the project.
     pub project_root: String,
     /// The feature it works on.
     pub feature_dir: Option<String>,
-    /// The command that ran last.
     pub last_command: Option<String>,
-    /// When any of this was last said.
+    /// Time of the last change.
     pub updated: Timestamp,
 }
 
-/// What a command of Spec Kit came to.
+/// The outcome of a Spec Kit command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpeckitEvent {
-    /// When it ended.
+    /// Time of its end.
     pub ts: Timestamp,
-    /// Which command.
     pub command: String,
-    /// What it was told, as a hash: the words themselves stand in the history.
+    /// A hash of its arguments, which are in the history.
     pub args_sha: Option<ContentHash>,
-    /// What it came to.
     pub outcome: String,
     /// The files that it changed; the store keeps the first [`SpeckitEvent::FILES_MAX`].
     pub files: Vec<String>,
 }
 
 impl SpeckitEvent {
-    /// A feature has a dozen documents; what the list of a longer run leaves out, its changes of files have.
+    /// A feature has a dozen documents; the file changes have what a longer list omits.
     pub const FILES_MAX: usize = 256;
 }

@@ -1,12 +1,11 @@
-//! What every database can do for us: transactions, statements, and rights that one at a time has. Each
-//! statement is written once, in the words that both understand; what differs is a [`SqlDialect`].
-//! Knows neither SQLite nor PostgreSQL.
+//! The operations of every database: transactions, statements, and exclusive leases. Each statement is written once,
+//! in the SQL that both understand; what differs is a [`SqlDialect`]. Knows neither SQLite nor PostgreSQL.
 
 use crow_core::SessionId;
 
 use crate::{LeaseHolder, StoreError, hashing};
 
-/// A value given to a statement.
+/// A parameter of a statement.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum SqlValue<'a> {
     Null,
@@ -23,7 +22,7 @@ impl From<i64> for SqlValue<'_> {
 
 impl From<u64> for SqlValue<'_> {
     fn from(int: u64) -> Self {
-        // Counts and places; the databases know signed numbers only.
+        // Counts and sequence numbers; the databases have only signed integers.
         Self::Int(int.cast_signed())
     }
 }
@@ -58,130 +57,131 @@ impl<'a, T: Into<Self>> From<Option<T>> for SqlValue<'a> {
     }
 }
 
-/// Gathers the values of a statement.
+/// Collects the parameters of a statement.
 macro_rules! values {
     ($($value:expr),* $(,)?) => { &[$($crate::sql::SqlValue::from($value)),*] };
 }
 pub(crate) use values;
 
-/// One row of an answer, by the places of its columns.
+/// One row of a result, by column index.
 pub(crate) trait SqlRow {
-    fn get_int(&self, place: usize) -> Result<Option<i64>, SqlError>;
-    fn get_text(&self, place: usize) -> Result<Option<&str>, SqlError>;
-    fn get_bytes(&self, place: usize) -> Result<Option<&[u8]>, SqlError>;
+    fn get_int(&self, index: usize) -> Result<Option<i64>, SqlError>;
+    fn get_text(&self, index: usize) -> Result<Option<&str>, SqlError>;
+    fn get_bytes(&self, index: usize) -> Result<Option<&[u8]>, SqlError>;
 }
 
 impl dyn SqlRow + '_ {
-    /// Reads a number that is always there.
-    pub(crate) fn read_int(&self, place: usize) -> Result<i64, SqlError> {
-        Ok(self.get_int(place)?.unwrap_or_default())
+    /// Reads a number that is never null.
+    pub(crate) fn read_int(&self, index: usize) -> Result<i64, SqlError> {
+        Ok(self.get_int(index)?.unwrap_or_default())
     }
 
-    /// Reads a count or a place, which is always there.
-    pub(crate) fn read_count(&self, place: usize) -> Result<u64, SqlError> {
-        Ok(self.read_int(place)?.cast_unsigned())
+    /// Reads a count or a sequence number that is never null.
+    pub(crate) fn read_count(&self, index: usize) -> Result<u64, SqlError> {
+        Ok(self.read_int(index)?.cast_unsigned())
     }
 
-    /// Reads a text that is always there.
-    pub(crate) fn read_string(&self, place: usize) -> Result<String, SqlError> {
-        Ok(self.get_text(place)?.unwrap_or_default().to_owned())
+    /// Reads a text that is never null.
+    pub(crate) fn read_string(&self, index: usize) -> Result<String, SqlError> {
+        Ok(self.get_text(index)?.unwrap_or_default().to_owned())
     }
 
-    /// Reads a text that may be missing.
-    pub(crate) fn read_optional_string(&self, place: usize) -> Result<Option<String>, SqlError> {
-        Ok(self.get_text(place)?.map(str::to_owned))
+    /// Reads a text that may be null.
+    pub(crate) fn read_optional_string(&self, index: usize) -> Result<Option<String>, SqlError> {
+        Ok(self.get_text(index)?.map(str::to_owned))
     }
 }
 
-/// What looks at each row of an answer.
+/// Called for each row of a result.
 pub(crate) type RowCallback<'a> = &'a mut dyn FnMut(&dyn SqlRow) -> Result<(), SqlError>;
 
 /// Statements within one transaction. Placeholders are `$1`, `$2` ….
 pub(crate) trait SqlTransaction {
-    /// Changes something; tells how many rows.
+    /// Executes a statement; returns the number of affected rows.
     fn execute(&mut self, sql: &'static str, values: &[SqlValue<'_>]) -> Result<u64, SqlError>;
-    /// Asks something.
+    /// Runs a query.
     fn query(
         &mut self,
         sql: &'static str,
         values: &[SqlValue<'_>],
-        each: RowCallback<'_>,
+        on_row: RowCallback<'_>,
     ) -> Result<(), SqlError>;
-    /// The statements that the databases spell in their own ways.
+    /// The statements that differ between the databases.
     fn dialect(&self) -> &'static SqlDialect;
 }
 
 impl dyn SqlTransaction + '_ {
-    /// Asks for one row at most.
+    /// Queries at most one row.
     pub(crate) fn query_one<T>(
         &mut self,
         sql: &'static str,
         values: &[SqlValue<'_>],
         read: impl Fn(&dyn SqlRow) -> Result<T, SqlError>,
     ) -> Result<Option<T>, SqlError> {
-        let mut found = None;
+        let mut row = None;
         self.query(sql, values, &mut |columns| {
-            found = Some(read(columns)?);
+            row = Some(read(columns)?);
             Ok(())
         })?;
-        Ok(found)
+        Ok(row)
     }
 
-    /// Asks for all rows.
+    /// Queries all rows.
     pub(crate) fn query_all<T>(
         &mut self,
         sql: &'static str,
         values: &[SqlValue<'_>],
         read: impl Fn(&dyn SqlRow) -> Result<T, SqlError>,
     ) -> Result<Vec<T>, SqlError> {
-        let mut found = Vec::new();
+        let mut rows = Vec::new();
         self.query(sql, values, &mut |columns| {
-            found.push(read(columns)?);
+            rows.push(read(columns)?);
             Ok(())
         })?;
-        Ok(found)
+        Ok(rows)
     }
 }
 
-/// What each database spells in its own way.
+/// The parts that differ between the databases.
 pub(crate) struct SqlDialect {
-    /// Makes the message `$1` findable by the words of `$2`.
-    pub(crate) index: &'static str,
-    /// Finds messages by the expression `$1`, within the session `$2` or everywhere, at most `$3`, after `$4` others.
-    pub(crate) search: &'static str,
-    /// Drops what deleting left in the index.
-    pub(crate) tidy_index: Option<&'static str>,
-    /// Makes the text of a message into what is indexed.
-    pub(crate) indexed: fn(&str) -> std::borrow::Cow<'_, str>,
-    /// Makes words into an expression that all of them must match.
-    pub(crate) expression: fn(&[&str]) -> String,
+    /// Indexes the message `$1` by the words of `$2`.
+    pub(crate) index_sql: &'static str,
+    /// Finds messages by the expression `$1`, within the session `$2` or everywhere, at most `$3`, after skipping
+    /// `$4`.
+    pub(crate) search_sql: &'static str,
+    /// Drops deleted rows from the index.
+    pub(crate) tidy_index_sql: Option<&'static str>,
+    /// Converts the text of a message to the indexed form.
+    pub(crate) index_text: fn(&str) -> std::borrow::Cow<'_, str>,
+    /// Converts words to an expression that all of them must match.
+    pub(crate) search_expression: fn(&[&str]) -> String,
 }
 
-/// What one at a time has, among all processes.
+/// An exclusive, cross-process lease.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum LeaseKey {
-    /// To write in a session.
-    Write(SessionId),
-    /// To drive a task.
-    Attend(SessionId),
+    /// Permits writing in a session.
+    Session(SessionId),
+    /// Permits driving a task.
+    Task(SessionId),
 }
 
 impl LeaseKey {
     pub(crate) fn session(&self) -> &SessionId {
         match self {
-            Self::Write(session) | Self::Attend(session) => session,
+            Self::Session(session) | Self::Task(session) => session,
         }
     }
 
-    /// The number that stands for it; two sessions share one as rarely as two hashes are the same.
+    /// The number that identifies the lease; two sessions share one only if their hashes are equal.
     pub(crate) fn lock_id(&self) -> i64 {
         match self {
-            Self::Write(session) => hashing::short_hash(session.as_str()),
-            Self::Attend(task) => !hashing::short_hash(task.as_str()),
+            Self::Session(session) => hashing::short_hash(session.as_str()),
+            Self::Task(task) => !hashing::short_hash(task.as_str()),
         }
     }
 
-    /// Says that another has it.
+    /// The error if another process holds it.
     pub(crate) fn busy_error(&self, holder: LeaseHolder) -> StoreError {
         StoreError::Busy { session: self.session().clone(), holder }
     }
@@ -190,35 +190,35 @@ impl LeaseKey {
 /// Whether a transaction writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TransactionKind {
-    Reads,
-    Writes,
+    Read,
+    Write,
 }
 
 /// An open database.
 pub(crate) trait DatabaseBackend: Send {
-    /// Runs one transaction; what the work refuses is undone.
+    /// Runs one transaction; an error rolls it back.
     fn run_transaction(&mut self, kind: TransactionKind, work: TransactionBody<'_>)
     -> Result<(), StoreError>;
 
-    /// Takes a right; only the end of this process or [`DatabaseBackend::release_lease`] ends it.
-    fn acquire_lease(&mut self, right: &LeaseKey) -> Result<(), StoreError>;
+    /// Acquires a lease; only the end of this process or [`DatabaseBackend::release_lease`] ends it.
+    fn acquire_lease(&mut self, key: &LeaseKey) -> Result<(), StoreError>;
 
-    /// Gives a right back.
-    fn release_lease(&mut self, right: &LeaseKey);
+    /// Releases a lease.
+    fn release_lease(&mut self, key: &LeaseKey);
 
-    /// Makes everything up to here survive a loss of power, as soon as the disk can; `done` is told when it does.
-    fn sync(&mut self, done: SyncCallback);
+    /// Makes everything so far survive a power failure, as soon as the disk can; then calls `done`.
+    fn sync(&mut self, on_synced: SyncCallback);
 
-    /// Clears away on the disk what a deletion left there.
+    /// Erases from the disk what a deletion left.
     fn purge_deleted(&mut self) -> Result<(), StoreError>;
 
-    /// Gives room that is not needed back to the disk.
+    /// Returns unused space to the disk.
     fn reclaim_space(&mut self) -> Result<(), StoreError>;
 
-    /// Looks for damage; each finding is a sentence.
+    /// Checks for damage; each finding is a sentence.
     fn check_integrity(&mut self) -> Result<Vec<String>, StoreError>;
 
-    /// Tells whether it is of no use any more and has to be opened again.
+    /// Whether it has become unusable and must be opened again.
     fn is_lost(&mut self) -> bool;
 
     /// Closes it.
@@ -228,15 +228,15 @@ pub(crate) trait DatabaseBackend: Send {
 /// The statements of one transaction.
 pub(crate) type TransactionBody<'a> = &'a mut dyn FnMut(&mut dyn SqlTransaction) -> Result<(), SqlError>;
 
-/// Hears that the disk has everything; nobody may be there to hear it.
+/// Called when the disk has everything; `None` if no caller waits.
 pub(crate) type SyncCallback = Option<Box<dyn FnOnce(Result<(), StoreError>) + Send>>;
 
-/// What ended a transaction.
+/// The error that ended a transaction.
 #[derive(Debug)]
 pub(crate) enum SqlError {
-    /// A rule of the schema refused a row.
+    /// A constraint of the schema rejected a row.
     Constraint(StoreError),
-    /// Anything else.
+    /// Any other error.
     Other(StoreError),
 }
 
@@ -247,8 +247,8 @@ impl From<StoreError> for SqlError {
 }
 
 impl From<SqlError> for StoreError {
-    fn from(fault: SqlError) -> Self {
-        match fault {
+    fn from(error: SqlError) -> Self {
+        match error {
             SqlError::Constraint(error) | SqlError::Other(error) => error,
         }
     }

@@ -1,9 +1,9 @@
-//! SQLite: one file that needs nobody to run it. Only this module, with its folder, knows rusqlite.
+//! SQLite: a file without a server. Only this module, with its directory, uses rusqlite.
 
-mod bring_over;
-mod claims;
+mod lease_files;
 mod open;
 mod python;
+mod python_import;
 mod salvage;
 mod syncer;
 
@@ -21,7 +21,7 @@ use rusqlite::{
 pub(crate) use self::python::OldSession;
 pub use self::python::copy_python_database;
 pub use self::salvage::{SalvageReport, salvage_database};
-use self::{claims::LeaseFiles, syncer::WalSyncer};
+use self::{lease_files::LeaseFiles, syncer::WalSyncer};
 use crate::{
     StoreError,
     search::quote_word,
@@ -31,45 +31,46 @@ use crate::{
     },
 };
 
-/// Findings of a check that a person reads; a file that is badly damaged has thousands.
+/// The findings of a check that users read; a badly damaged file has thousands.
 const FINDINGS_MAX: usize = 20;
 
 /// The names of placeholders.
-const NAMES: [&str; 13] = ["$1", "$2", "$3", "$4", "$5", "$6", "$7", "$8", "$9", "$10", "$11", "$12", "$13"];
+const PLACEHOLDERS: [&str; 13] =
+    ["$1", "$2", "$3", "$4", "$5", "$6", "$7", "$8", "$9", "$10", "$11", "$12", "$13"];
 
 static DIALECT: SqlDialect = SqlDialect {
-    index: "INSERT INTO message_search (rowid, text) VALUES ($1, $2)",
-    // Weighing a word that stands in every message takes longer than a person waits, so the newest are weighed.
-    search: "SELECT m.seq, m.data, m.input_tokens, m.output_tokens, m.session_id, m.created
+    index_sql: "INSERT INTO message_search (rowid, text) VALUES ($1, $2)",
+    // Ranking a word that is in every message takes too long, so only the newest are ranked.
+    search_sql: "SELECT m.seq, m.data, m.input_tokens, m.output_tokens, m.session_id, m.created
              FROM (SELECT s.rowid AS id, s.rank AS weight
                    FROM message_search s JOIN messages m ON m.id = s.rowid
                    WHERE s.message_search MATCH $1 AND ($2 IS NULL OR m.session_id = $2)
                    ORDER BY s.rowid DESC LIMIT 5000) found
              JOIN messages m ON m.id = found.id
              ORDER BY found.weight LIMIT $3 OFFSET $4",
-    // The index only marks words as gone; merging it drops them.
-    tidy_index: Some("INSERT INTO message_search (message_search) VALUES ('optimize')"),
-    indexed: |text| Cow::Borrowed(text),
-    expression: |words| words.iter().map(|word| quote_word(word)).collect::<Vec<_>>().join(" "),
+    // The index only marks words as deleted; merging drops them.
+    tidy_index_sql: Some("INSERT INTO message_search (message_search) VALUES ('optimize')"),
+    index_text: |text| Cow::Borrowed(text),
+    search_expression: |words| words.iter().map(|word| quote_word(word)).collect::<Vec<_>>().join(" "),
 };
 
 /// An open file.
 pub(crate) struct SqliteBackend {
     connection: Connection,
     path: PathBuf,
-    claims: LeaseFiles,
+    leases: LeaseFiles,
     syncer: WalSyncer,
 }
 
 impl SqliteBackend {
-    /// Opens the file, or makes it with its folder when there is none.
+    /// Opens the file, or creates it with its directory.
     pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
         let connection = open::open_connection(path)?;
         let syncer = WalSyncer::start(path).map_err(|error| from_io(path, &error))?;
-        Ok(Self { connection, path: path.to_path_buf(), claims: LeaseFiles::new(path), syncer })
+        Ok(Self { connection, path: path.to_path_buf(), leases: LeaseFiles::new(path), syncer })
     }
 
-    /// Lets a test set limits that a machine would have.
+    /// Sets limits that a machine would have.
     #[cfg(test)]
     pub(crate) fn connection(&self) -> &Connection {
         &self.connection
@@ -91,32 +92,32 @@ impl DatabaseBackend for SqliteBackend {
         work: TransactionBody<'_>,
     ) -> Result<(), StoreError> {
         // A transaction that reads first and writes later fails at once when another process writes in between,
-        // however patient we are; so it takes the lock at its start.
+        // whatever the timeout; so it takes the lock at its start.
         let behavior = match kind {
-            TransactionKind::Reads => TransactionBehavior::Deferred,
-            TransactionKind::Writes => TransactionBehavior::Immediate,
+            TransactionKind::Read => TransactionBehavior::Deferred,
+            TransactionKind::Write => TransactionBehavior::Immediate,
         };
         let path = &self.path;
-        let broken = |error: rusqlite::Error| from_sqlite(path, &error);
-        let transaction = self.connection.transaction_with_behavior(behavior).map_err(broken)?;
+        let map_error = |error: rusqlite::Error| from_sqlite(path, &error);
+        let transaction = self.connection.transaction_with_behavior(behavior).map_err(map_error)?;
         work(&mut SqliteTransaction { transaction: &transaction, path })?;
-        transaction.commit().map_err(broken)
+        transaction.commit().map_err(map_error)
     }
 
-    fn acquire_lease(&mut self, right: &LeaseKey) -> Result<(), StoreError> {
-        self.claims.acquire(right)
+    fn acquire_lease(&mut self, key: &LeaseKey) -> Result<(), StoreError> {
+        self.leases.acquire(key)
     }
 
-    fn release_lease(&mut self, right: &LeaseKey) {
-        self.claims.release(right);
+    fn release_lease(&mut self, key: &LeaseKey) {
+        self.leases.release(key);
     }
 
-    fn sync(&mut self, done: SyncCallback) {
-        self.syncer.sync(done);
+    fn sync(&mut self, on_synced: SyncCallback) {
+        self.syncer.sync(on_synced);
     }
 
     fn purge_deleted(&mut self) -> Result<(), StoreError> {
-        // What was erased stands in the log until that is emptied; a reader elsewhere only delays it.
+        // Erased data is in the log until that is truncated; a reader elsewhere only delays it.
         self.truncate_wal()
     }
 
@@ -126,16 +127,16 @@ impl DatabaseBackend for SqliteBackend {
     }
 
     fn check_integrity(&mut self) -> Result<Vec<String>, StoreError> {
-        let ask = |sql: &str, say: fn(&Row<'_>) -> rusqlite::Result<String>| {
+        let query_findings = |sql: &str, say: fn(&Row<'_>) -> rusqlite::Result<String>| {
             let mut statement = self.connection.prepare(sql)?;
             statement.query_map([], say)?.take(FINDINGS_MAX).collect::<Result<Vec<_>, _>>()
         };
-        let mut found = self.map_error(ask("PRAGMA quick_check", |row| row.get(0)))?;
-        found.retain(|line| line != "ok");
-        found.extend(self.map_error(ask("PRAGMA foreign_key_check", |row| {
-            Ok(format!("a row of {} belongs to nothing", row.get::<_, String>(0)?))
+        let mut findings = self.map_error(query_findings("PRAGMA quick_check", |row| row.get(0)))?;
+        findings.retain(|line| line != "ok");
+        findings.extend(self.map_error(query_findings("PRAGMA foreign_key_check", |row| {
+            Ok(format!("a row of {} has no parent", row.get::<_, String>(0)?))
         }))?);
-        Ok(found)
+        Ok(findings)
     }
 
     fn is_lost(&mut self) -> bool {
@@ -166,9 +167,9 @@ impl SqliteTransaction<'_> {
         values: &[SqlValue<'_>],
     ) -> rusqlite::Result<rusqlite::CachedStatement<'_>> {
         let mut statement = self.transaction.prepare_cached(sql)?;
-        for (value, name) in values.iter().zip(NAMES) {
-            if let Some(place) = statement.parameter_index(name)? {
-                statement.raw_bind_parameter(place, value)?;
+        for (value, name) in values.iter().zip(PLACEHOLDERS) {
+            if let Some(index) = statement.parameter_index(name)? {
+                statement.raw_bind_parameter(index, value)?;
             }
         }
         Ok(statement)
@@ -177,20 +178,20 @@ impl SqliteTransaction<'_> {
 
 impl SqlTransaction for SqliteTransaction<'_> {
     fn execute(&mut self, sql: &'static str, values: &[SqlValue<'_>]) -> Result<u64, SqlError> {
-        let done = self.prepare_statement(sql, values).and_then(|mut statement| statement.raw_execute());
-        done.map(|n_rows| n_rows as u64).map_err(|error| self.to_sql_error(&error))
+        let result = self.prepare_statement(sql, values).and_then(|mut statement| statement.raw_execute());
+        result.map(|n_rows| n_rows as u64).map_err(|error| self.to_sql_error(&error))
     }
 
     fn query(
         &mut self,
         sql: &'static str,
         values: &[SqlValue<'_>],
-        each: RowCallback<'_>,
+        on_row: RowCallback<'_>,
     ) -> Result<(), SqlError> {
         let mut statement = self.prepare_statement(sql, values).map_err(|error| self.to_sql_error(&error))?;
         let mut rows = statement.raw_query();
         while let Some(row) = rows.next().map_err(|error| self.to_sql_error(&error))? {
-            each(&SqliteRow { row, path: self.path })?;
+            on_row(&SqliteRow { row, path: self.path })?;
         }
         Ok(())
     }
@@ -208,26 +209,26 @@ struct SqliteRow<'a> {
 impl SqliteRow<'_> {
     fn read_value<'r, T>(
         &'r self,
-        place: usize,
+        index: usize,
         read: impl FnOnce(ValueRef<'r>) -> rusqlite::types::FromSqlResult<T>,
     ) -> Result<T, SqlError> {
-        let failed = |why: String| StoreError::Failed { database: display_path(self.path), why };
-        let value = self.row.get_ref(place).map_err(|error| failed(error.to_string()))?;
-        Ok(read(value).map_err(|error| failed(error.to_string()))?)
+        let to_error = |reason: String| StoreError::Failed { database: display_path(self.path), reason };
+        let value = self.row.get_ref(index).map_err(|error| to_error(error.to_string()))?;
+        Ok(read(value).map_err(|error| to_error(error.to_string()))?)
     }
 }
 
 impl SqlRow for SqliteRow<'_> {
-    fn get_int(&self, place: usize) -> Result<Option<i64>, SqlError> {
-        self.read_value(place, |value| value.as_i64_or_null())
+    fn get_int(&self, index: usize) -> Result<Option<i64>, SqlError> {
+        self.read_value(index, |value| value.as_i64_or_null())
     }
 
-    fn get_text(&self, place: usize) -> Result<Option<&str>, SqlError> {
-        self.read_value(place, |value| value.as_str_or_null())
+    fn get_text(&self, index: usize) -> Result<Option<&str>, SqlError> {
+        self.read_value(index, |value| value.as_str_or_null())
     }
 
-    fn get_bytes(&self, place: usize) -> Result<Option<&[u8]>, SqlError> {
-        self.read_value(place, |value| value.as_blob_or_null())
+    fn get_bytes(&self, index: usize) -> Result<Option<&[u8]>, SqlError> {
+        self.read_value(index, |value| value.as_blob_or_null())
     }
 }
 
@@ -246,22 +247,24 @@ fn display_path(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// Sorts what SQLite said of a file.
+/// Classifies an error of SQLite.
 fn from_sqlite(path: &Path, source: &rusqlite::Error) -> StoreError {
-    let (database, why) = (display_path(path), source.to_string());
+    let (database, reason) = (display_path(path), source.to_string());
     match source.sqlite_error_code() {
         Some(ErrorCode::NotADatabase) => StoreError::NotADatabase { database },
         Some(ErrorCode::DatabaseCorrupt) => StoreError::Damaged { database },
         Some(ErrorCode::ReadOnly) => StoreError::ReadOnly { database },
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Locked { database },
         Some(ErrorCode::DiskFull) => StoreError::Full { database },
-        Some(ErrorCode::SystemIoFailure) => StoreError::Disk { database, why },
-        Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => StoreError::CannotOpen { database, why },
-        _ => StoreError::Failed { database, why },
+        Some(ErrorCode::SystemIoFailure) => StoreError::Disk { database, reason },
+        Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
+            StoreError::CannotOpen { database, reason }
+        }
+        _ => StoreError::Failed { database, reason },
     }
 }
 
-/// Sorts what the system said of a file.
+/// Classifies an error of the system.
 fn from_io(path: &Path, error: &io::Error) -> StoreError {
     let database = display_path(path);
     let kind = error.kind();
@@ -270,6 +273,6 @@ fn from_io(path: &Path, error: &io::Error) -> StoreError {
     } else if matches!(kind, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
         StoreError::Full { database }
     } else {
-        StoreError::CannotOpen { database, why: error.to_string() }
+        StoreError::CannotOpen { database, reason: error.to_string() }
     }
 }

@@ -1,4 +1,4 @@
-//! What is kept of the work that sessions give to others.
+//! The tasks that sessions give to other agents.
 
 use std::fmt;
 
@@ -6,27 +6,25 @@ use crow_core::SessionId;
 
 use crate::Timestamp;
 
-/// What became of a task's newest round.
+/// The state of a task's newest turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskState {
-    /// It goes on, if anybody attends the task.
+    /// It continues, if a process drives the task.
     Running,
-    /// The child came to an end.
-    Done,
-    /// The child, or the way to it, broke.
+    Completed,
+    /// The child, or the connection to it, failed.
     Failed,
-    /// Somebody stopped it.
     Cancelled,
-    /// Whoever attended it died.
+    /// The process that drove it died.
     Lost,
 }
 
 impl TaskState {
-    /// Spells the state.
+    /// Returns the state as stored.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Running => "running",
-            Self::Done => "done",
+            Self::Completed => "done",
             Self::Failed => "failed",
             Self::Cancelled => "cancelled",
             Self::Lost => "lost",
@@ -34,7 +32,7 @@ impl TaskState {
     }
 
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        let states = [Self::Running, Self::Done, Self::Failed, Self::Cancelled, Self::Lost];
+        let states = [Self::Running, Self::Completed, Self::Failed, Self::Cancelled, Self::Lost];
         states.into_iter().find(|state| state.as_str() == text)
     }
 }
@@ -42,44 +40,41 @@ impl TaskState {
 /// A task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskRow {
-    /// Its name, which is that of the child's session.
+    /// Its ID, which is that of the child's session.
     pub task: SessionId,
     /// The session that gave it.
     pub parent: SessionId,
-    /// Which kind of agent does it, when not the usual one.
+    /// The kind of agent, if not the default one.
     pub agent_type: Option<String>,
-    /// What it is about, as the child's session says.
+    /// The title of the child's session.
     pub title: String,
-    /// What became of its newest round.
+    /// The state of its newest turn.
     pub state: TaskState,
-    /// How many rounds it had.
-    pub n_rounds: u32,
-    /// Tokens that all rounds spent, as far as is known.
+    pub n_turns: u32,
+    /// Tokens of all turns, as far as known.
     pub n_tokens: u64,
-    /// When its newest round began.
+    /// Start of its newest turn.
     pub started: Timestamp,
-    /// When that round ended.
+    /// End of that turn.
     pub ended: Option<Timestamp>,
-    /// The branch that has its work, when it had a worktree of its own.
+    /// The branch with its work, if it had a worktree.
     pub branch: Option<String>,
 }
 
-/// How a round of a task ended.
+/// The end of a task's turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskEnd {
-    /// What became of it.
     pub state: TaskState,
-    /// Tokens that this round spent.
+    /// Tokens of this turn.
     pub n_tokens: u64,
-    /// The branch that has its work; without one, an earlier round's stands.
+    /// The branch with its work; `None` keeps that of an earlier turn.
     pub branch: Option<String>,
-    /// What the parent is told of it, when it does not wait for it.
+    /// The text for the parent, if it does not wait.
     pub delivery: Option<String>,
-    /// When it ended.
     pub now: Timestamp,
 }
 
-/// Names a delivery.
+/// Identifies a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DeliveryId(pub(crate) i64);
 
@@ -89,15 +84,13 @@ impl fmt::Display for DeliveryId {
     }
 }
 
-/// The end of a round that waits for the session that gave the task.
+/// The end of a child's turn that waits for the parent session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
-    /// Its name.
     pub id: DeliveryId,
-    /// The task.
     pub task: SessionId,
-    /// What the parent is told.
+    /// The text for the parent.
     pub text: String,
-    /// When the round ended.
+    /// The end of the turn.
     pub created: Timestamp,
 }

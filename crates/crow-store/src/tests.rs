@@ -6,20 +6,19 @@ mod speckit;
 mod tasks;
 
 use self::kept::{
-    a_copy_goes_its_own_way, a_draft_outlives_its_process, a_sound_database_has_no_findings,
-    changes_of_the_last_turn_come_back, families_are_listed, messages_are_read_in_pages,
-    one_image_is_kept_once, questions_aside_are_on_the_bill, search_stays_in_a_session_and_goes_on,
-    templates_and_tools_are_kept_by_content, the_newest_compaction_in_force_counts,
-    the_tables_are_as_they_are_told, what_a_session_started_goes_with_it, what_is_old_is_pruned,
+    changes_of_the_last_turn_are_listed, child_sessions_are_deleted_with_their_parent,
+    draft_outlives_its_process, fork_is_independent, images_are_stored_once, intact_database_has_no_findings,
+    messages_are_read_in_pages, newest_active_compaction_counts, old_sessions_are_pruned,
+    search_is_limited_to_a_session_and_paged, session_trees_are_listed, side_requests_count_as_usage,
+    tables_match_their_description, templates_and_tools_are_stored_by_content,
 };
 use self::speckit::{
-    a_session_stands_somewhere_in_spec_kit, spec_kit_goes_with_its_session, what_commands_came_to_is_listed,
+    spec_kit_events_are_listed, spec_kit_state_is_deleted_with_its_session, spec_kit_state_is_stored,
 };
 use self::tasks::{
-    a_delivery_is_claimed_once, a_lost_task_is_lost_once, a_task_is_attended_by_one,
-    a_task_is_no_more_than_its_session, a_task_that_said_nothing_is_not_forgotten,
-    only_what_a_session_started_is_a_task, rounds_are_counted, sessions_that_others_started_may_be_left_out,
-    the_mail_of_one_task_is_found_behind_a_page_of_others,
+    child_sessions_may_be_hidden, deliveries_of_a_task_are_found_beyond_a_page, delivery_is_claimed_once,
+    lost_task_is_reported_once, silent_task_is_kept, task_is_deleted_with_its_session,
+    task_lease_is_exclusive, task_needs_a_parent_session, task_turns_are_counted,
 };
 use std::path::{Path, PathBuf};
 
@@ -41,31 +40,30 @@ use crate::{
     Timestamp, row,
 };
 
-/// Where a test has its database: in a folder of its own, or as a database of its own on the server that
-/// `CROW_TEST_POSTGRES` names.
+/// The database of a test: in a directory of its own, or a database of its own on the server of `CROW_TEST_POSTGRES`.
 struct Place {
     address: DatabaseAddress,
-    folder: TempDir,
+    directory: TempDir,
     server: Option<server::Database>,
 }
 
 impl Place {
     fn new() -> Self {
-        let folder = TempDir::new().unwrap();
-        Self { address: DatabaseAddress::File(folder.path().join("crow.db")), folder, server: None }
+        let directory = TempDir::new().unwrap();
+        Self { address: DatabaseAddress::File(directory.path().join("crow.db")), directory, server: None }
     }
 
-    /// The other database, where there is a server.
+    /// The other database, if there is a server.
     fn on_server() -> Option<Self> {
         let server = server::Database::new()?;
-        let folder = TempDir::new().unwrap();
+        let directory = TempDir::new().unwrap();
         let address =
-            DatabaseAddress::Server { server: server.address(), local: folder.path().to_path_buf() };
-        Some(Self { address, folder, server: Some(server) })
+            DatabaseAddress::Server { server: server.address(), local_dir: directory.path().to_path_buf() };
+        Some(Self { address, directory, server: Some(server) })
     }
 
     fn file(&self) -> PathBuf {
-        self.folder.path().join("crow.db")
+        self.directory.path().join("crow.db")
     }
 
     fn at(path: &Path) -> DatabaseAddress {
@@ -76,7 +74,7 @@ impl Place {
         Store::open(&self.address).await.unwrap()
     }
 
-    /// Does something to the database behind our back.
+    /// Runs SQL directly on the database.
     fn direct(&self, sql: &str) {
         match &self.server {
             Some(server) => server.direct(sql),
@@ -84,7 +82,7 @@ impl Place {
         }
     }
 
-    /// Counts rows behind our back.
+    /// Counts rows directly in the database.
     fn count(&self, table: &str) -> i64 {
         let sql = format!("SELECT count(*) FROM {table}");
         match &self.server {
@@ -103,47 +101,47 @@ macro_rules! on_both {
 }
 
 on_both! {
-    what_was_stored_is_loaded_after_reopening
-    a_session_keeps_what_was_set
-    what_nobody_spoke_in_is_forgotten_in_time
-    names_can_be_said
-    what_is_not_there_is_said_so
+    stored_session_loads_after_reopening
+    session_settings_are_stored
+    empty_sessions_are_deleted_in_time
+    session_names_can_be_said
+    missing_sessions_are_reported
     sessions_are_listed_newest_first_by_page_and_folder
-    search_finds_what_people_and_models_said
-    search_stays_in_a_session_and_goes_on
-    what_is_deleted_is_gone
-    one_system_prompt_is_kept_once
-    one_image_is_kept_once
-    a_place_is_taken_once
-    one_writer_at_a_time
-    a_writer_that_was_dropped_is_no_more
-    two_stores_write_side_by_side
-    a_row_that_cannot_be_read_is_named
-    a_closed_store_says_so
+    search_finds_text_of_users_and_models
+    search_is_limited_to_a_session_and_paged
+    deleted_session_is_gone
+    system_prompts_are_stored_once
+    images_are_stored_once
+    sequence_number_is_used_once
+    session_lease_is_exclusive
+    session_lease_ends_on_drop
+    stores_write_concurrently
+    broken_row_is_reported
+    closed_store_is_an_error
     messages_are_read_in_pages
-    a_draft_outlives_its_process
-    the_newest_compaction_in_force_counts
-    a_copy_goes_its_own_way
-    questions_aside_are_on_the_bill
-    changes_of_the_last_turn_come_back
-    families_are_listed
-    what_is_old_is_pruned
-    what_a_session_started_goes_with_it
-    a_sound_database_has_no_findings
-    the_tables_are_as_they_are_told
-    templates_and_tools_are_kept_by_content
-    rounds_are_counted
-    only_what_a_session_started_is_a_task
-    a_delivery_is_claimed_once
-    the_mail_of_one_task_is_found_behind_a_page_of_others
-    a_task_is_attended_by_one
-    a_lost_task_is_lost_once
-    a_task_is_no_more_than_its_session
-    a_task_that_said_nothing_is_not_forgotten
-    sessions_that_others_started_may_be_left_out
-    a_session_stands_somewhere_in_spec_kit
-    what_commands_came_to_is_listed
-    spec_kit_goes_with_its_session
+    draft_outlives_its_process
+    newest_active_compaction_counts
+    fork_is_independent
+    side_requests_count_as_usage
+    changes_of_the_last_turn_are_listed
+    session_trees_are_listed
+    old_sessions_are_pruned
+    child_sessions_are_deleted_with_their_parent
+    intact_database_has_no_findings
+    tables_match_their_description
+    templates_and_tools_are_stored_by_content
+    task_turns_are_counted
+    task_needs_a_parent_session
+    delivery_is_claimed_once
+    deliveries_of_a_task_are_found_beyond_a_page
+    task_lease_is_exclusive
+    lost_task_is_reported_once
+    task_is_deleted_with_its_session
+    silent_task_is_kept
+    child_sessions_may_be_hidden
+    spec_kit_state_is_stored
+    spec_kit_events_are_listed
+    spec_kit_state_is_deleted_with_its_session
 }
 
 fn run(place: Option<Place>, test: impl AsyncFnOnce(Place)) {
@@ -178,10 +176,10 @@ fn reply(seq: u64, text: &str) -> TranscriptEntry {
         thought: String::new(),
         text: text.into(),
         calls: Vec::new(),
-        ended: ReplyEnd::Normally,
+        end: ReplyEnd::Complete,
         usage: Some(TokenUsage::new(3, 4)),
-        sealed: None,
-        answered_by: None,
+        provider_state: None,
+        fallback_model: None,
     })
 }
 
@@ -214,7 +212,7 @@ async fn named(store: &Store, new: NewSession) -> Result<SessionId, StoreError> 
     store.create_session(&id, new).await.map(|()| id)
 }
 
-async fn what_was_stored_is_loaded_after_reopening(place: Place) {
+async fn stored_session_loads_after_reopening(place: Place) {
     let mut runner = TestRunner::new(ProptestConfig { cases: 32, ..ProptestConfig::default() });
     let strategy = vec(row::tests::entries(), 0..12);
     for _ in 0..32 {
@@ -233,7 +231,7 @@ async fn what_was_stored_is_loaded_after_reopening(place: Place) {
     }
 }
 
-async fn a_session_keeps_what_was_set(place: Place) {
+async fn session_settings_are_stored(place: Place) {
     let store = place.open().await;
     let parent = begin(&store, "/p", 1).await;
     let new =
@@ -255,7 +253,7 @@ async fn a_session_keeps_what_was_set(place: Place) {
     assert_eq!((session.created, session.updated, session.n_messages), (Timestamp(5), Timestamp(1_000), 1));
 }
 
-async fn what_nobody_spoke_in_is_forgotten_in_time(place: Place) {
+async fn empty_sessions_are_deleted_in_time(place: Place) {
     let store = place.open().await;
     let old = begin(&store, "/p", 1).await;
     let spoken_in = begin(&store, "/p", 1).await;
@@ -269,7 +267,7 @@ async fn what_nobody_spoke_in_is_forgotten_in_time(place: Place) {
     assert_eq!(found, [false, true, true]);
 }
 
-async fn names_can_be_said(place: Place) {
+async fn session_names_can_be_said(place: Place) {
     let store = place.open().await;
     let id = begin(&store, "/p", 1).await;
     let words: Vec<&str> = id.as_str().split('-').collect();
@@ -277,17 +275,17 @@ async fn names_can_be_said(place: Place) {
     assert!(id.as_str().chars().all(|c| c.is_ascii_lowercase() || c == '-'), "{id}");
 }
 
-async fn what_is_not_there_is_said_so(place: Place) {
+async fn missing_sessions_are_reported(place: Place) {
     let store = place.open().await;
-    let nobody = SessionId::new("nobody");
-    assert_eq!(store.load_session(&nobody).await.unwrap(), None);
-    assert!(!store.delete_session(&nobody).await.unwrap());
-    assert!(matches!(say(&store, &nobody, 0, "x").await, Err(StoreError::NoSession(id)) if id == nobody));
-    assert!(matches!(store.set_title(&nobody, "x").await, Err(StoreError::NoSession(_))));
+    let unknown = SessionId::new("unknown");
+    assert_eq!(store.load_session(&unknown).await.unwrap(), None);
+    assert!(!store.delete_session(&unknown).await.unwrap());
+    assert!(matches!(say(&store, &unknown, 0, "x").await, Err(StoreError::NoSession(id)) if id == unknown));
+    assert!(matches!(store.set_title(&unknown, "x").await, Err(StoreError::NoSession(_))));
     let taken = begin(&store, "/p", 1).await;
     let again = store.create_session(&taken, session_in("/p", 1)).await;
     assert!(matches!(again, Err(StoreError::NameTaken(id)) if id == taken));
-    let orphan = NewSession { parent: Some(nobody), ..session_in("/p", 1) };
+    let orphan = NewSession { parent: Some(unknown), ..session_in("/p", 1) };
     assert!(matches!(named(&store, orphan).await, Err(StoreError::NoSession(_))));
 }
 
@@ -303,7 +301,7 @@ async fn sessions_are_listed_newest_first_by_page_and_folder(place: Place) {
     begin(&store, "/p", 40).await;
     say(&store, &ids[0], 1, "the oldest is now the newest").await.unwrap();
 
-    let all = ListQuery { cwd: None, begun_by: CreatorFilter::Person, before: None, limit: 10 };
+    let all = ListQuery { cwd: None, creator: CreatorFilter::User, before: None, limit: 10 };
     let whole = store.list_sessions(all.clone()).await.unwrap();
     let times: Vec<i64> = whole.iter().map(|row| row.updated.0).collect();
     assert_eq!(times, [1_001, 30, 30, 20, 5], "a session in which nothing was said is not listed");
@@ -325,7 +323,7 @@ async fn sessions_are_listed_newest_first_by_page_and_folder(place: Place) {
     assert_eq!(here.iter().map(|row| &row.id).collect::<Vec<_>>(), [&ids[1]]);
 }
 
-async fn search_finds_what_people_and_models_said(place: Place) {
+async fn search_finds_text_of_users_and_models(place: Place) {
     let store = place.open().await;
     let session = begin(&store, "/p", 1).await;
     say(&store, &session, 0, "Where is the *Parser* of \"foo-bar\"?").await.unwrap();
@@ -352,7 +350,7 @@ async fn search_finds_what_people_and_models_said(place: Place) {
     assert_eq!(best[0].snippet, "The parser is here.");
 }
 
-async fn what_is_deleted_is_gone(place: Place) {
+async fn deleted_session_is_gone(place: Place) {
     let store = place.open().await;
     let kept = begin(&store, "/p", 1).await;
     let secret = NewSession { system_prompt: "hush zanzibar".into(), ..session_in("/p", 1) };
@@ -364,7 +362,7 @@ async fn what_is_deleted_is_gone(place: Place) {
     say(&store, &kept, 0, "nothing of it").await.unwrap();
 
     let writer = store.acquire_session_lease(&session).await.unwrap();
-    assert!(matches!(store.delete_session(&session).await, Err(StoreError::Busy { .. })), "it is at work");
+    assert!(matches!(store.delete_session(&session).await, Err(StoreError::Busy { .. })), "it is running");
     store.release_session_lease(writer).await;
     assert!(store.delete_session(&session).await.unwrap());
     assert!(!store.delete_session(&session).await.unwrap());
@@ -372,7 +370,7 @@ async fn what_is_deleted_is_gone(place: Place) {
     assert!(store.search_messages(words("zanzibar")).await.unwrap().is_empty());
     assert_eq!(store.search_messages(words("nothing")).await.unwrap().len(), 1);
     if place.server.is_none() {
-        for entry in std::fs::read_dir(place.folder.path()).unwrap() {
+        for entry in std::fs::read_dir(place.directory.path()).unwrap() {
             let path = entry.unwrap().path();
             let bytes = std::fs::read(&path).unwrap_or_default();
             assert!(!bytes.windows(8).any(|window| window == b"zanzibar"), "{}", path.display());
@@ -380,7 +378,7 @@ async fn what_is_deleted_is_gone(place: Place) {
     }
 }
 
-async fn one_system_prompt_is_kept_once(place: Place) {
+async fn system_prompts_are_stored_once(place: Place) {
     let store = place.open().await;
     let first = begin(&store, "/p", 1).await;
     begin(&store, "/q", 2).await;
@@ -389,12 +387,12 @@ async fn one_system_prompt_is_kept_once(place: Place) {
     assert_eq!(place.count("system_prompts"), 1);
 }
 
-async fn a_place_is_taken_once(place: Place) {
+async fn sequence_number_is_used_once(place: Place) {
     let (one, other) = (place.open().await, place.open().await);
     let session = begin(&one, "/p", 1).await;
     say(&one, &session, 0, "first").await.unwrap();
     let clash = say(&other, &session, 0, "also first").await;
-    assert!(matches!(clash, Err(StoreError::OtherWriter { session: id, seq: 0 }) if id == session));
+    assert!(matches!(clash, Err(StoreError::ConcurrentWrite { session: id, seq: 0 }) if id == session));
     say(&other, &session, 1, "second").await.unwrap();
 
     let stored = one.load_session(&session).await.unwrap().unwrap();
@@ -402,29 +400,29 @@ async fn a_place_is_taken_once(place: Place) {
     assert_eq!(stored.session.n_messages, 2);
 }
 
-async fn one_writer_at_a_time(place: Place) {
+async fn session_lease_is_exclusive(place: Place) {
     let (one, other) = (place.open().await, place.open().await);
     let (session, another) = (begin(&one, "/p", 1).await, begin(&one, "/p", 1).await);
     let writer = one.acquire_session_lease(&session).await.unwrap();
     let refused = other.acquire_session_lease(&session).await.unwrap_err();
-    assert!(refused.to_string().contains(" is at work for another client of this Crow; "), "{refused}");
+    assert!(refused.to_string().contains(" is in use for another client of this process; "), "{refused}");
     assert!(matches!(refused, StoreError::Busy { session: id, .. } if id == session));
     assert!(other.acquire_session_lease(&another).await.is_ok(), "another session is free");
     one.release_session_lease(writer).await;
     other.acquire_session_lease(&session).await.unwrap();
 }
 
-async fn a_writer_that_was_dropped_is_no_more(place: Place) {
+async fn session_lease_ends_on_drop(place: Place) {
     let (one, other) = (place.open().await, place.open().await);
     let session = begin(&one, "/p", 1).await;
     let writer = one.acquire_session_lease(&session).await.unwrap();
-    // The end of a process takes its right along.
+    // The end of a process releases its lease.
     one.close().await.unwrap();
     drop(writer);
     say(&other, &session, 0, "mine").await.unwrap();
 }
 
-async fn two_stores_write_side_by_side(place: Place) {
+async fn stores_write_concurrently(place: Place) {
     const N_EACH: u64 = 100;
     let (one, other) = tokio::join!(place.open(), place.open());
     let write = |store: Store| async move {
@@ -441,7 +439,7 @@ async fn two_stores_write_side_by_side(place: Place) {
     }
 }
 
-async fn a_row_that_cannot_be_read_is_named(place: Place) {
+async fn broken_row_is_reported(place: Place) {
     let store = place.open().await;
     let session = begin(&store, "/p", 1).await;
     for seq in 0..3 {
@@ -449,7 +447,7 @@ async fn a_row_that_cannot_be_read_is_named(place: Place) {
     }
     let bad_row = async |wanted: u64, wanted_why: &str| {
         let error = store.load_session(&session).await.unwrap_err();
-        let StoreError::BadRow { session: id, seq, why } = error else { panic!("{error}") };
+        let StoreError::BadRow { session: id, seq, reason: why } = error else { panic!("{error}") };
         assert_eq!((id, seq, why.as_str()), (session.clone(), wanted, wanted_why));
     };
     place.direct("UPDATE messages SET data = '{' WHERE seq = 2");
@@ -459,7 +457,7 @@ async fn a_row_that_cannot_be_read_is_named(place: Place) {
     assert_eq!(store.search_messages(words("word")).await.unwrap().len(), 1);
 }
 
-async fn a_closed_store_says_so(place: Place) {
+async fn closed_store_is_an_error(place: Place) {
     let store = place.open().await;
     let session = begin(&store, "/p", 1).await;
     store.sync().await.unwrap();

@@ -225,15 +225,18 @@ async fn drive(words: &[&str]) -> (String, Option<Failure>, ExitStatus) {
     let (lines, _written) =
         crow_acp::stdio_transport(child.stdout.take().unwrap(), child.stdin.take().unwrap()).unwrap();
     let (events, mut heard) = mpsc::channel(1024);
-    let hello = ClientInfo { version: "1", abilities: AcpClientCapabilities::default(), keeps_words: false };
+    let hello =
+        ClientInfo { version: "1", capabilities: AcpClientCapabilities::default(), wants_raw_updates: false };
     let driven = crow_acp::drive_agent(lines, hello, events, async |agent| {
         let session = agent.new_session(directory.path()).await?;
-        agent.send_prompt(&session.session, vec![ContentPart::Text("go".into())], TurnScope::Answered).await
+        agent
+            .send_prompt(&session.session, vec![ContentPart::Text("go".into())], TurnScope::WithoutTasks)
+            .await
     });
     let failure = driven.await.and_then(|ended| ended).err();
     let mut text = String::new();
     while let Some(event) = heard.recv().await {
-        if let ClientEvent::Heard { heard: AgentUpdate::Text(piece), .. } = event {
+        if let ClientEvent::Update { update: AgentUpdate::Text(piece), .. } = event {
             text += &piece;
         }
     }

@@ -105,15 +105,15 @@ impl Machine {
         let cx = ToolCx {
             workspace: &self.workspace,
             editor: None,
-            access: &facets.touch,
+            access: &facets.access,
             call: None,
-            confinement: Confinement::Free,
+            confinement: Confinement::Unconfined,
             cancel: &CancellationToken::new(),
             progress: &|_| (),
             undo_recorder: None,
         };
         let outcome = self.runtime.block_on(self.tools.run_call(&call, cx));
-        assert_eq!(outcome.status, ToolCallStatus::Done, "{:?}", outcome.for_model);
+        assert_eq!(outcome.status, ToolCallStatus::Completed, "{:?}", outcome.for_model);
     }
 }
 

@@ -80,8 +80,8 @@ async fn read_from_client(
             let error = ReadError::TooLarge { n_bytes: text.len() as u64, bytes_max: FILE_BYTES_MAX };
             Err(ToolError(format!("could not read {}: {error}", cx.workspace.display_path(file_path))))
         }
-        Err(ClientError::Cut) => Err(ToolError(CANCELLED.to_owned())),
-        Err(error @ (ClientError::Refused(_) | ClientError::Silent(_))) => {
+        Err(ClientError::Cancelled) => Err(ToolError(CANCELLED.to_owned())),
+        Err(error @ (ClientError::Rejected(_) | ClientError::TimedOut(_))) => {
             tracing::debug!(%error, "the client did not return a file; reading it from disk");
             Ok(None)
         }

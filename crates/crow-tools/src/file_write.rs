@@ -89,7 +89,7 @@ pub(crate) fn hash_content(bytes: &[u8]) -> ContentHash {
 pub(crate) fn hash_before(before: &UndoSnapshot) -> Option<ContentHash> {
     match before {
         UndoSnapshot::Content { bytes, .. } => Some(hash_content(bytes)),
-        UndoSnapshot::Missing | UndoSnapshot::Unknown => None,
+        UndoSnapshot::Missing | UndoSnapshot::TooLarge => None,
     }
 }
 
@@ -97,7 +97,7 @@ pub(crate) fn hash_before(before: &UndoSnapshot) -> Option<ContentHash> {
 pub(crate) fn mode_before(before: &UndoSnapshot) -> Option<u32> {
     match before {
         UndoSnapshot::Content { mode, .. } => *mode,
-        UndoSnapshot::Missing | UndoSnapshot::Unknown => None,
+        UndoSnapshot::Missing | UndoSnapshot::TooLarge => None,
     }
 }
 
@@ -109,7 +109,7 @@ pub(crate) async fn apply_write(cx: &ToolCx<'_>, change: FileWrite<'_>) -> Resul
     let uses_client = editor_buffers::write_target(cx, change.file_path) == WriteTarget::Client
         && change.encoding == TextEncoding::Utf8;
     let mut note = String::new();
-    if cx.undo_recorder.is_some() && snapshot.before == UndoSnapshot::Unknown {
+    if cx.undo_recorder.is_some() && snapshot.before == UndoSnapshot::TooLarge {
         note.push_str(NOT_UNDOABLE_NOTE);
     }
     let text = match cx.editor.filter(|_| uses_client) {
@@ -170,7 +170,7 @@ pub(crate) fn to_disk_bytes(text: &str, disk: &UndoSnapshot) -> Vec<u8> {
             }
             DecodedText::Lossy(_) | DecodedText::Binary => false,
         },
-        UndoSnapshot::Missing | UndoSnapshot::Unknown => false,
+        UndoSnapshot::Missing | UndoSnapshot::TooLarge => false,
     };
     match has_crlf && !text.contains('\r') {
         true => text.replace('\n', "\r\n").into_bytes(),
@@ -185,7 +185,7 @@ pub(crate) fn stamp_before(before: &UndoSnapshot) -> Option<ContentStamp> {
             DecodedText::Text(text, _) => Some(ContentStamp::from_text(&text)),
             DecodedText::Lossy(_) | DecodedText::Binary => None,
         },
-        UndoSnapshot::Missing | UndoSnapshot::Unknown => None,
+        UndoSnapshot::Missing | UndoSnapshot::TooLarge => None,
     }
 }
 

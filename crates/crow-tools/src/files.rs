@@ -172,7 +172,7 @@ pub(crate) fn read_snapshot(path: &Path) -> Result<FileSnapshot, ReadError> {
     }
     let is_complete = metadata.len().max(bytes.len() as u64) <= SNAPSHOT_BYTES_MAX;
     let mode = Some(metadata.mode() & PERMISSION_BITS);
-    let existing = if is_complete { UndoSnapshot::Content { bytes, mode } } else { UndoSnapshot::Unknown };
+    let existing = if is_complete { UndoSnapshot::Content { bytes, mode } } else { UndoSnapshot::TooLarge };
     Ok(FileSnapshot { before: existing, fingerprint })
 }
 

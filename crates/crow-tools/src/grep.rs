@@ -143,7 +143,7 @@ pub(crate) fn search_call_info(workspace: &Workspace, verb: &str, pattern: &str,
         title: to_title(&format!("{verb} `{pattern}`{suffix}")),
         kind: ToolKind::Search,
         locations: vec![FileLocation { path: workspace.to_absolute(path).display().to_string(), line: None }],
-        touch: ToolAccess::Reads(vec![workspace.resolve_path(path).display().to_string()]),
+        access: ToolAccess::Reads(vec![workspace.resolve_path(path).display().to_string()]),
     }
 }
 

@@ -46,7 +46,7 @@ impl ToolRegistry {
                 Err(SpawnError::Closed) => return None,
                 Err(error) => return Some(decision(HookExit::NotStarted(error.to_string()), "", "")),
             };
-        let exit = match output.ended {
+        let exit = match output.exit {
             ExitReason::Exited(code) => HookExit::Exited(code),
             ExitReason::Signalled(signal) => HookExit::Signalled(signal),
             ExitReason::TimedOut => HookExit::TimedOut(hook.timeout),

@@ -74,5 +74,5 @@ fn page_range(lines: Option<(u64, u64)>) -> PageRange {
     let (first, lines_max) = lines.map_or((1, usize::MAX), |(first, last)| {
         (to_usize(first), to_usize(last.saturating_sub(first).saturating_add(1)))
     });
-    PageRange { first, lines_max, bytes_max: BYTES_MAX, chars_max: LINE_CHARS_MAX }
+    PageRange { first_line: first, lines_max, bytes_max: BYTES_MAX, chars_max: LINE_CHARS_MAX }
 }

@@ -86,7 +86,7 @@ impl TextPage {
                     return Ok(Self { page: lines.into_page(), is_counted: false });
                 }
             } else if !lines.has_begun() && started_at.elapsed() > FIND_TIMEOUT {
-                return Err(PageError::TooSlow { first: range.first });
+                return Err(PageError::TooSlow { first: range.first_line });
             }
         }
     }
@@ -103,12 +103,12 @@ impl TextPage {
 
     /// The number of lines, if the page begins after the last one.
     pub(crate) fn total_if_past_end(&self) -> Option<usize> {
-        (self.page.first > self.page.n_lines).then_some(self.page.n_lines)
+        (self.page.first_line > self.page.n_lines).then_some(self.page.n_lines)
     }
 
     /// Renders the lines with their numbers, and a note on how to continue.
     pub(crate) fn into_text(self) -> String {
-        let Self { page: LinePage { first, lines, n_lines, .. }, is_counted } = self;
+        let Self { page: LinePage { first_line: first, lines, n_lines, .. }, is_counted } = self;
         let mut text = number_lines(lines.iter().map(String::as_str), first);
         let last = first - 1 + lines.len();
         if last < n_lines {

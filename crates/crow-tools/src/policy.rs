@@ -83,7 +83,7 @@ impl PermissionPolicy {
 
     /// The configured sandbox mode and the system's support for it.
     pub fn sandbox_rules(&self) -> SandboxPolicy<'_> {
-        SandboxPolicy { choice: self.sandbox, support: &self.support }
+        SandboxPolicy { sandbox_mode: self.sandbox, support: &self.support }
     }
 
     fn for_mode(&self, mode: Mode) -> EffectivePolicy<'_> {

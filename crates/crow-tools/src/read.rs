@@ -64,7 +64,7 @@ fn limit_default() -> usize {
 impl ReadArgs {
     fn page_range(&self) -> PageRange {
         PageRange {
-            first: self.offset,
+            first_line: self.offset,
             lines_max: self.limit,
             bytes_max: TEXT_BYTES_MAX,
             chars_max: LINE_CHARS_MAX,
@@ -122,7 +122,7 @@ impl Tool for ReadTool {
                 path: workspace.to_absolute(path).display().to_string(),
                 line: line.and_then(|line| u32::try_from(line).ok()),
             }],
-            touch: ToolAccess::Reads(vec![workspace.resolve_path(path).display().to_string()]),
+            access: ToolAccess::Reads(vec![workspace.resolve_path(path).display().to_string()]),
         }
     }
 
@@ -210,7 +210,7 @@ fn render_page(page: TextPage, display_path: &str, range: PageRange) -> Result<S
     }
     match page.total_if_past_end() {
         Some(n_lines) => {
-            let first = range.first.max(1);
+            let first = range.first_line.max(1);
             Err(ToolError(format!("could not read {display_path} from line {first}: it has {n_lines} lines")))
         }
         None => Ok(page.into_text()),
@@ -267,7 +267,7 @@ pub(crate) fn image_result(bytes: &[u8], display_path: &str) -> Result<ToolResul
         .map_err(|problem| ToolError(format!("could not show {display_path}: the image {problem}")))?;
     let (mime, data) = (mime.to_owned(), BASE64_STANDARD.encode(bytes));
     Ok(ToolResult {
-        status: ToolCallStatus::Done,
+        status: ToolCallStatus::Completed,
         for_model: vec![
             ContentPart::Text(format!("{display_path} ({mime}, {} bytes):", bytes.len())),
             ContentPart::Image { mime: mime.clone(), data: data.clone() },

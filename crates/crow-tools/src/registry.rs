@@ -97,7 +97,7 @@ impl ToolRegistry {
     pub async fn sandbox_support(&self) -> SandboxSupport {
         match &self.sandbox {
             Some(sandbox) => sandbox.sandbox_support().await.clone(),
-            None => SandboxSupport::None { reason: "the supervisor program was not found".into() },
+            None => SandboxSupport::Unavailable { reason: "the supervisor program was not found".into() },
         }
     }
 
@@ -110,7 +110,7 @@ impl ToolRegistry {
     /// over.
     pub(crate) fn supervised_command(&self, program: &str, args: &[String]) -> (String, Vec<String>) {
         match &self.sandbox {
-            Some(sandbox) => sandbox.wrap_command(&CommandConfinement::FREE, program, args),
+            Some(sandbox) => sandbox.wrap_command(&CommandConfinement::UNCONFINED, program, args),
             None => (program.to_owned(), args.to_owned()),
         }
     }
@@ -170,14 +170,14 @@ impl ToolRegistry {
                 title,
                 kind: ToolKind::Other,
                 locations: Vec::new(),
-                touch: ToolAccess::Nothing,
+                access: ToolAccess::Nothing,
             };
         };
         match check_arguments(tool, call) {
             Ok(arguments) => tool.call_info(&arguments, workspace),
             Err(_) => {
                 let info = tool.call_info(&call.arguments.to_object(), workspace);
-                ToolCallInfo { title: crate::tool::to_title(&call.name), touch: ToolAccess::Nothing, ..info }
+                ToolCallInfo { title: crate::tool::to_title(&call.name), access: ToolAccess::Nothing, ..info }
             }
         }
     }
@@ -285,7 +285,7 @@ fn check_arguments(tool: &dyn Tool, call: &ToolCall) -> Result<Map<String, Value
             return Err(refuse(&format_args!("its arguments may be incomplete: {doubt}; {advice}")));
         }
         ToolArguments::Valid(value) | ToolArguments::Repaired { value, .. } => value,
-        ToolArguments::Unreadable { why: reason } => return Err(refuse(reason)),
+        ToolArguments::Unreadable { reason } => return Err(refuse(reason)),
     };
     let ToolSpec { name, parameters, .. } = tool.spec();
     let checked = match tool.server_name() {

@@ -83,7 +83,7 @@ impl TerminalPreference {
         match self {
             Self::ClientFirst | Self::ClientOnly if client.terminals => CommandRoute::Client,
             Self::ClientOnly => CommandRoute::Unavailable,
-            Self::ClientFirst | Self::Local if client.shows_output => CommandRoute::LocalStreamed,
+            Self::ClientFirst | Self::Local if client.terminal_output => CommandRoute::LocalStreamed,
             Self::ClientFirst | Self::Local => CommandRoute::Local,
         }
     }
@@ -145,7 +145,7 @@ impl Tool for TerminalTool {
             Ok(action) => (action_title(&action, workspace), action_access(action, workspace)),
             Err(_) => (format!("`{}`", to_title(text_argument(arguments, "command"))), ToolAccess::Nothing),
         };
-        ToolCallInfo { title, kind: ToolKind::Execute, locations: Vec::new(), touch: access }
+        ToolCallInfo { title, kind: ToolKind::Execute, locations: Vec::new(), access }
     }
 
     fn live_output_dir(

@@ -82,10 +82,10 @@ impl Machine {
             arguments,
         };
         let info = self.tools.call_info(&call, &self.workspace);
-        let cx = ToolCx { access: &info.touch, ..self.cx(&|_| ()) };
+        let cx = ToolCx { access: &info.access, ..self.cx(&|_| ()) };
         let result = self.tools.run_call(&call, cx).await;
         let outside = self.dir.path().canonicalize().unwrap().display().to_string();
-        let head = format!("> {} {:?} {:?}\n", info.title, info.kind, info.touch);
+        let head = format!("> {} {:?} {:?}\n", info.title, info.kind, info.access);
         (head + &show(&result)).replace(&outside, "$DIR")
     }
 
@@ -95,7 +95,7 @@ impl Machine {
             editor: None,
             access: &ToolAccess::Nothing,
             call: None,
-            confinement: Confinement::Free,
+            confinement: Confinement::Unconfined,
             cancel: &self.cancel,
             progress,
             undo_recorder: None,

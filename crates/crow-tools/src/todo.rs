@@ -79,7 +79,7 @@ impl Tool for TodoTool {
             title: "Plan".into(),
             kind: ToolKind::Think,
             locations: Vec::new(),
-            touch: ToolAccess::Nothing,
+            access: ToolAccess::Nothing,
         }
     }
 

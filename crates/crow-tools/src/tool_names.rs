@@ -120,7 +120,7 @@ mod tests {
 
         fn call_info(&self, _: &Map<String, Value>, _: &Workspace) -> ToolCallInfo {
             let title = self.0.name.clone();
-            ToolCallInfo { title, kind: ToolKind::Other, locations: Vec::new(), touch: ToolAccess::Nothing }
+            ToolCallInfo { title, kind: ToolKind::Other, locations: Vec::new(), access: ToolAccess::Nothing }
         }
 
         fn run<'a>(&'a self, _: &'a Map<String, Value>, _: ToolCx<'a>) -> ToolFuture<'a> {

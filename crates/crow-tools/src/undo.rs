@@ -122,7 +122,7 @@ pub async fn undo_changes(cx: UndoContext<'_>, recorded: Vec<RecordedChange>) ->
     let at = |path: &str| files.iter().find(|file| file.path == Path::new(path));
     let planned = plan_undo(&changes, |path| {
         at(path).map_or_else(
-            || CurrentFileState::Odd("it was not inspected".into()),
+            || CurrentFileState::Unreadable("it was not inspected".into()),
             |current| current.state.clone(),
         )
     });
@@ -135,7 +135,7 @@ pub async fn undo_changes(cx: UndoContext<'_>, recorded: Vec<RecordedChange>) ->
             Some(goal) => DiffBase::Restored(goal),
             None => DiffBase::Current(current),
         };
-        last_goal = Some(planned.goal);
+        last_goal = Some(planned.goal_change);
         undone.push(apply_planned(&cx, &recorded, planned, current, base).await);
     }
     if cx.mode == UndoMode::Skip {
@@ -153,12 +153,12 @@ async fn hash_changes(recorded: &Arc<Vec<RecordedChange>>) -> Result<Vec<UndoCha
         let prior_state = |before: &UndoSnapshot| match before {
             UndoSnapshot::Missing => PriorFileState::Missing,
             UndoSnapshot::Content { bytes, .. } => PriorFileState::File(hash_content(bytes)),
-            UndoSnapshot::Unknown => PriorFileState::Unknown,
+            UndoSnapshot::TooLarge => PriorFileState::TooLarge,
         };
         let change = |recorded: &RecordedChange| UndoChange {
             path: recorded.path.clone(),
-            was: prior_state(&recorded.before),
-            left: recorded.after,
+            before: prior_state(&recorded.before),
+            after: recorded.after,
         };
         Ok(recorded.iter().map(change).collect())
     })
@@ -182,7 +182,7 @@ impl CurrentFile {
     fn from_problem(path: PathBuf, reason: String) -> Self {
         Self {
             path,
-            state: CurrentFileState::Odd(reason),
+            state: CurrentFileState::Unreadable(reason),
             fingerprint: None,
             mode: None,
             text: None,
@@ -217,8 +217,8 @@ async fn inspect_file(cx: &UndoContext<'_>, changes: &[UndoChange], path: PathBu
     let state = match (&snapshot.before, hash) {
         (UndoSnapshot::Missing, _) => CurrentFileState::Missing,
         (_, Some(hash)) => CurrentFileState::File(hash),
-        (UndoSnapshot::Content { .. } | UndoSnapshot::Unknown, None) => {
-            CurrentFileState::Odd("it is too large to compare".into())
+        (UndoSnapshot::Content { .. } | UndoSnapshot::TooLarge, None) => {
+            CurrentFileState::Unreadable("it is too large to compare".into())
         }
     };
     let (text, target) =
@@ -256,17 +256,17 @@ fn classify_unsaved(
     buffer_hash: ContentHash,
 ) -> CurrentFileState {
     let is_known = changes.iter().filter(|change| Path::new(&change.path) == path).any(|change| {
-        let prior_state = match change.was {
+        let prior_state = match change.before {
             PriorFileState::Missing => CurrentFileState::Missing,
             PriorFileState::File(hash) => CurrentFileState::File(hash),
-            PriorFileState::Unknown => return false,
+            PriorFileState::TooLarge => return false,
         };
         prior_state == *on_disk
-            || change.left.map_or(CurrentFileState::Missing, CurrentFileState::File) == *on_disk
+            || change.after.map_or(CurrentFileState::Missing, CurrentFileState::File) == *on_disk
     });
     match is_known {
         true => CurrentFileState::File(buffer_hash),
-        false => CurrentFileState::Odd("it differs between the disk and the editor".into()),
+        false => CurrentFileState::Unreadable("it differs between the disk and the editor".into()),
     }
 }
 
@@ -295,15 +295,15 @@ async fn read_buffer(cx: &UndoContext<'_>, path: &Path, may_be_text: bool) -> Ed
 fn to_buffer(answer: Result<String, ClientError>) -> EditorBuffer {
     match answer {
         Ok(text) => EditorBuffer::Text(text),
-        Err(ClientError::Refused(_)) => EditorBuffer::NotOpen,
-        Err(ClientError::Silent(_) | ClientError::Cut) => EditorBuffer::NoAnswer,
+        Err(ClientError::Rejected(_)) => EditorBuffer::NotOpen,
+        Err(ClientError::TimedOut(_) | ClientError::Cancelled) => EditorBuffer::NoAnswer,
     }
 }
 
 fn text_before(before: &UndoSnapshot) -> Option<String> {
     match before {
         UndoSnapshot::Missing => Some(String::new()),
-        UndoSnapshot::Unknown => None,
+        UndoSnapshot::TooLarge => None,
         UndoSnapshot::Content { bytes, .. } => match decode_text(bytes.clone()) {
             DecodedText::Text(text, _) => Some(text),
             DecodedText::Lossy(_) | DecodedText::Binary => None,
@@ -318,10 +318,10 @@ async fn apply_planned(
     current: &CurrentFile,
     base: DiffBase<'_>,
 ) -> UndoneFile {
-    let PlannedUndo { path, action, changes, goal } = planned;
+    let PlannedUndo { path, action, changes, goal_change: goal } = planned;
     let result = match (action, current.fingerprint) {
         (UndoAction::Conflict(conflict), _) => Err(conflict),
-        (UndoAction::AlreadyThere, _) => Ok(UndoStatus::AlreadyRestored),
+        (UndoAction::AlreadyRestored, _) => Ok(UndoStatus::AlreadyRestored),
         (UndoAction::Remove, Some(_)) if cx.mode != UndoMode::Apply => Ok(UndoStatus::Removed),
         (UndoAction::Restore(_), Some(_)) if cx.mode != UndoMode::Apply => Ok(UndoStatus::Restored),
         (UndoAction::Remove, Some(fingerprint)) => remove_file(cx, &current.path, fingerprint).await,
@@ -329,7 +329,7 @@ async fn apply_planned(
             restore_file(cx, current, recorded, change, fingerprint).await
         }
         (UndoAction::Remove | UndoAction::Restore(_), None) => {
-            Err(UndoConflict::Odd("it was not inspected".into()))
+            Err(UndoConflict::NotRestorable("it was not inspected".into()))
         }
     };
     let resolve = |changes| if cx.mode == UndoMode::Apply { changes } else { Vec::new() };
@@ -348,9 +348,9 @@ async fn apply_planned(
                     resolved_changes: changes,
                 };
             }
-            let diff = render_diff(recorded, goal, base).filter(|_| conflict != UndoConflict::NotKept);
+            let diff = render_diff(recorded, goal, base).filter(|_| conflict != UndoConflict::NotStored);
             // A change that can never be undone must not block the undo of older turns forever.
-            let is_permanent = matches!(conflict, UndoConflict::NotKept | UndoConflict::InBetween);
+            let is_permanent = matches!(conflict, UndoConflict::NotStored | UndoConflict::ChangedBetween);
             let resolved_changes = if is_permanent { resolve(changes) } else { Vec::new() };
             UndoneFile { path, status: UndoStatus::Conflict, reason, diff, resolved_changes }
         }
@@ -379,7 +379,7 @@ async fn remove_file(
         })
         .await
     };
-    removed.map_err(|reason| UndoConflict::Odd(format!("could not remove it: {reason}")))?;
+    removed.map_err(|reason| UndoConflict::NotRestorable(format!("could not remove it: {reason}")))?;
     cx.workspace.forget_file(path);
     Ok(UndoStatus::Removed)
 }
@@ -392,8 +392,9 @@ async fn restore_file(
     fingerprint: FileFingerprint,
 ) -> Result<UndoStatus, UndoConflict> {
     let path = current.path.as_path();
-    let refuse =
-        |reason: &dyn std::fmt::Display| UndoConflict::Odd(format!("could not restore it: {reason}"));
+    let refuse = |reason: &dyn std::fmt::Display| {
+        UndoConflict::NotRestorable(format!("could not restore it: {reason}"))
+    };
     let editor = cx
         .editor
         .filter(|editor| current.target == WriteTarget::Client && editor.capabilities().writes_files);
@@ -435,7 +436,7 @@ fn utf8_text(before: &UndoSnapshot) -> Option<String> {
             | DecodedText::Lossy(_)
             | DecodedText::Binary => None,
         },
-        UndoSnapshot::Missing | UndoSnapshot::Unknown => None,
+        UndoSnapshot::Missing | UndoSnapshot::TooLarge => None,
     }
 }
 
@@ -451,7 +452,7 @@ fn restore_content(
         UndoSnapshot::Content { bytes: content_now, mode: mode_now } => {
             content_now == *bytes && (mode.is_none() || mode == mode_now)
         }
-        UndoSnapshot::Missing | UndoSnapshot::Unknown => false,
+        UndoSnapshot::Missing | UndoSnapshot::TooLarge => false,
     });
     if is_there {
         return Ok(());
@@ -468,12 +469,12 @@ mod tests {
 
     #[test]
     fn silent_client_may_have_unsaved_changes() {
-        let refused = ClientError::Refused("no such file".into());
+        let refused = ClientError::Rejected("no such file".into());
         let answers = [
             Ok("a".to_owned()),
             Err(refused),
-            Err(ClientError::Silent(Duration::ZERO)),
-            Err(ClientError::Cut),
+            Err(ClientError::TimedOut(Duration::ZERO)),
+            Err(ClientError::Cancelled),
         ];
         let expected = [
             EditorBuffer::Text("a".into()),

@@ -66,7 +66,7 @@ impl PathPattern {
             Some(0) => PatternScope::Absolute,
             Some(_) => PatternScope::Relative,
         };
-        let glob = PathGlob::compile(pattern, LetterCase::Exact);
+        let glob = PathGlob::compile(pattern, LetterCase::Sensitive);
         let glob = glob.map_err(|error| ToolError(format!("the pattern {}", shorten_error(&error))))?;
         Ok(Self { glob, scope })
     }

@@ -182,7 +182,7 @@ pub(crate) fn change_call_info(workspace: &Workspace, verb: &str, path: &str) ->
         title: path_title(verb, path, workspace),
         kind: ToolKind::Edit,
         locations: vec![FileLocation { path: absolute, line: None }],
-        touch: ToolAccess::Writes(vec![workspace.resolve_path(path).display().to_string()]),
+        access: ToolAccess::Writes(vec![workspace.resolve_path(path).display().to_string()]),
     }
 }
 
@@ -193,7 +193,7 @@ pub(crate) fn change_result(text: String, path: &Path, diff: Option<FileDiff>) -
         content.push(ToolCallContent::Text(text.clone()));
     }
     ToolResult {
-        status: ToolCallStatus::Done,
+        status: ToolCallStatus::Completed,
         for_model: vec![ContentPart::Text(text)],
         for_client: content,
         plan: None,

@@ -1,4 +1,4 @@
-//! What a client hears from an agent, and what it answers.
+//! The events that a client receives from an agent, and its answers.
 
 use std::borrow::Cow;
 
@@ -8,199 +8,175 @@ use crow_core::{
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::wanted::ClientAccessRequest;
+use super::access::ClientAccessRequest;
 use crate::form::{ElicitationForm, ElicitationOutcome};
 use crate::outbox::PermissionSubject;
 
-/// What an agent tells a client.
+/// A message of an agent to a client.
 #[derive(Debug)]
 pub enum ClientEvent {
     /// An update of a session.
-    Heard {
-        /// Of which session.
+    Update {
         session: SessionId,
-        /// Which message the words are of, where the agent says so.
+        /// The message that the text belongs to, if the agent says so.
         message: Option<String>,
-        /// What was said.
-        heard: AgentUpdate,
+        update: AgentUpdate,
     },
-    /// An update as it was said, where somebody wants to pass it on; heard after this.
-    Said(Value),
-    /// A question that needs the person; dropped, it is answered as one of a turn that was stopped.
+    /// The raw JSON of an update, if requested; follows the parsed one.
+    RawUpdate(Value),
+    /// A permission request for the user; dropping it answers as for a cancelled turn.
     Permission {
-        /// In which session.
         session: SessionId,
-        /// What is asked.
         question: Box<AgentPermissionRequest>,
-        /// Where the chosen id goes.
+        /// Receives the ID of the chosen option.
         answer: oneshot::Sender<PermissionAnswer>,
     },
-    /// A question that the person answers by choosing or in their own words; dropped, it is answered as one of a turn
-    /// that was stopped.
-    Form {
-        /// In which session.
-        session: SessionId,
-        /// What is asked.
-        form: Box<ElicitationForm>,
-        /// Where what came of it goes.
-        answer: oneshot::Sender<ElicitationOutcome>,
-    },
-    /// The agent wants something of the client's files or terminals.
-    Wanted(Box<ClientAccessRequest>),
-    /// The agent wants to start a child of its own; dropped, it may not.
+    /// A form for the user; dropping it answers as for a cancelled turn.
+    Form { session: SessionId, form: Box<ElicitationForm>, answer: oneshot::Sender<ElicitationOutcome> },
+    /// The agent wants to use the client's files or terminals.
+    AccessRequest(Box<ClientAccessRequest>),
+    /// The agent wants to start a child of its own; dropping this refuses it.
     Claim {
-        /// For which session.
         session: SessionId,
-        /// Where the number of the place goes, or why there is none.
+        /// Receives the number of the slot, or the reason why there is none.
         answer: oneshot::Sender<Result<u64, String>>,
     },
     /// A child of the agent has ended.
-    Released {
-        /// The number of its place.
+    Release {
+        /// The number of its slot.
         claim: u64,
     },
 }
 
-/// An update as a client hears it, from any agent.
+/// A parsed update of any agent.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AgentUpdate {
-    /// What the person said, in replay.
+    /// The user's prompt, in a replay.
     Prompt(String),
-    /// The model's words.
+    /// Text of the model.
     Text(String),
-    /// The model's reasoning.
+    /// Thinking of the model.
     Thought(String),
-    /// A call, new or changed; what is absent stays as it was.
+    /// A tool call, new or changed; absent fields are unchanged.
     Call {
-        /// The agent's name for it.
+        /// The agent's ID.
         id: String,
-        /// One line for the person.
+        /// A title of one line.
         title: Option<String>,
-        /// For the icon.
+        /// Determines the icon.
         kind: Option<ToolKind>,
-        /// Where it stands.
         status: Option<ToolCallStatus>,
-        /// What is shown in it.
         content: Option<Vec<ToolCallContent>>,
-        /// What the model passed.
+        /// The arguments.
         input: Option<Value>,
     },
     /// The whole plan.
     Plan(Vec<PlanEntry>),
     /// The session's title.
     Title(String),
-    /// How full the context is.
+    /// Context usage.
     Usage {
         /// Tokens in context.
         used: u64,
-        /// The model's window.
+        /// The model's context window.
         size: u64,
-        /// Tokens that the session and its children have cost so far, where the agent tells.
-        spent: Option<u64>,
-        /// What the session has cost so far, in billionths of a US dollar, where the agent tells.
+        /// Tokens used by the session and its children so far, if the agent reports them.
+        tokens_spent: Option<u64>,
+        /// Cost of the session so far in billionths of a US dollar, if the agent reports it.
         cost: Option<u64>,
-        /// Whether the tokens are the agent's guess.
-        is_guess: bool,
+        /// True if the context usage is an estimate.
+        is_estimate: bool,
     },
-    /// The mode in force.
+    /// The current mode.
     Mode(String),
-    /// The commands on offer.
+    /// The available commands.
     Commands(Vec<CommandInfo>),
-    /// Something the person should know.
+    /// A notice for the user.
     Notice(String),
-    /// How an attempt ended to make the conversation shorter for the model.
+    /// The result of a compaction.
     Compaction(String),
-    /// How the work ended that was just reported.
+    /// The outcome of the work that was just reported.
     Outcome(ReportOutcome),
 }
 
-/// A call that needs a person's word.
+/// A call that needs the user's approval.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentPermissionRequest {
-    /// What a yes would be about.
     pub subject: PermissionSubject,
-    /// The agent's name for the call.
+    /// The agent's ID of the call.
     pub call: String,
-    /// What it would do.
     pub title: String,
-    /// For the icon.
+    /// Determines the icon.
     pub kind: ToolKind,
-    /// With what.
+    /// The arguments.
     pub input: Option<Value>,
-    /// What is shown with it.
     pub content: Vec<ToolCallContent>,
-    /// The answers on offer.
-    pub choices: Vec<PermissionOption>,
-    /// What a yes would be remembered as, where the agent is Crow and says so.
+    pub options: Vec<PermissionOption>,
+    /// The grants that an approval would be remembered as, if the agent is Crow.
     pub offer: Option<GrantOffer>,
 }
 
 impl AgentPermissionRequest {
-    /// Finds the answer that allows this call and nothing else.
+    /// Finds the option that allows this call and nothing else.
     pub fn allow_once(&self) -> Option<PermissionAnswer> {
-        let choice = self.choices.iter().find(|choice| choice.allows && !choice.always)?;
-        Some(PermissionAnswer::Chosen(choice.id.clone()))
+        let option = self.options.iter().find(|choice| choice.allows && !choice.always)?;
+        Some(PermissionAnswer::Selected(option.id.clone()))
     }
 
-    /// Returns how long an answer to a question of another Crow holds beyond the call.
+    /// Returns the scope of an answer to another Crow's question, beyond the call.
     pub fn grant_scope(&self, answer: &PermissionAnswer) -> Option<GrantScope> {
         match answer {
-            PermissionAnswer::Chosen(id) => crate::v1::grant_scope(id),
-            PermissionAnswer::Nobody { .. } => None,
+            PermissionAnswer::Selected(id) => crate::v1::grant_scope(id),
+            PermissionAnswer::Unavailable { .. } => None,
         }
     }
 }
 
-/// How long a yes holds beyond its call.
+/// The scope of an approval beyond its call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GrantScope {
-    /// For the rest of the session.
     Session,
-    /// Always in this project.
+    /// Permanently for this project.
     Project,
 }
 
-/// What a client answers.
+/// A client's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PermissionAnswer {
-    /// The id of one of the choices.
-    Chosen(String),
-    /// There is nobody to ask.
-    Nobody {
-        /// Why not, to stand in brackets.
-        why: Cow<'static, str>,
+    /// The ID of an option.
+    Selected(String),
+    /// No user could be asked.
+    Unavailable {
+        /// The reason, to be shown in parentheses.
+        reason: Cow<'static, str>,
     },
 }
 
-/// One answer on offer.
+/// An option of a permission request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PermissionOption {
-    /// What to answer.
     pub id: String,
-    /// What the person reads.
     pub name: String,
-    /// Whether it is a yes.
+    /// Whether it approves.
     pub allows: bool,
-    /// Whether it holds from here on.
+    /// Whether it applies from now on.
     pub always: bool,
 }
-/// Why a turn stopped.
+/// The stop reason of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopReason {
-    /// The agent has nothing more to do.
     EndTurn,
-    /// The output limit.
+    /// The output limit was reached.
     MaxTokens,
-    /// The limit of model calls.
+    /// The limit of model requests was reached.
     MaxTurnRequests,
     /// The model refused.
     Refusal,
-    /// It was stopped.
     Cancelled,
 }
 
 impl StopReason {
-    /// Spells the reason as the protocol does.
+    /// Returns the reason as in the protocol.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::EndTurn => "end_turn",

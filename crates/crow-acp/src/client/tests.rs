@@ -9,11 +9,11 @@ use crate::transport::{LineTransport, duplex_transport};
 use crate::{AcpClientCapabilities, ClientEvent, ClientInfo, drive_agent};
 
 fn hello() -> ClientInfo {
-    ClientInfo { version: "1", abilities: AcpClientCapabilities::default(), keeps_words: false }
+    ClientInfo { version: "1", capabilities: AcpClientCapabilities::default(), wants_raw_updates: false }
 }
 
-/// Drives an agent that answers each request with the next of `answers`, and goes when there is none left. Shows what
-/// came of a session with it.
+/// Drives an agent that answers each request with the next of `answers`, and disconnects when none is left. Shows the
+/// result of a session with it.
 async fn driven(answers: &[Value]) -> String {
     let (client, mut agent) = duplex_transport();
     let (events, _heard) = mpsc::channel(1);
@@ -36,7 +36,7 @@ async fn driven(answers: &[Value]) -> String {
         )
     });
     let (driven, ()) = tokio::join!(driven, answering);
-    driven.unwrap_or_else(|failure| format!("{}: {}\n", failure.kind.as_str(), failure.sentence))
+    driven.unwrap_or_else(|failure| format!("{}: {}\n", failure.kind.as_str(), failure.message))
 }
 
 async fn check(answers: &[Value], expected: Expect) {
@@ -44,7 +44,7 @@ async fn check(answers: &[Value], expected: Expect) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_has_gone_before_the_first_words_leave_has_gone() {
+async fn agent_that_disconnects_at_once_is_reported() {
     let (incoming_ends, ended) = tokio::sync::oneshot::channel::<()>();
     let incoming = stream::once(async move {
         drop(ended.await);
@@ -52,18 +52,18 @@ async fn who_has_gone_before_the_first_words_leave_has_gone() {
     });
     let outgoing = sink::unfold(Some(incoming_ends), |ends, _: String| async move {
         drop(ends);
-        // The clock runs on when everybody waits: the end is heard while the words are still on their way.
+        // The clock advances when every task waits: the end arrives while the text is still queued.
         drop(tokio::time::timeout(Duration::from_secs(1), std::future::pending::<()>()).await);
         Err(std::io::Error::from(std::io::ErrorKind::BrokenPipe))
     });
     let lines = LineTransport { outgoing: Box::pin(outgoing), incoming: incoming.boxed() };
     let (events, _heard) = mpsc::channel(1);
     let driven = drive_agent(lines, hello(), events, async |_| ()).await;
-    expect!["The agent has gone: it was switched off."].assert_eq(&driven.unwrap_err().sentence);
+    expect!["the agent has disconnected: it was switched off"].assert_eq(&driven.unwrap_err().message);
 }
 
 #[tokio::test]
-async fn what_an_agent_offers_is_read() {
+async fn agent_options_are_parsed() {
     let can = json!({"loadSession": true, "sessionCapabilities": {"fork": {}}});
     let choices = json!([{"value": "ask", "name": "Ask"}, {"value": "code", "name": "Code"}]);
     let models = json!([{"group": "a", "name": "A", "options": [{"value": "a/1", "name": "1"}]}]);
@@ -78,7 +78,7 @@ async fn what_an_agent_offers_is_read() {
             json!({"result": {"sessionId": "s-1", "configOptions": options}}),
         ],
         expect![[r#"
-            AcpAgentCapabilities { loads: true, resumes: false, steers: false, forks: true, reads_images: false }
+            AcpAgentCapabilities { load_session: true, resume_session: false, steering: false, fork_session: true, reads_images: false }
             Ok(
                 OpenedSession {
                     session: SessionId(
@@ -112,7 +112,7 @@ async fn what_an_agent_offers_is_read() {
 }
 
 #[tokio::test]
-async fn agents_that_cannot_be_driven() {
+async fn agents_without_acp_are_errors() {
     check(
         &[json!({"result": {"protocolVersion": 7}})],
         expect![[r#"
@@ -138,18 +138,18 @@ async fn agents_that_cannot_be_driven() {
     check(
         &[],
         expect![[r#"
-            connection: The connection to the agent broke: Internal error: broken pipe.
+            connection: the connection to the agent broke: Internal error: broken pipe
         "#]],
     )
     .await;
     check(
         &[json!({"result": {"protocolVersion": 1}})],
         expect![[r#"
-            AcpAgentCapabilities { loads: false, resumes: false, steers: false, forks: false, reads_images: false }
+            AcpAgentCapabilities { load_session: false, resume_session: false, steering: false, fork_session: false, reads_images: false }
             Err(
                 Failure {
                     kind: Connection,
-                    sentence: "The agent has gone.",
+                    message: "the agent has disconnected",
                 },
             )
             gone: true
@@ -159,15 +159,15 @@ async fn agents_that_cannot_be_driven() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_says_nothing() {
+async fn silent_agent_times_out() {
     let (client, _agent) = duplex_transport();
     let (events, _heard) = mpsc::channel(1);
     let driven = drive_agent(client, hello(), events, async |_| ()).await;
-    expect!["The agent did not answer `initialize` within 60 s."].assert_eq(&driven.unwrap_err().sentence);
+    expect!["the agent did not answer `initialize` within 60 s"].assert_eq(&driven.unwrap_err().message);
 }
 
 #[tokio::test]
-async fn a_question_that_is_withdrawn_closes_its_place() {
+async fn cancelled_question_frees_its_place() {
     let (client, mut agent) = duplex_transport();
     let (events, mut heard) = mpsc::channel(1);
     let asking = async {

@@ -11,8 +11,8 @@ use crate::{
 };
 
 fn nests() -> ElicitationForm {
-    let oak = ElicitationChoice { label: "oak".into(), meaning: "The old one.".into() };
-    let elm = ElicitationChoice { label: "elm".into(), meaning: String::new() };
+    let oak = ElicitationChoice { label: "oak".into(), description: "The old one.".into() };
+    let elm = ElicitationChoice { label: "elm".into(), description: String::new() };
     ElicitationForm {
         message: "Which nest?".into(),
         options: vec![oak, elm],
@@ -21,18 +21,17 @@ fn nests() -> ElicitationForm {
     }
 }
 
-/// What the client does with the form.
+/// The client's reaction to the form.
 enum Does {
-    /// Answers with this result or error.
     Answers(Value),
-    /// Nothing, until the turn is cut.
+    /// No reaction until the turn is cancelled.
     Waits,
-    /// Goes.
+    /// Disconnects.
     Leaves,
 }
 
-/// Serves a client with these capabilities, tells it something, and has it fill in the form. Shows its part of the
-/// wire after the hello, and what came of it.
+/// Serves a client with these capabilities, sends it an update, and shows it the form. Returns its part of the wire
+/// after `initialize`, and the outcome.
 async fn filled(capabilities: Value, form: ElicitationForm, does: Does) -> String {
     let (mut lines, theirs) = duplex_transport();
     let (incoming, mut requests) = mpsc::channel::<IncomingRequest>(8);
@@ -49,28 +48,28 @@ async fn filled(capabilities: Value, form: ElicitationForm, does: Does) -> Strin
     let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello});
     lines.outgoing.send(hello.to_string()).await.unwrap();
     lines.incoming.next().await.unwrap().unwrap();
-    assert!(matches!(requests.recv().await, Some(IncomingRequest::Hello)));
+    assert!(matches!(requests.recv().await, Some(IncomingRequest::Initialized)));
 
-    let cut = CancellationToken::new();
+    let cancel = CancellationToken::new();
     let (client, session) = (client.await.unwrap(), SessionId::new("s"));
     client
         .send_update(&session, SessionUpdate::Text { message: MessageId::from_seq(1), text: "Well.".into() });
     let asking = async {
-        let formed = client.elicit_form(&session, &form, &cut).await;
+        let formed = client.elicit_form(&session, &form, &cancel).await;
         client.send_update(
             &session,
             SessionUpdate::Text { message: MessageId::from_seq(2), text: "Bye.".into() },
         );
         formed
     };
-    let (formed, heard) = tokio::join!(asking, play(lines, does, &cut));
+    let (formed, heard) = tokio::join!(asking, play(lines, does, &cancel));
     drop(client);
     agent.await.unwrap().unwrap();
     format!("{heard}= {formed:?}\n")
 }
 
-/// Plays the client until it heard the last words.
-async fn play(mut lines: LineTransport, does: Does, cut: &CancellationToken) -> String {
+/// Plays the client until it received the last update.
+async fn play(mut lines: LineTransport, does: Does, cancel: &CancellationToken) -> String {
     let mut heard = String::new();
     while let Some(line) = lines.incoming.next().await {
         let message: Value = serde_json::from_str(&line.unwrap()).unwrap();
@@ -85,7 +84,7 @@ async fn play(mut lines: LineTransport, does: Does, cut: &CancellationToken) -> 
                 answer["id"] = message["id"].clone();
                 lines.outgoing.send(answer.to_string()).await.unwrap();
             }
-            ("elicitation/create", Does::Waits) => cut.cancel(),
+            ("elicitation/create", Does::Waits) => cancel.cancel(),
             ("elicitation/create", Does::Leaves) => break,
             _ if text == "Bye." => break,
             _ => {}
@@ -105,41 +104,41 @@ fn has_forms() -> Value {
 }
 
 #[test]
-fn a_form_comes_after_what_was_told() {
+fn form_follows_earlier_updates() {
     let answer = json!({"result": {"action": "accept", "content": {"answer": "elm"}}});
     check(
         has_forms(),
         nests(),
         Does::Answers(answer),
         &expect![[r#"
-        session/update Well.
-        elicitation/create
-        session/update Bye.
-        = Chosen("elm")
-    "#]],
+            session/update Well.
+            elicitation/create
+            session/update Bye.
+            = Accepted("elm")
+        "#]],
     );
 }
 
 #[test]
-fn an_answer_that_cannot_be_read_is_none() {
+fn form_answer_that_cannot_be_parsed_is_none() {
     for (answer, expected) in [
         (
             json!({"result": {"content": {"answer": "elm"}}}),
             &expect![[r#"
-            session/update Well.
-            elicitation/create
-            session/update Bye.
-            = Nobody { why: "the client's answer cannot be read" }
-        "#]],
+                session/update Well.
+                elicitation/create
+                session/update Bye.
+                = Unavailable { reason: "the client's answer cannot be read" }
+            "#]],
         ),
         (
             json!({"error": {"code": -32603, "message": "the dialog broke"}}),
             &expect![[r#"
-            session/update Well.
-            elicitation/create
-            session/update Bye.
-            = Nobody { why: "the dialog broke" }
-        "#]],
+                session/update Well.
+                elicitation/create
+                session/update Bye.
+                = Unavailable { reason: "the dialog broke" }
+            "#]],
         ),
     ] {
         check(has_forms(), nests(), Does::Answers(answer), expected);
@@ -147,7 +146,7 @@ fn an_answer_that_cannot_be_read_is_none() {
 }
 
 #[test]
-fn a_form_of_a_turn_that_was_cut_is_taken_back() {
+fn form_of_a_cancelled_turn_is_cancelled() {
     check(
         has_forms(),
         nests(),
@@ -163,7 +162,7 @@ fn a_form_of_a_turn_that_was_cut_is_taken_back() {
 }
 
 #[test]
-fn who_leaves_has_closed_the_form() {
+fn form_is_closed_when_the_client_disconnects() {
     check(
         has_forms(),
         nests(),
@@ -177,7 +176,7 @@ fn who_leaves_has_closed_the_form() {
 }
 
 #[test]
-fn nothing_is_asked_of_a_client_without_forms() {
+fn client_without_forms_gets_none() {
     for capabilities in [json!({}), json!({"elicitation": {}}), json!({"elicitation": {"url": {}}})] {
         check(
             capabilities,
@@ -186,7 +185,7 @@ fn nothing_is_asked_of_a_client_without_forms() {
             &expect![[r#"
                 session/update Well.
                 session/update Bye.
-                = Nobody { why: "the client has no forms" }
+                = Unavailable { reason: "the client does not support forms" }
             "#]],
         );
     }
@@ -196,16 +195,17 @@ fn nothing_is_asked_of_a_client_without_forms() {
         none,
         Does::Waits,
         &expect![[r#"
-        session/update Well.
-        session/update Bye.
-        = Nobody { why: "the form has no answers" }
-    "#]],
+            session/update Well.
+            session/update Bye.
+            = Unavailable { reason: "the form has no answers" }
+        "#]],
     );
 }
 
-/// Has our own client answer our own agent.
+/// Our own client answers our own agent.
 #[tokio::test]
-async fn both_ends_understand_each_other() {
+#[expect(clippy::too_many_lines, reason = "both ends of one exchange")]
+async fn both_ends_agree_on_forms() {
     let (to_agent, to_client) = duplex_transport();
     let (events, mut heard) = mpsc::channel(8);
     let (incoming, _requests) = mpsc::channel::<IncomingRequest>(8);
@@ -218,22 +218,26 @@ async fn both_ends_understand_each_other() {
             drop(connected.send(client));
         },
     ));
-    let abilities = AcpClientCapabilities { forms: true, ..AcpClientCapabilities::default() };
+    let capabilities = AcpClientCapabilities { forms: true, ..AcpClientCapabilities::default() };
     let came = drive_agent(
         to_agent,
-        ClientInfo { version: "1", abilities, keeps_words: false },
+        ClientInfo { version: "1", capabilities, wants_raw_updates: false },
         events,
         async |_| {
-            let (client, session, cut) =
+            let (client, session, cancel) =
                 (client.await.unwrap(), SessionId::new("s"), CancellationToken::new());
             let mut came = Vec::new();
-            let nobody = ElicitationOutcome::Nobody { why: "there is no terminal".into() };
-            let chosen = |said: &str| Some(ElicitationOutcome::Chosen(said.into()));
-            for given in
-                [chosen("elm"), chosen("a beech"), Some(ElicitationOutcome::Declined), Some(nobody), None]
-            {
+            let unavailable = ElicitationOutcome::Unavailable { reason: "there is no terminal".into() };
+            let chosen = |said: &str| Some(ElicitationOutcome::Accepted(said.into()));
+            for given in [
+                chosen("elm"),
+                chosen("a beech"),
+                Some(ElicitationOutcome::Declined),
+                Some(unavailable),
+                None,
+            ] {
                 let form = nests();
-                let asking = client.elicit_form(&session, &form, &cut);
+                let asking = client.elicit_form(&session, &form, &cancel);
                 let answering = async {
                     let Some(ClientEvent::Form { session: of, form, answer }) = heard.recv().await else {
                         return;
@@ -246,12 +250,12 @@ async fn both_ends_understand_each_other() {
                 };
                 came.push(format!("{:?}", tokio::join!(asking, answering).0));
             }
-            // What is withdrawn closes its place.
+            // A cancelled form frees its place.
             let form = nests();
-            let asking = client.elicit_form(&session, &form, &cut);
+            let asking = client.elicit_form(&session, &form, &cancel);
             let withdrawing = async {
                 let Some(ClientEvent::Form { mut answer, .. }) = heard.recv().await else { return };
-                cut.cancel();
+                cancel.cancel();
                 answer.closed().await;
             };
             came.push(format!("{:?}", tokio::join!(asking, withdrawing).0));
@@ -259,10 +263,10 @@ async fn both_ends_understand_each_other() {
         },
     );
     expect![[r#"
-        Chosen("elm")
-        Chosen("a beech")
+        Accepted("elm")
+        Accepted("a beech")
         Declined
-        Nobody { why: "there is no terminal" }
+        Unavailable { reason: "there is no terminal" }
         Cancelled
         Cancelled"#]]
     .assert_eq(&came.await.unwrap());

@@ -3,7 +3,7 @@ use expect_test::{Expect, expect};
 
 use super::*;
 
-/// Tells a client that reads nothing, and shows what waits: a line per update, `SESSION: UPDATE`.
+/// Sends updates to a client that reads nothing, and shows the queue: a line per update, `SESSION: UPDATE`.
 #[track_caller]
 fn check(told: &[(&str, SessionUpdate)], expected: &Expect) {
     let outbox = Outbox::new(SharedCapabilities::default());
@@ -36,14 +36,14 @@ fn shown(update: &SessionUpdate) -> String {
         SessionUpdate::Output { call, text } => format!("{call} printed {text:?}"),
         SessionUpdate::CallChanged { call, status, content } => format!("{call} {status:?} {content:?}"),
         SessionUpdate::Prompt { .. }
-        | SessionUpdate::CallAgain { .. }
+        | SessionUpdate::CallRestored { .. }
         | SessionUpdate::Report { .. }
         | SessionUpdate::Call { .. }
         | SessionUpdate::Child { .. }
-        | SessionUpdate::Passed(_)
+        | SessionUpdate::Forwarded(_)
         | SessionUpdate::Plan(_)
         | SessionUpdate::Title(_)
-        | SessionUpdate::Changed(_)
+        | SessionUpdate::LastChanged(_)
         | SessionUpdate::Terminal { .. }
         | SessionUpdate::Exited { .. }
         | SessionUpdate::Usage { .. }
@@ -67,13 +67,13 @@ fn running(index: usize, output: &str) -> SessionUpdate {
     let content = Some(vec![ToolCallContent::Text(output.into())]);
     SessionUpdate::CallChanged {
         call: CallId::from_position(1, index),
-        status: ToolCallStatus::Running,
+        status: ToolCallStatus::InProgress,
         content,
     }
 }
 
 #[test]
-fn words_of_one_message_gather() {
+fn text_of_one_message_is_merged() {
     check(
         &[
             ("a", text(1, "one ")),
@@ -93,7 +93,7 @@ fn words_of_one_message_gather() {
 }
 
 #[test]
-fn sessions_do_not_mix() {
+fn sessions_are_not_merged() {
     check(
         &[("a", text(1, "one ")), ("b", text(1, "uno ")), ("a", text(1, "two")), ("b", text(1, "dos"))],
         &expect![[r#"
@@ -105,10 +105,10 @@ fn sessions_do_not_mix() {
 }
 
 #[test]
-fn output_of_a_running_call_is_latest_wins() {
+fn call_output_keeps_the_latest() {
     let ended = SessionUpdate::CallChanged {
         call: CallId::from_position(1, 0),
-        status: ToolCallStatus::Done,
+        status: ToolCallStatus::Completed,
         content: Some(vec![ToolCallContent::Text("all of it".into())]),
     };
     check(
@@ -121,17 +121,17 @@ fn output_of_a_running_call_is_latest_wins() {
             ("a", ended),
         ],
         &expect![[r#"
-            a: call-1-0 Running Some([Text("three")])
-            a: call-1-1 Running Some([Text("others")])
-            a: call-1-0 Done Some([Text("all of it")])
+            a: call-1-0 InProgress Some([Text("three")])
+            a: call-1-1 InProgress Some([Text("others")])
+            a: call-1-0 Completed Some([Text("all of it")])
             20 bytes
         "#]],
     );
 }
 
 #[test]
-fn a_chunk_does_not_grow_for_ever() {
-    let long = "x".repeat(CHUNK_BYTES - 1);
+fn chunk_size_is_bounded() {
+    let long = "x".repeat(CHUNK_BYTES_MAX - 1);
     check(
         &[("a", text(1, &long)), ("a", text(1, "y")), ("a", text(1, "z"))],
         &expect![[r#"
@@ -143,7 +143,7 @@ fn a_chunk_does_not_grow_for_ever() {
 }
 
 #[test]
-fn what_calls_print_gathers_and_keeps_its_end() {
+fn printed_output_is_merged_and_keeps_its_end() {
     let printed = |index, text: &str| SessionUpdate::Output {
         call: CallId::from_position(1, index),
         text: text.into(),
@@ -153,7 +153,7 @@ fn what_calls_print_gathers_and_keeps_its_end() {
             ("a", printed(0, "one ")),
             ("a", printed(1, "other")),
             ("a", printed(0, "two")),
-            ("b", printed(0, &"é".repeat(OUTPUT_BYTES / 2))),
+            ("b", printed(0, &"é".repeat(OUTPUT_BYTES_MAX / 2))),
             ("b", printed(0, "!")),
         ],
         &expect![[r#"
@@ -166,28 +166,28 @@ fn what_calls_print_gathers_and_keeps_its_end() {
 }
 
 #[test]
-fn a_prompt_and_arguments_weigh() {
+fn prompts_and_arguments_count_as_bytes() {
     let image = ContentPart::Image { mime: "image/png".into(), data: "x".repeat(100) };
     let call = SessionUpdate::Call {
         call: CallId::from_position(1, 0),
         name: "write".into(),
-        facets: ToolCallInfo {
+        info: ToolCallInfo {
             title: "write".into(),
             kind: crow_core::ToolKind::Edit,
             locations: Vec::new(),
-            touch: crow_core::ToolAccess::Nothing,
+            access: crow_core::ToolAccess::Nothing,
         },
         arguments: Map::from_iter([("text".to_owned(), Value::from(vec!["x".repeat(6), "y".repeat(10)]))]),
         status: ToolCallStatus::Pending,
         content: Vec::new(),
-        prints: crow_core::OutputStreaming::Nothing,
+        streaming: crow_core::OutputStreaming::Off,
     };
     assert_eq!(update_bytes(&SessionUpdate::Prompt { message: MessageId::from_seq(0), part: image }), 100);
     assert_eq!(update_bytes(&call), 20);
 }
 
 #[test]
-fn a_flush_waits_for_nothing_that_was_told_later() {
+fn flush_ignores_later_updates() {
     let outbox = Outbox::new(SharedCapabilities::default());
     let session = SessionId::new("a");
     outbox.push_update(&session, text(1, "one"));
@@ -200,7 +200,7 @@ fn a_flush_waits_for_nothing_that_was_told_later() {
     assert_eq!(outbox.lock().sessions.len(), 1);
 }
 
-/// Polls one flush again and again; tells whether it is over.
+/// Polls one flush repeatedly; returns whether it has ended.
 fn polled_flush<'a>(outbox: &'a Outbox, session: &'a SessionId) -> impl FnMut() -> bool + 'a {
     let mut flush = Box::pin(outbox.flush_updates(session));
     let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
@@ -208,7 +208,7 @@ fn polled_flush<'a>(outbox: &'a Outbox, session: &'a SessionId) -> impl FnMut() 
 }
 
 #[test]
-fn nothing_waits_for_a_client_that_is_gone() {
+fn disconnected_client_is_not_awaited() {
     let outbox = Outbox::new(SharedCapabilities::default());
     outbox.push_update(&SessionId::new("a"), text(1, "one"));
     outbox.close();

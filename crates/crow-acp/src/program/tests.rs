@@ -2,7 +2,7 @@ use expect_test::{Expect, expect};
 
 use super::*;
 
-/// Shows what is read of an agent that prints this.
+/// Shows what is read of an agent with this output.
 async fn check(printed: &str, expected: &Expect) {
     let (mut stdout, stray, mut babble) =
         (BufReader::new(printed.as_bytes()), OnceLock::new(), StrayOutput::default());
@@ -23,12 +23,12 @@ async fn check(printed: &str, expected: &Expect) {
 const ANSWER: &str = r#"{"jsonrpc":"2.0","id":0,"result":{}}"#;
 
 #[tokio::test]
-async fn a_program_that_speaks_no_protocol_is_given_up() {
+async fn program_without_a_protocol_is_an_error() {
     let lines: String = (1..100).map(|n| format!("noise {n}\n\n")).collect();
     check(
         &lines,
         &expect![[r#"
-            ! InvalidData: it printed 20 lines, and none is a message of the protocol; the first: noise 1; noise 2; noise 3
+            ! InvalidData: it printed 20 lines, none of which is a message of the protocol; the first: noise 1; noise 2; noise 3
             Some("noise 1")
         "#]],
     )
@@ -57,7 +57,7 @@ async fn a_program_that_speaks_no_protocol_is_given_up() {
             {"level":"info"}
             {"level":"info"}
             {"level":"info"}
-            ! InvalidData: it printed 20 lines, and none is a message of the protocol; the first: {"level":"info"}; {"level":"info"}; {"level":"info"}
+            ! InvalidData: it printed 20 lines, none of which is a message of the protocol; the first: {"level":"info"}; {"level":"info"}; {"level":"info"}
             Some("{\"level\":\"info\"}")
         "#]],
     )
@@ -68,13 +68,13 @@ async fn a_program_that_speaks_no_protocol_is_given_up() {
     let read = read_message(&mut stdout, &stray, &mut babble).await.unwrap().unwrap_err();
     assert!(
         read.to_string()
-            .starts_with("it printed 1048576 bytes that are no message of the protocol: jsonrpcaaa"),
+            .starts_with("it printed 1048576 bytes that are not a message of the protocol: jsonrpcaaa"),
         "{read}"
     );
 }
 
 #[tokio::test]
-async fn a_banner_is_passed_by() {
+async fn banner_is_skipped() {
     let banner = "Welcome\n".repeat(18);
     let asks = r#"{"jsonrpc":"2.0","id":1,"method":"x"}"#;
     check(
@@ -87,37 +87,39 @@ async fn a_banner_is_passed_by() {
         "#]],
     )
     .await;
-    // What is asked of us is no answer yet.
+    // A request to us is not an answer.
     check(
         &format!("{banner}{asks}\none more\n{ANSWER}"),
         &expect![[r#"
             {"jsonrpc":"2.0","id":1,"method":"x"}
-            ! InvalidData: it printed 20 lines, and none answers `initialize`; the first: Welcome; Welcome; Welcome
+            ! InvalidData: it printed 20 lines, none of which answers `initialize`; the first: Welcome; Welcome; Welcome
             Some("Welcome")
         "#]],
     )
     .await;
 }
 
-/// Programs of other protocols notify and ask as well: before the first answer that counts like any other line.
+/// Programs of other protocols send notifications and requests as well: before the first answer they count like any
+/// other line.
 #[tokio::test]
-async fn messages_without_an_answer_are_given_up() {
+async fn messages_without_an_answer_are_an_error() {
     let notice = r#"{"jsonrpc":"2.0","method":"window/logMessage","params":{}}"#;
     let asks = r#"{"jsonrpc":"2.0","id":7,"method":"x"}"#;
     for line in [notice, asks, "{ no JSON"] {
         let printed = format!("{line}\n").repeat(40);
         let (mut stdout, stray, mut babble) =
             (BufReader::new(printed.as_bytes()), OnceLock::new(), StrayOutput::default());
-        for _ in 0..BABBLE_LINES_MAX {
+        for _ in 0..STRAY_LINES_MAX {
             assert_eq!(read_message(&mut stdout, &stray, &mut babble).await.unwrap().unwrap(), line);
         }
         let error = read_message(&mut stdout, &stray, &mut babble).await.unwrap().unwrap_err().to_string();
-        let expected =
-            format!("it printed 20 lines, and none answers `initialize`; the first: {line}; {line}; {line}");
+        let expected = format!(
+            "it printed 20 lines, none of which answers `initialize`; the first: {line}; {line}; {line}"
+        );
         assert_eq!(error, expected);
         assert_eq!(stray.get(), None);
     }
-    // Behind the answer there may be any number.
+    // After the answer there may be any number.
     let printed = format!("{ANSWER}\n{}", format!("{notice}\n").repeat(100));
     let (mut stdout, stray, mut babble) =
         (BufReader::new(printed.as_bytes()), OnceLock::new(), StrayOutput::default());

@@ -1,4 +1,4 @@
-//! The server's end: lets clients in one by one and hands each one's lines to whoever serves them.
+//! The server's end: accepts clients and passes each one's lines to a handler.
 
 use std::{convert::Infallible, io, sync::Arc, time::Duration};
 
@@ -21,56 +21,56 @@ use tokio_tungstenite::{
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use super::{
-    AdmissionPolicy, PING, SocketListener,
-    carry::{CountingStream, carry_messages},
-    door::is_host_allowed,
-    farewell::CloseReason,
-    queued_transport,
-    visitors::{ConnectionLimits, PendingConnection, accept_connections},
-    websocket_config,
+    AdmissionPolicy, PING_INTERVAL, SocketListener,
+    admission::is_host_allowed,
+    close_reason::CloseReason,
+    connections::{ConnectionLimits, PendingConnection, accept_connections},
+    message_pump::{CountingStream, carry_messages},
+    queued_transport, websocket_config,
 };
 use crate::transport::LineTransport;
 
-/// Clients at the same time; each has an agent.
+/// Simultaneous clients; each has an agent.
 pub(super) const CLIENTS_MAX: usize = 64;
 
-/// The head of a request: a token, and whatever proxies add.
+/// The size of a request's head: a token, and the headers of proxies.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
 
-/// What everyone who is served gets to end when everything ends: an agent's program, then the goodbye.
-const LAST_WORDS: Duration = Duration::from_secs(6);
+/// The time for each client to finish at shutdown: the agent's process, then the close frame.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(6);
 
-/// How long an id of a connection is.
-const ID_BYTES: usize = 16;
+/// The length of a connection ID.
+const CONNECTION_ID_BYTES: usize = 16;
 
-/// Lets in every client that knows the token, until `cut` says so; `serve` gets each one's lines, has to end when they
-/// do or when `cut` says so, and tells what to say at the end.
+/// Accepts every client that satisfies the policy, until `cut`; `serve` gets each one's lines, must end when they do
+/// or on `cut`, and returns the reason for closing.
 pub async fn serve_socket<F>(
-    door: SocketListener,
-    cut: CancellationToken,
+    socket: SocketListener,
+    cancel: CancellationToken,
     serve: impl Fn(LineTransport) -> F + Send + Sync + 'static,
 ) where
     F: Future<Output = CloseReason> + Send + 'static,
 {
-    serve_socket_with(door, cut, (PING, ConnectionLimits::KNOCK), serve).await;
+    serve_socket_with(socket, cancel, (PING_INTERVAL, ConnectionLimits::HANDSHAKE_TIMEOUT), serve).await;
 }
 
 pub(super) async fn serve_socket_with<F>(
-    door: SocketListener,
-    cut: CancellationToken,
-    (ping, knock_max): (Duration, Duration),
+    socket: SocketListener,
+    cancel: CancellationToken,
+    (ping_interval, handshake_timeout): (Duration, Duration),
     serve: impl Fn(LineTransport) -> F + Send + Sync + 'static,
 ) where
     F: Future<Output = CloseReason> + Send + 'static,
 {
-    let SocketListener { listener, name, admission } = door;
-    let places = Arc::new(Semaphore::new(CLIENTS_MAX));
-    let keeper = Arc::new(SocketAcceptor { name, admission, places, ping, cut: cut.clone() });
+    let SocketListener { listener, name, admission } = socket;
+    let client_slots = Arc::new(Semaphore::new(CLIENTS_MAX));
+    let acceptor =
+        Arc::new(SocketAcceptor { name, admission, client_slots, ping_interval, cancel: cancel.clone() });
     let serve = Arc::new(serve);
-    let limits = ConnectionLimits { knock: knock_max, goodbye: LAST_WORDS };
-    accept_connections(listener, &cut, limits, |stream, knock| {
-        let (keeper, serve) = (keeper.clone(), serve.clone());
-        async move { keeper.handle_connection(stream, knock, serve.as_ref()).await }
+    let limits = ConnectionLimits { handshake_timeout, shutdown_timeout: SHUTDOWN_TIMEOUT };
+    accept_connections(listener, &cancel, limits, |stream, pending| {
+        let (acceptor, serve) = (acceptor.clone(), serve.clone());
+        async move { acceptor.handle_connection(stream, pending, serve.as_ref()).await }
     })
     .await;
 }
@@ -78,15 +78,15 @@ pub(super) async fn serve_socket_with<F>(
 struct SocketAcceptor {
     name: Option<String>,
     admission: AdmissionPolicy,
-    places: Arc<Semaphore>,
-    ping: Duration,
-    cut: CancellationToken,
+    client_slots: Arc<Semaphore>,
+    ping_interval: Duration,
+    cancel: CancellationToken,
 }
 
-/// A client that was let in, with its place.
+/// An accepted client, with its permit.
 struct AdmittedClient {
     upgrade: OnUpgrade,
-    place: OwnedSemaphorePermit,
+    slot: OwnedSemaphorePermit,
 }
 
 type PlainStream = TokioIo<CountingStream<TcpStream>>;
@@ -95,111 +95,116 @@ impl SocketAcceptor {
     async fn handle_connection<F>(
         self: Arc<Self>,
         stream: TcpStream,
-        knock: PendingConnection,
+        pending: PendingConnection,
         serve: &impl Fn(LineTransport) -> F,
     ) where
         F: Future<Output = CloseReason>,
     {
-        let Some(Some((socket, _place))) = knock.await_request(self.accept_handshake(stream)).await else {
+        let Some(Some((socket, _place))) = pending.await_request(self.accept_handshake(stream)).await else {
             return;
         };
-        let (lines, ends) = queued_transport();
-        let (say, said) = oneshot::channel();
-        let farewell = async { said.await.unwrap_or(CloseReason::Over) };
-        let (ping, cut) = (self.ping, self.cut.clone());
-        let carrying = async move { carry_messages(socket, ends, ping, farewell, &cut).await };
-        let carried = AbortOnDropHandle::new(tokio::spawn(carrying));
-        // A client that is gone is told nothing.
-        let _ = say.send(serve(lines).await);
-        if let Err(error) = carried.await {
-            tracing::error!(%error, "a connection ended in a fault of ours");
+        let (lines, queue_ends) = queued_transport();
+        let (close_sender, close_receiver) = oneshot::channel();
+        let close_reason = async { close_receiver.await.unwrap_or(CloseReason::Normal) };
+        let (ping_interval, cancel) = (self.ping_interval, self.cancel.clone());
+        let pump =
+            async move { carry_messages(socket, queue_ends, ping_interval, close_reason, &cancel).await };
+        let pump_task = AbortOnDropHandle::new(tokio::spawn(pump));
+        // A client that has disconnected gets no message.
+        let _ = close_sender.send(serve(lines).await);
+        if let Err(error) = pump_task.await {
+            tracing::error!(%error, "a connection ended with an internal error");
         }
     }
 
-    /// Hears what a visitor wants, and shakes hands.
+    /// Reads the request of a new connection, and answers the handshake.
     async fn accept_handshake(
         &self,
         stream: TcpStream,
     ) -> Option<(WebSocketStream<CountingStream<TcpStream>>, OwnedSemaphorePermit)> {
-        // Without it each message waits for the acknowledgement of the one before.
+        // Without it each message waits for the acknowledgement of the previous one.
         if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%error, "a connection will be slow");
+            tracing::debug!(%error, "could not set TCP_NODELAY");
         }
-        let (admit, mut admitted) = mpsc::channel(1);
+        let (admitted_sender, mut admitted) = mpsc::channel(1);
         let service = service_fn(|request| {
-            let response = self.check_request(request, &admit).unwrap_or_else(UpgradeRefusal::into_response);
+            let response =
+                self.check_request(request, &admitted_sender).unwrap_or_else(UpgradeRefusal::into_response);
             std::future::ready(Ok::<_, Infallible>(response))
         });
         let mut http = http1::Builder::new();
         http.max_buf_size(HEAD_BYTES_MAX);
         let io: PlainStream = TokioIo::new(CountingStream::new(stream));
         if let Err(error) = http.serve_connection(io, service).with_upgrades().await {
-            tracing::debug!(%error, "a visitor did not say what it wants");
+            tracing::debug!(%error, "a client sent no complete request");
         }
-        let AdmittedClient { upgrade, place } = admitted.try_recv().ok()?;
+        let AdmittedClient { upgrade, slot } = admitted.try_recv().ok()?;
         let parts = upgrade.await.ok()?.downcast::<PlainStream>().ok()?;
-        let (stream, early) = (parts.io.into_inner(), parts.read_buf.to_vec());
+        let (stream, read_ahead) = (parts.io.into_inner(), parts.read_buf.to_vec());
         let socket =
-            WebSocketStream::from_partially_read(stream, early, Role::Server, Some(websocket_config())).await;
-        Some((socket, place))
+            WebSocketStream::from_partially_read(stream, read_ahead, Role::Server, Some(websocket_config()))
+                .await;
+        Some((socket, slot))
     }
 
-    /// Lets in, or says why not. The order is from what tells a stranger least to what tells it most.
+    /// Accepts or rejects a request. The checks are ordered so that a stranger learns as little as possible.
     fn check_request(
         &self,
         mut request: Request<Incoming>,
-        admit: &mpsc::Sender<AdmittedClient>,
+        admitted_sender: &mpsc::Sender<AdmittedClient>,
     ) -> Result<Response<String>, UpgradeRefusal> {
         let headers = request.headers();
         if !self.admission.is_origin_allowed(headers) {
-            return Err(UpgradeRefusal::new(StatusCode::FORBIDDEN, "pages in browsers are not let in"));
+            return Err(UpgradeRefusal::new(StatusCode::FORBIDDEN, "browser pages are not permitted"));
         }
         if !is_host_allowed(headers, self.name.as_deref()) {
-            return Err(UpgradeRefusal::new(StatusCode::FORBIDDEN, "this server does not go by that name"));
+            return Err(UpgradeRefusal::new(
+                StatusCode::FORBIDDEN,
+                "this server does not have that host name",
+            ));
         }
         if self.admission.token.as_ref().is_some_and(|token| !token.is_in_headers(headers)) {
-            let refusal = UpgradeRefusal::new(StatusCode::UNAUTHORIZED, "this server wants its token");
+            let refusal = UpgradeRefusal::new(StatusCode::UNAUTHORIZED, "this server requires its token");
             return Err(refusal.with_header(header::WWW_AUTHENTICATE, "Bearer"));
         }
         if self.admission.path.as_ref().is_some_and(|path| request.uri().path() != path) {
             return Err(UpgradeRefusal::new(StatusCode::NOT_FOUND, "the agent is at another path"));
         }
         if request.method() != Method::GET {
-            let refusal =
-                UpgradeRefusal::new(StatusCode::METHOD_NOT_ALLOWED, "the agent is reached with GET");
+            let refusal = UpgradeRefusal::new(StatusCode::METHOD_NOT_ALLOWED, "the agent accepts GET only");
             return Err(refusal.with_header(header::ALLOW, "GET"));
         }
         let Ok(mut response) = create_response_with_body(&request, String::new) else {
             let refusal =
-                UpgradeRefusal::new(StatusCode::UPGRADE_REQUIRED, "the agent speaks over WebSocket 13");
+                UpgradeRefusal::new(StatusCode::UPGRADE_REQUIRED, "the agent requires WebSocket version 13");
             return Err(refusal.with_header(header::UPGRADE, "websocket"));
         };
         let Ok(id) = new_connection_id() else {
             return Err(UpgradeRefusal::new(
                 StatusCode::SERVICE_UNAVAILABLE,
-                "the system has no random numbers",
+                "the system returned no random numbers",
             ));
         };
         response.headers_mut().insert("acp-connection-id", id);
-        let Ok(place) = self.places.clone().try_acquire_owned() else {
+        let Ok(slot) = self.client_slots.clone().try_acquire_owned() else {
             return Err(UpgradeRefusal::new(StatusCode::SERVICE_UNAVAILABLE, "too many clients"));
         };
-        // A connection that was let in asks no more.
-        let _ = admit.try_send(AdmittedClient { upgrade: upgrade::on(&mut request), place });
+        // An accepted connection sends no further request.
+        let _ = admitted_sender.try_send(AdmittedClient { upgrade: upgrade::on(&mut request), slot });
         Ok(response)
     }
 }
 
-/// Why somebody is not let in.
+/// The reason for a rejection.
 struct UpgradeRefusal {
     status: StatusCode,
-    why: &'static str,
+    reason: &'static str,
     header: Option<(HeaderName, &'static str)>,
 }
 
 impl UpgradeRefusal {
-    fn new(status: StatusCode, why: &'static str) -> Self {
-        Self { status, why, header: None }
+    fn new(status: StatusCode, reason: &'static str) -> Self {
+        Self { status, reason, header: None }
     }
 
     fn with_header(self, name: HeaderName, value: &'static str) -> Self {
@@ -207,7 +212,7 @@ impl UpgradeRefusal {
     }
 
     fn into_response(self) -> Response<String> {
-        let mut response = Response::new(format!("{}\n", self.why));
+        let mut response = Response::new(format!("{}\n", self.reason));
         *response.status_mut() = self.status;
         let close = (header::CONNECTION, "close");
         for (name, value) in self.header.into_iter().chain([close]) {
@@ -218,7 +223,7 @@ impl UpgradeRefusal {
 }
 
 fn new_connection_id() -> io::Result<HeaderValue> {
-    let mut bytes = [0; ID_BYTES];
+    let mut bytes = [0; CONNECTION_ID_BYTES];
     getrandom::fill(&mut bytes).map_err(io::Error::other)?;
     let id: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     HeaderValue::from_str(&id).map_err(io::Error::other)

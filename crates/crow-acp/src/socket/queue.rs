@@ -1,5 +1,5 @@
-//! Lines that wait on one side of a socket: bounded by their number and by their bytes, since one of them may be as
-//! large as a thousand others.
+//! Lines queued on one side of a socket: bounded by number and by bytes, because one line may be as large as a
+//! thousand others.
 
 use std::{io, sync::Arc};
 
@@ -8,47 +8,47 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use super::MESSAGE_BYTES_MAX;
 
 /// Enough to fill a write, few enough to push back.
-pub(super) const LINES_WAITING: usize = 64;
+pub(super) const QUEUED_LINES_MAX: usize = 64;
 
-/// Bytes that may wait: one line of the largest size.
-const BYTES_WAITING: usize = MESSAGE_BYTES_MAX;
+/// The bytes that may be queued: one line of the maximum size.
+const QUEUED_BYTES_MAX: usize = MESSAGE_BYTES_MAX;
 
-/// Nobody takes lines any longer.
+/// The receiver is gone.
 #[derive(Debug)]
 pub(super) struct QueueClosed;
 
-/// A line, or why no more come; its room is free again when it is taken.
+/// A line, or the reason why no more come; its space is free again once it is taken.
 struct QueuedLine {
     line: io::Result<String>,
-    _room: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
-/// Where lines go in.
+/// The sending end.
 #[derive(Clone)]
 pub(super) struct LineSender {
     lines: mpsc::Sender<QueuedLine>,
-    room: Arc<Semaphore>,
+    byte_permits: Arc<Semaphore>,
 }
 
-/// Where they come out.
+/// The receiving end.
 pub(super) struct LineReceiver(mpsc::Receiver<QueuedLine>);
 
-/// Makes an empty queue.
+/// Creates an empty queue.
 pub(super) fn line_queue() -> (LineSender, LineReceiver) {
-    let (lines, waiting) = mpsc::channel(LINES_WAITING);
-    (LineSender { lines, room: Arc::new(Semaphore::new(BYTES_WAITING)) }, LineReceiver(waiting))
+    let (lines, receiver) = mpsc::channel(QUEUED_LINES_MAX);
+    (LineSender { lines, byte_permits: Arc::new(Semaphore::new(QUEUED_BYTES_MAX)) }, LineReceiver(receiver))
 }
 
 impl LineSender {
-    /// Waits for room.
+    /// Waits for space.
     pub(super) async fn send(&self, line: io::Result<String>) -> Result<(), QueueClosed> {
-        let n_bytes = line.as_ref().map_or(1, String::len).clamp(1, BYTES_WAITING);
+        let n_bytes = line.as_ref().map_or(1, String::len).clamp(1, QUEUED_BYTES_MAX);
         let n_bytes = u32::try_from(n_bytes).unwrap_or(u32::MAX);
-        let room = self.room.clone().acquire_many_owned(n_bytes).await.map_err(|_| QueueClosed)?;
-        self.lines.send(QueuedLine { line, _room: room }).await.map_err(|_| QueueClosed)
+        let permit = self.byte_permits.clone().acquire_many_owned(n_bytes).await.map_err(|_| QueueClosed)?;
+        self.lines.send(QueuedLine { line, _permit: permit }).await.map_err(|_| QueueClosed)
     }
 
-    /// Waits until nobody takes lines any longer.
+    /// Waits until the receiver is gone.
     pub(super) async fn wait_closed(&self) {
         self.lines.closed().await;
     }
@@ -56,11 +56,11 @@ impl LineSender {
 
 impl LineReceiver {
     pub(super) async fn recv(&mut self) -> Option<io::Result<String>> {
-        self.0.recv().await.map(|waiting| waiting.line)
+        self.0.recv().await.map(|queued| queued.line)
     }
 
-    /// Takes a line that is there already.
+    /// Takes a line that is already queued.
     pub(super) fn try_recv(&mut self) -> Option<io::Result<String>> {
-        self.0.try_recv().ok().map(|waiting| waiting.line)
+        self.0.try_recv().ok().map(|queued| queued.line)
     }
 }

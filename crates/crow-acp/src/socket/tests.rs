@@ -27,26 +27,26 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     connect::{connect_socket_with, load_root_certificates},
+    connections::PENDING_MAX,
     listen::{CLIENTS_MAX, serve_socket_with},
-    visitors::KNOCKERS_MAX,
     *,
 };
 
 /// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// So long that it plays no part.
+/// So long that it has no effect.
 const NEVER: Duration = Duration::from_secs(3600);
 
 /// So short that a test waits for three of them.
 const SOON: Duration = Duration::from_millis(50);
 
-/// So large that not the number of lines is the limit.
+/// So large that the number of lines is not the limit.
 const LARGE: usize = 4_000_000;
 
 struct Server {
     port: u16,
-    cut: CancellationToken,
+    cancel: CancellationToken,
     listening: tokio::task::JoinHandle<()>,
 }
 
@@ -62,7 +62,7 @@ impl Server {
     }
 
     async fn start_until<F>(
-        cut: CancellationToken,
+        cancel: CancellationToken,
         times: (Duration, Duration),
         serve: impl Fn(LineTransport) -> F + Send + Sync + 'static,
     ) -> Self
@@ -76,14 +76,14 @@ impl Server {
             admission: AdmissionPolicy::with_token(BearerToken::new("secret".into())),
         };
         let port: u16 = door.url().unwrap().rsplit([':', '/']).nth(1).unwrap().parse().unwrap();
-        let listening = tokio::spawn(serve_socket_with(door, cut.clone(), times, serve));
-        Self { port, cut, listening }
+        let listening = tokio::spawn(serve_socket_with(door, cancel.clone(), times, serve));
+        Self { port, cancel, listening }
     }
 
-    /// Gives every line back.
+    /// Returns every line.
     async fn echo() -> Self {
-        let cut = CancellationToken::new();
-        let ends = cut.clone();
+        let cancel = CancellationToken::new();
+        let ends = cancel.clone();
         let serve = move |lines| {
             let ends = ends.clone();
             async move {
@@ -93,7 +93,7 @@ impl Server {
                 }
             }
         };
-        Self::start_until(cut, (NEVER, NEVER), serve).await
+        Self::start_until(cancel, (NEVER, NEVER), serve).await
     }
 
     async fn knock(&self) -> TcpStream {
@@ -115,7 +115,7 @@ impl Server {
         connect_socket(&url, &headers, Instant::now() + PATIENCE).await.unwrap()
     }
 
-    /// Sends a head as it is and gives the first line of the answer.
+    /// Sends a request head as it is and returns the first line of the answer.
     async fn head(&self, head: &str) -> String {
         let mut stream = self.knock().await;
         let head = head.replace("PORT", &self.port.to_string());
@@ -132,7 +132,7 @@ impl Server {
     }
 
     async fn end(self) {
-        self.cut.cancel();
+        self.cancel.cancel();
         timeout(PATIENCE, self.listening).await.unwrap().unwrap();
     }
 }
@@ -144,7 +144,7 @@ async fn echo(lines: LineTransport) -> CloseReason {
             break;
         }
     }
-    CloseReason::Over
+    CloseReason::Normal
 }
 
 async fn next(socket: &mut WebSocketStream<TcpStream>) -> String {
@@ -165,7 +165,7 @@ fn check(heard: &str, expected: &Expect) {
 }
 
 #[tokio::test]
-async fn only_who_may_is_let_in() {
+async fn admission_requires_token_path_and_origin() {
     let server = Server::echo().await;
     let cases = [
         ("as it should be", GOOD.to_owned()),
@@ -226,7 +226,7 @@ async fn only_who_may_is_let_in() {
 }
 
 #[tokio::test]
-async fn who_never_says_what_it_wants_is_shown_out_while_others_work() {
+async fn silent_connection_is_closed_while_others_work() {
     let server = Server::start((NEVER, SOON), echo).await;
     let mut slow = server.knock().await;
     slow.write_all(b"GET /acp HTTP/1.1\r\nHost: 127").await.unwrap();
@@ -239,11 +239,11 @@ async fn who_never_says_what_it_wants_is_shown_out_while_others_work() {
 }
 
 #[tokio::test]
-async fn many_who_never_say_what_they_want_keep_nobody_out() {
+async fn silent_connections_do_not_block_clients() {
     let server = Server::echo().await;
     let mut early = server.socket().await;
     let mut silent = Vec::new();
-    for _ in 0..2 * KNOCKERS_MAX {
+    for _ in 0..2 * PENDING_MAX {
         silent.push(server.knock().await);
     }
     let mut late = timeout(PATIENCE, server.socket()).await.unwrap();
@@ -251,7 +251,7 @@ async fn many_who_never_say_what_they_want_keep_nobody_out() {
         socket.send(Message::text("{}")).await.unwrap();
         check(&next(socket).await, &expect![["{}"]]);
     }
-    // The first of them was shown out.
+    // The first of them was dropped.
     let mut rest = Vec::new();
     let _ = timeout(PATIENCE, silent[0].read_to_end(&mut rest)).await.unwrap();
     server.end().await;
@@ -299,7 +299,7 @@ async fn large_messages_go_both_ways_and_larger_ones_are_refused() {
     drop(lines);
     let mut socket = server.socket().await;
     let too_large = Message::text("x".repeat(MESSAGE_BYTES_MAX + 1));
-    // It may be refused before it is sent.
+    // It may be rejected before it is sent.
     let _ = socket.send(too_large).await;
     let heard = next(&mut socket).await;
     assert!(heard.contains("1009") || heard.contains("error"), "{heard}");
@@ -307,7 +307,7 @@ async fn large_messages_go_both_ways_and_larger_ones_are_refused() {
 }
 
 #[tokio::test]
-async fn who_does_not_read_stops_the_speaker() {
+async fn slow_reader_stops_the_sender() {
     let n_said = Arc::new(AtomicUsize::new(0));
     let counting = n_said.clone();
     let (stuck, mut is_stuck) = mpsc::channel(1);
@@ -315,10 +315,10 @@ async fn who_does_not_read_stops_the_speaker() {
         let (n_said, stuck) = (counting.clone(), stuck.clone());
         async move {
             loop {
-                // Beyond this nothing moves unless somebody reads.
+                // Beyond this nothing moves unless the peer reads.
                 match timeout(Duration::from_millis(500), lines.outgoing.send("x".repeat(LARGE))).await {
                     Ok(Ok(())) => _ = n_said.fetch_add(1, Ordering::Relaxed),
-                    Ok(Err(_)) => return CloseReason::Over,
+                    Ok(Err(_)) => return CloseReason::Normal,
                     Err(_) => {
                         stuck.send(()).await.unwrap();
                         return pending().await;
@@ -336,11 +336,11 @@ async fn who_does_not_read_stops_the_speaker() {
 }
 
 #[tokio::test]
-async fn who_does_not_read_keeps_nobody_from_the_end() {
+async fn slow_reader_does_not_delay_shutdown() {
     let (stuck, mut is_stuck) = mpsc::channel(1);
-    let cut = CancellationToken::new();
-    let ends = cut.clone();
-    let server = Server::start_until(cut, (NEVER, NEVER), move |mut lines: LineTransport| {
+    let cancel = CancellationToken::new();
+    let ends = cancel.clone();
+    let server = Server::start_until(cancel, (NEVER, NEVER), move |mut lines: LineTransport| {
         let (stuck, ends) = (stuck.clone(), ends.clone());
         async move {
             while timeout(Duration::from_millis(500), lines.outgoing.send("x".repeat(LARGE))).await.is_ok() {}
@@ -354,13 +354,13 @@ async fn who_does_not_read_keeps_nobody_from_the_end() {
     timeout(PATIENCE, is_stuck.recv()).await.unwrap().unwrap();
     let since = Instant::now();
     server.end().await;
-    // One second for what was said last and one for the goodbye; more than five is what shows everybody out.
+    // One second for the last lines and one for the close frame; after five every client is dropped.
     assert!(since.elapsed() < Duration::from_secs(5), "it took {:?}", since.elapsed());
     drop(socket);
 }
 
 #[tokio::test]
-async fn who_does_not_listen_stops_the_other_side() {
+async fn full_queue_stops_the_other_side() {
     let (arrived, mut arrivals) = mpsc::channel::<LineTransport>(1);
     let server = Server::start((NEVER, NEVER), move |lines: LineTransport| {
         let arrived = arrived.clone();
@@ -386,7 +386,7 @@ async fn who_does_not_listen_stops_the_other_side() {
 }
 
 #[tokio::test]
-async fn too_many_are_told_so_and_there_is_room_again() {
+async fn client_limit_is_reported_and_freed() {
     let server = Server::echo().await;
     let mut sockets = Vec::new();
     for _ in 0..CLIENTS_MAX {
@@ -403,7 +403,7 @@ async fn too_many_are_told_so_and_there_is_room_again() {
     };
     timeout(PATIENCE, again).await.unwrap();
     server.end().await;
-    check(&next(&mut sockets[0]).await, &expect!["close 1001: the server ends"]);
+    check(&next(&mut sockets[0]).await, &expect!["close 1001: the server is shutting down"]);
 }
 
 #[tokio::test]
@@ -415,7 +415,7 @@ async fn half_open_clients_are_found_and_live_ones_are_kept() {
             let lines = &mut lines;
             let last = lines.incoming.next().await;
             ended.send(format!("{last:?}")).await.unwrap();
-            CloseReason::Over
+            CloseReason::Normal
         }
     })
     .await;
@@ -439,7 +439,7 @@ async fn half_open_clients_are_found_and_live_ones_are_kept() {
     check(
         &heard.join("\n"),
         &expect![[r#"
-        Some(Err(Custom { kind: Other, error: "the other side does not answer any longer" }))
+        Some(Err(Custom { kind: Other, error: "the other side no longer answers" }))
         Some(Ok("{}"))"#]],
     );
     drop(silent);
@@ -462,15 +462,13 @@ async fn half_open_servers_are_found() {
     let heard = timeout(PATIENCE, lines.incoming.next()).await.unwrap();
     check(
         &format!("{heard:?}"),
-        &expect![[
-            r#"Some(Err(Custom { kind: Other, error: "the other side does not answer any longer" }))"#
-        ]],
+        &expect![[r#"Some(Err(Custom { kind: Other, error: "the other side no longer answers" }))"#]],
     );
     silent.abort();
 }
 
 #[tokio::test]
-async fn who_is_cut_off_in_the_middle_of_a_message_is_gone() {
+async fn connection_lost_inside_a_message_is_reported() {
     let (ended, mut ends) = mpsc::channel(1);
     let server = Server::start((NEVER, NEVER), move |mut lines: LineTransport| {
         let ended = ended.clone();
@@ -478,7 +476,7 @@ async fn who_is_cut_off_in_the_middle_of_a_message_is_gone() {
             let lines = &mut lines;
             let heard = [lines.incoming.next().await, lines.incoming.next().await];
             ended.send(format!("{heard:?}")).await.unwrap();
-            CloseReason::Over
+            CloseReason::Normal
         }
     })
     .await;
@@ -491,18 +489,18 @@ async fn who_is_cut_off_in_the_middle_of_a_message_is_gone() {
     check(
         &heard,
         &expect![[
-            r#"[Some(Ok("{}")), Some(Err(Custom { kind: Other, error: "the other side is gone without a word" }))]"#
+            r#"[Some(Ok("{}")), Some(Err(Custom { kind: Other, error: "the other side disconnected without closing the connection" }))]"#
         ]],
     );
     server.end().await;
 }
 
 #[tokio::test]
-async fn the_last_words_of_an_agent_are_in_the_close_frame() {
+async fn close_frame_has_the_agents_stderr() {
     let server = Server::start((NEVER, NEVER), |mut lines: LineTransport| async move {
         lines.outgoing.send("{\"last\":1}".into()).await.unwrap();
-        let words = format!("{} thread panicked\n  at ünder line 3", "noise ".repeat(50));
-        CloseReason::AgentEnded { how: "the agent ended with exit code 3".into(), words }
+        let stderr = format!("{} thread panicked\n  at ünder line 3", "noise ".repeat(50));
+        CloseReason::AgentEnded { summary: "the agent ended with exit code 3".into(), stderr }
     })
     .await;
     let mut socket = server.socket().await;

@@ -1,4 +1,4 @@
-//! Spells the steps of a plan, and reads them.
+//! Converts the entries of a plan.
 #![expect(
     clippy::wildcard_enum_match_arm,
     reason = "the protocol's enums are open: what is new is taken for the ordinary"
@@ -9,7 +9,7 @@ use crow_core::{PlanEntry, PlanPriority, PlanStatus};
 use sdk::v1::schema as wire;
 use serde_json::Value;
 
-use crate::v1::opening::to_meta;
+use crate::v1::session_setup::to_meta;
 
 pub(super) fn to_wire_entry(entry: PlanEntry) -> wire::PlanEntry {
     let status = match entry.status {
@@ -46,7 +46,7 @@ mod tests {
 
     use super::*;
 
-    /// Spells a step, and reads back what was spelled.
+    /// Encodes an entry, and decodes the result.
     #[track_caller]
     fn check_entry(step: &PlanEntry, expected: &Expect) {
         let spelled = to_wire_entry(step.clone());
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_says_how_much_hangs_on_it() {
+    fn plan_entry_has_its_priority() {
         let step = |priority| PlanEntry { priority, ..PlanEntry::new("look", PlanStatus::Completed) };
         check_entry(
             &step(PlanPriority::High),

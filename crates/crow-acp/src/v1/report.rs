@@ -1,12 +1,12 @@
-//! Spells what Crow reports of work that is over, and reads how that ended. Every client shows the words; whoever reads
-//! the rest can offer what comes next and tell a script how it went.
+//! Converts Crow's reports of finished work, with the outcome. Every client shows the text; a client that parses the
+//! rest can offer the next step and report the outcome to a script.
 
 use agent_client_protocol as sdk;
 use crow_core::{MessageId, ReportOutcome, SuggestedCommand};
 use sdk::v1::schema as wire;
 use serde_json::json;
 
-use crate::v1::opening::to_meta;
+use crate::v1::session_setup::to_meta;
 
 const SPECKIT: &str = "speckit";
 const OUTCOME: &str = "outcome";
@@ -16,23 +16,23 @@ pub(super) fn report_update(
     text: String,
     (outcome, next): (ReportOutcome, &[SuggestedCommand]),
 ) -> wire::SessionUpdate {
-    let mut said = json!({ OUTCOME: outcome.as_str() });
+    let mut meta = json!({ OUTCOME: outcome.as_str() });
     if !next.is_empty() {
         let next = next.iter().map(|next| json!({ "label": next.label, "command": next.command }));
-        said["handoffs"] = next.collect();
+        meta["handoffs"] = next.collect();
     }
     wire::SessionUpdate::AgentMessageChunk(
         wire::ContentChunk::new(text.into())
             .message_id(wire::MessageId::new(message.as_str()))
-            .meta(to_meta(json!({ SPECKIT: said }))),
+            .meta(to_meta(json!({ SPECKIT: meta }))),
     )
 }
 
-/// Reads how reported work ended; nothing where an update reports none.
+/// Parses the outcome of reported work; `None` if an update reports none.
 pub(crate) fn report_outcome(update: &wire::SessionUpdate) -> Option<ReportOutcome> {
     let wire::SessionUpdate::AgentMessageChunk(chunk) = update else { return None };
-    let said = chunk.meta.as_ref()?.get(SPECKIT)?.get(OUTCOME)?;
-    said.as_str().and_then(ReportOutcome::parse)
+    let meta = chunk.meta.as_ref()?.get(SPECKIT)?.get(OUTCOME)?;
+    meta.as_str().and_then(ReportOutcome::parse)
 }
 
 #[cfg(test)]
@@ -42,7 +42,7 @@ mod tests {
 
     use super::*;
 
-    /// Spells a report, and reads back how it ended.
+    /// Encodes a report, and decodes its outcome.
     #[track_caller]
     fn check_report(ended: ReportOutcome, next: &[&str], expected: &Expect) {
         let next = next.iter().map(|next| SuggestedCommand { label: "go".into(), command: (*next).into() });
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_says_how_it_ended_and_what_comes_next() {
+    fn report_has_its_outcome_and_next_steps() {
         check_report(
             ReportOutcome::Done,
             &["speckit.plan"],
@@ -61,12 +61,12 @@ mod tests {
                 r#"{"speckit":{"outcome":"done","handoffs":[{"label":"go","command":"speckit.plan"}]}}"#
             ]],
         );
-        check_report(ReportOutcome::Left, &[], &expect![[r#"{"speckit":{"outcome":"left"}}"#]]);
-        check_report(ReportOutcome::Refused, &[], &expect![[r#"{"speckit":{"outcome":"refused"}}"#]]);
+        check_report(ReportOutcome::Incomplete, &[], &expect![[r#"{"speckit":{"outcome":"left"}}"#]]);
+        check_report(ReportOutcome::NotStarted, &[], &expect![[r#"{"speckit":{"outcome":"refused"}}"#]]);
     }
 
     #[test]
-    fn what_is_no_outcome_is_none() {
+    fn invalid_outcome_is_none() {
         let chunk = |said: Value| {
             let chunk = wire::ContentChunk::new("Hi".into()).meta(to_meta(said));
             report_outcome(&wire::SessionUpdate::AgentMessageChunk(chunk))

@@ -2,20 +2,20 @@ use crow_core::{CrowPart, SpeckitPart};
 
 use super::*;
 
-/// Reads content blocks as a client spells them.
+/// Parses content blocks as a client sends them.
 fn read(blocks: &Value) -> Vec<PromptBlock> {
     let blocks: Vec<wire::ContentBlock> = serde_json::from_value(blocks.clone()).unwrap();
     prompt_blocks(blocks).unwrap()
 }
 
 #[test]
-fn nothing_that_a_client_sends_is_crows() {
+fn client_content_is_never_marked_as_crows() {
     let own = [
         CrowPart::Command("review".to_owned()),
         CrowPart::Skills,
-        CrowPart::Undone,
-        CrowPart::BrokenReply,
-        CrowPart::CutReply,
+        CrowPart::Undo,
+        CrowPart::InterruptedReply,
+        CrowPart::TruncatedReply,
         CrowPart::LinkedFile("///etc/hosts".to_owned()),
         CrowPart::MissingImage("https://a.test/b.png".to_owned()),
         CrowPart::PromptHook,
@@ -50,7 +50,7 @@ fn nothing_that_a_client_sends_is_crows() {
 }
 
 #[test]
-fn a_resource_goes_back_as_it_came() {
+fn resource_round_trips() {
     let block = json!({
         "type": "resource",
         "resource": { "uri": "crow:speckit/report", "text": "x", "mimeType": "text/plain" },

@@ -29,7 +29,7 @@ fn project_record_is_read_back_and_used_for_its_project_only() {
     // An earlier grant is not lost when another one is added.
     assert_eq!(change_grants(config, other, |kept| kept.extend([Grant::Edits])), Err(told));
     assert_eq!(fs::read_to_string(path(other)).unwrap(), "{");
-    let more = change_grants(config, project, |kept| kept.extend([Grant::Searches])).unwrap();
+    let more = change_grants(config, project, |kept| kept.extend([Grant::WebSearch])).unwrap();
     assert_eq!(read_grants(config, project), Ok(more));
 
     write_grants(config, project, &GrantSet::default()).unwrap();

@@ -57,9 +57,9 @@ pub(super) struct ApprovalCache(Mutex<HashSet<(ToolEffect, String)>>);
 impl ApprovalCache {
     /// Remembers an approval.
     pub(super) fn remember_answer(&self, request: &AgentPermissionRequest, answer: &PermissionAnswer) {
-        let PermissionAnswer::Chosen(id) = answer else { return };
+        let PermissionAnswer::Selected(id) = answer else { return };
         // The option must be unambiguous.
-        let chosen: Vec<_> = request.choices.iter().filter(|choice| choice.id == *id).collect();
+        let chosen: Vec<_> = request.options.iter().filter(|choice| choice.id == *id).collect();
         if !matches!(chosen[..], [choice] if choice.allows) {
             return;
         }
@@ -133,10 +133,7 @@ pub(super) fn decide_access(
             };
             let title = super::view::single_line(&format!("Run {command_line}"));
             let access = ToolAccess::Runs(command_line.clone());
-            (
-                ToolCallInfo { title, kind: ToolKind::Execute, locations: Vec::new(), touch: access },
-                command_line,
-            )
+            (ToolCallInfo { title, kind: ToolKind::Execute, locations: Vec::new(), access }, command_line)
         }
     };
     match evaluate_access(shared, cwd, &info) {
@@ -151,7 +148,7 @@ pub(super) fn decide_access(
         {
             ClientAccessDecision::Allow
         }
-        PermissionDecision::Ask { why: reason, .. } => {
+        PermissionDecision::Ask { reason, .. } => {
             ClientAccessDecision::Ask(permission_request(&info, reason))
         }
     }
@@ -188,7 +185,7 @@ fn file_call_info(cwd: &Path, path: &Path, kind: ToolKind) -> (ToolCallInfo, Str
         | ToolKind::Other => ("Write", ToolAccess::Writes(vec![resolved])),
     };
     let title = super::view::single_line(&format!("{verb} {target}"));
-    (ToolCallInfo { title, kind, locations: Vec::new(), touch: access }, target)
+    (ToolCallInfo { title, kind, locations: Vec::new(), access }, target)
 }
 
 fn evaluate_access(shared: &ChildrenShared, cwd: &Path, info: &ToolCallInfo) -> PermissionDecision {
@@ -205,7 +202,7 @@ fn evaluate_access(shared: &ChildrenShared, cwd: &Path, info: &ToolCallInfo) -> 
         support: SandboxSupport::Full,
     });
     let SessionSettings { mode, .. } = *shared.settings.borrow();
-    let tool = match info.touch {
+    let tool = match info.access {
         ToolAccess::Reads(_) => "read",
         ToolAccess::Runs(_) => "terminal",
         ToolAccess::Nothing
@@ -237,12 +234,12 @@ fn permission_request(info: &ToolCallInfo, reason: Option<String>) -> AgentPermi
             .map(|reason| ToolCallContent::Text(format!("Reason: {reason}.")))
             .into_iter()
             .collect(),
-        choices: vec![choice(ALLOW_ID, "Allow once"), choice(REJECT_ID, "Reject")],
+        options: vec![choice(ALLOW_ID, "Allow once"), choice(REJECT_ID, "Reject")],
         offer: None,
     }
 }
 
 /// Whether an answer to one of our questions is an approval.
 pub(super) fn is_allowed(answer: Option<&PermissionAnswer>) -> bool {
-    matches!(answer, Some(PermissionAnswer::Chosen(id)) if id == ALLOW_ID)
+    matches!(answer, Some(PermissionAnswer::Selected(id)) if id == ALLOW_ID)
 }

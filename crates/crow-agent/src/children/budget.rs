@@ -122,9 +122,9 @@ impl TreeBudget {
         SessionUpdate::Usage {
             used,
             size,
-            spent: Some(self.tokens_spent()),
+            tokens_spent: Some(self.tokens_spent()),
             cost: self.session_cost(),
-            is_guess: is_estimate,
+            is_estimate,
         }
     }
 

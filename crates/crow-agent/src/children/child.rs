@@ -142,7 +142,7 @@ pub(super) enum ChildStop {
 
 impl From<Failure> for ChildStop {
     fn from(failure: Failure) -> Self {
-        let sentence = failure.sentence.trim_end();
+        let sentence = failure.message.trim_end();
         let punctuation = if sentence.ends_with(['.', '!', '?']) { "" } else { "." };
         let sentence = format!("{sentence}{punctuation}");
         if failure.kind == FailureKind::Connection {
@@ -254,8 +254,8 @@ impl ChildActor {
         let (event_sender, event_receiver) = mpsc::channel(EVENTS_LEN);
         let hello = ClientInfo {
             version: env!("CARGO_PKG_VERSION"),
-            abilities: self.client_capabilities(),
-            keeps_words: self.event_handler.shared.client.capabilities().children,
+            capabilities: self.client_capabilities(),
+            wants_raw_updates: self.event_handler.shared.client.capabilities().children,
         };
         // Once it has a session, the child gets the cancellation itself.
         let (session_opened, turn_cancel) = (CancellationToken::new(), cancel.clone());
@@ -295,7 +295,7 @@ impl ChildActor {
             reads_files,
             writes_files,
             terminals,
-            depth,
+            tree_depth: depth,
             ..AcpClientCapabilities::default()
         }
     }
@@ -381,8 +381,10 @@ impl ChildActor {
         self.event_handler.n_turn_tokens = 0;
         self.event_handler.parent_call = request.parent_call.clone();
         // From here on the turn is always finished properly.
-        self.turn =
-            Some(ChildTurn::new(request, self.event_handler.shared.runtime.config().tree_limits.time_max));
+        self.turn = Some(ChildTurn::new(
+            request,
+            self.event_handler.shared.runtime.config().tree_limits.task_timeout,
+        ));
         let store = &self.event_handler.shared.runtime.store;
         let begin_result = store.begin_task(&self.lease, &self.title, clock::now()).await;
         begin_result.map_err(|error| ChildStop::Failed(error.to_string()))?;
@@ -401,14 +403,13 @@ impl ChildActor {
         let Some(turn) = &self.turn else { return Err(ChildStop::Stopped) };
         let (text, cancel, questions) = (turn.text.clone(), turn.cancel.clone(), turn.questions.clone());
         let (deadline, time_max) =
-            (turn.deadline, self.event_handler.shared.runtime.config().tree_limits.time_max);
+            (turn.deadline, self.event_handler.shared.runtime.config().tree_limits.task_timeout);
         self.begin_record(&text).await?;
         let shared = self.event_handler.shared.clone();
         let mut settings = shared.settings.clone();
         let mode = settings.borrow_and_update().mode;
         self.sync_mode(connection, session, mode, &cancel).await?;
-        let prompt_end =
-            connection.send_prompt(session, vec![ContentPart::Text(text)], TurnScope::TasksEnded);
+        let prompt_end = connection.send_prompt(session, vec![ContentPart::Text(text)], TurnScope::WithTasks);
         let budget_exhausted = shared.budget.wait_until_exhausted();
         tokio::pin!(prompt_end, budget_exhausted);
         let mut pending_stop: Option<(Instant, ChildTurnEnd)> = None;
@@ -440,8 +441,8 @@ impl ChildActor {
                         (Ok(_), Some((_, end))) => return Ok(end),
                         (ended, None) => ended?,
                     };
-                    prompted.spent.into_iter().for_each(|spent| self.event_handler.record_spent(spent));
-                    return Ok(turn_end_from(prompted.reason));
+                    prompted.tokens_spent.into_iter().for_each(|spent| self.event_handler.record_spent(spent));
+                    return Ok(turn_end_from(prompted.stop_reason));
                 }
                 // Backpressure of a client that follows children applies to all descendants.
                 Some(event) = async {
@@ -556,7 +557,7 @@ fn set_mode(connection: &AgentConnection, session: &SessionId, mode: Mode) {
 /// Sends a steering message into the running turn.
 fn steer_child(connection: &AgentConnection, session: &SessionId, command: ChildCommand) {
     match command {
-        ChildCommand::Steer { text, answer } if connection.capabilities().steers => {
+        ChildCommand::Steer { text, answer } if connection.capabilities().steering => {
             let (connection, session) = (connection.clone(), session.clone());
             tokio::spawn(async move {
                 let steering = connection.send_steering(&session, &text);
@@ -565,7 +566,7 @@ fn steer_child(connection: &AgentConnection, session: &SessionId, command: Child
                 let is_pending = result.is_err();
                 let assume_accepted = |_| Ok(());
                 let result =
-                    result.map_or_else(assume_accepted, |result| result.map_err(|failure| failure.sentence));
+                    result.map_or_else(assume_accepted, |result| result.map_err(|failure| failure.message));
                 // The requester may have been cancelled meanwhile.
                 drop(answer.send(result));
                 if is_pending && let Err(failure) = steering.await {

@@ -85,34 +85,36 @@ impl ChildEventHandler {
     /// Handles an update or a request of the child.
     pub(super) fn handle_event(&mut self, event: ClientEvent, turn_cancel: &CancellationToken) {
         match event {
-            ClientEvent::Heard { heard: update, .. } => self.handle_update(&update),
-            ClientEvent::Said(message) => {
-                self.shared.client.send_update(&self.task, SessionUpdate::Passed(message));
+            ClientEvent::Update { update, .. } => self.handle_update(&update),
+            ClientEvent::RawUpdate(message) => {
+                self.shared.client.send_update(&self.task, SessionUpdate::Forwarded(message));
             }
             ClientEvent::Permission { question: request, answer: reply, .. } => {
                 self.handle_permission_request(request, reply, turn_cancel);
             }
             // Forms are not declared to a child; a request for one is dropped.
             ClientEvent::Form { .. } => {}
-            ClientEvent::Wanted(request) => self.handle_access_request(*request, turn_cancel),
+            ClientEvent::AccessRequest(request) => self.handle_access_request(*request, turn_cancel),
             ClientEvent::Claim { answer: reply, .. } => self.handle_slot_request(reply),
-            ClientEvent::Released { claim: slot } => drop(lock_slots(&self.slots).remove(&slot)),
+            ClientEvent::Release { claim: slot } => drop(lock_slots(&self.slots).remove(&slot)),
         }
     }
 
     /// Handles an event between turns: usage and released slots are counted.
     pub(super) fn handle_idle_event(&mut self, event: &ClientEvent) {
         match event {
-            ClientEvent::Heard { heard: AgentUpdate::Usage { spent: Some(n_tokens), .. }, .. } => {
+            ClientEvent::Update {
+                update: AgentUpdate::Usage { tokens_spent: Some(n_tokens), .. }, ..
+            } => {
                 self.record_spent(*n_tokens);
             }
-            ClientEvent::Released { claim: slot } => drop(lock_slots(&self.slots).remove(slot)),
+            ClientEvent::Release { claim: slot } => drop(lock_slots(&self.slots).remove(slot)),
             // A request dropped without an answer is rejected.
-            ClientEvent::Heard { .. }
-            | ClientEvent::Said(_)
+            ClientEvent::Update { .. }
+            | ClientEvent::RawUpdate(_)
             | ClientEvent::Permission { .. }
             | ClientEvent::Form { .. }
-            | ClientEvent::Wanted(_)
+            | ClientEvent::AccessRequest(_)
             | ClientEvent::Claim { .. } => {}
         }
     }
@@ -130,7 +132,7 @@ impl ChildEventHandler {
     }
 
     fn handle_update(&mut self, update: &AgentUpdate) {
-        if let AgentUpdate::Usage { spent: Some(n_tokens), .. } = update {
+        if let AgentUpdate::Usage { tokens_spent: Some(n_tokens), .. } = update {
             self.record_spent(*n_tokens);
         }
         if let (AgentUpdate::Text(text), Some(recorder)) = (update, &mut self.recorder) {
@@ -243,10 +245,10 @@ impl ChildEventHandler {
                         reply if is_allowed(reply.as_ref()) && !asker.turn_cancel.is_cancelled() => {
                             request.forward_to(&parent_client, permit);
                         }
-                        Some(PermissionAnswer::Nobody { why: reason }) => request.reject(&format!(
+                        Some(PermissionAnswer::Unavailable { reason }) => request.reject(&format!(
                             "not allowed: it needs permission, and the user could not be asked ({reason})"
                         )),
-                        Some(PermissionAnswer::Chosen(_)) => {
+                        Some(PermissionAnswer::Selected(_)) => {
                             request.reject("not allowed: the user rejected it");
                         }
                         None => request.reject("not allowed: the question was closed without an answer"),
@@ -259,7 +261,7 @@ impl ChildEventHandler {
     /// Reports to a client that follows children whether this one is running.
     pub(super) fn send_child_state(&self, is_working: bool) {
         let (child, cwd) = (self.task.clone(), self.cwd.display().to_string());
-        let update = SessionUpdate::Child { child, title: self.label.clone(), cwd, is_working };
+        let update = SessionUpdate::Child { child, title: self.label.clone(), cwd, is_running: is_working };
         self.shared.client.send_update(&self.shared.parent, update);
     }
 
@@ -317,15 +319,15 @@ impl PermissionAsker {
             drop(timeout(STOP_WAIT_MAX, self.turn_cancel.cancelled()).await);
         }
         let (status, text) = match &self.parent_call.shown_text {
-            Some(shown_text) => (ToolCallStatus::Done, shown_text.clone()),
+            Some(shown_text) => (ToolCallStatus::Completed, shown_text.clone()),
             None => (
-                ToolCallStatus::Running,
+                ToolCallStatus::InProgress,
                 self.view.lock().unwrap_or_else(PoisonError::into_inner).render_view(),
             ),
         };
-        let update = SessionUpdate::CallAgain {
+        let update = SessionUpdate::CallRestored {
             call: self.parent_call.call,
-            facets: self.parent_call.info.clone(),
+            info: self.parent_call.info.clone(),
             status,
             content: vec![ToolCallContent::Text(text)],
         };

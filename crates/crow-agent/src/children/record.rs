@@ -56,10 +56,10 @@ impl ChildRecorder {
             thought: String::new(),
             text,
             calls: Vec::new(),
-            ended: ReplyEnd::Normally,
+            end: ReplyEnd::Complete,
             usage: None,
-            sealed: None,
-            answered_by: None,
+            provider_state: None,
+            fallback_model: None,
         };
         let stored = match reply.is_empty() {
             true => Ok(()),

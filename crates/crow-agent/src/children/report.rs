@@ -32,7 +32,7 @@ pub(crate) struct ChildTurnSummary<'a> {
 pub(crate) fn render_report(summary: &ChildTurnSummary<'_>, view: &ChildView) -> String {
     let state = match summary.state {
         TaskState::Running => "is running",
-        TaskState::Done => "is done",
+        TaskState::Completed => "is done",
         TaskState::Failed => "failed",
         TaskState::Cancelled => "was cancelled",
         TaskState::Lost => "was lost",

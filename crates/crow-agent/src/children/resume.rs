@@ -13,13 +13,13 @@ pub(super) async fn resume_session(
     cwd: &Path,
 ) -> Result<(), Failure> {
     let capabilities = connection.capabilities();
-    if capabilities.resumes {
+    if capabilities.resume_session {
         let result = connection.resume_session(session, cwd).await;
-        if result.is_ok() || !capabilities.loads {
+        if result.is_ok() || !capabilities.load_session {
             return result;
         }
     }
-    if capabilities.loads {
+    if capabilities.load_session {
         return connection.load_session(session, cwd).await.map(drop);
     }
     let reason = "this agent cannot resume a session; start a new task";

@@ -68,7 +68,7 @@ impl ChildAgents {
         let title = new_task_title(&request);
         let task = invent_name();
         let worktree = match request.worktree {
-            true if is_remote || matches!(agent.reach, AgentTransport::Socket { .. }) => {
+            true if is_remote || matches!(agent.transport, AgentTransport::Socket { .. }) => {
                 return Err(format!(
                     "{} does not work on this machine, so it cannot have a worktree",
                     agent.name
@@ -132,7 +132,7 @@ impl ChildAgents {
             None => Ok(self.shared.settings.borrow().model.clone()),
             Some(name) => {
                 let result = self.shared.runtime.find_model(Some(name));
-                result.map(|model| Some(model.name)).map_err(|failure| failure.sentence)
+                result.map(|model| Some(model.name)).map_err(|failure| failure.message)
             }
         }
     }
@@ -229,7 +229,7 @@ impl ChildAgents {
             label: child_label(kind, &agent.name, &title),
             parent_call: turn_request.parent_call.clone(),
             kind,
-            is_local: agent.cwd.is_none() && matches!(agent.reach, AgentTransport::Program { .. }),
+            is_local: agent.cwd.is_none() && matches!(agent.transport, AgentTransport::Program { .. }),
             cwd: cwd.clone(),
             view,
             view_changed,
@@ -246,8 +246,8 @@ impl ChildAgents {
             shared: shared.clone(),
         };
         event_handler.send_child_state(true);
-        let turn = Some(ChildTurn::new(turn_request, shared.runtime.config().tree_limits.time_max));
-        let AgentServer { name: agent_name, reach, .. } = agent;
+        let turn = Some(ChildTurn::new(turn_request, shared.runtime.config().tree_limits.task_timeout));
+        let AgentServer { name: agent_name, transport: reach, .. } = agent;
         let child = ChildActor {
             task: task.clone(),
             title,

@@ -85,7 +85,7 @@ impl ChildActor {
 /// Converts the stop reason of an agent that was not cancelled from here.
 pub(super) fn turn_end_from(reason: StopReason) -> ChildTurnEnd {
     let completed =
-        |note: Option<&str>| ChildTurnEnd { state: TaskState::Done, reason: note.map(str::to_owned) };
+        |note: Option<&str>| ChildTurnEnd { state: TaskState::Completed, reason: note.map(str::to_owned) };
     match reason {
         StopReason::EndTurn => completed(None),
         StopReason::MaxTokens => completed(Some("its answer was truncated at the output limit")),
@@ -120,7 +120,7 @@ pub(super) async fn end_program(program: Option<AgentProgram>, stop: Option<&Chi
     };
     let is_reported =
         |stray_output: &str| matches!(stop, Some(ChildStop::Failed(why)) if why.contains(stray_output));
-    if let Some(stray_output) = shutdown.stray.filter(|stray| !is_reported(stray)) {
+    if let Some(stray_output) = shutdown.stray_line.filter(|stray| !is_reported(stray)) {
         text.push_str(&format!(" It printed a line that is not a protocol message: {stray_output}"));
     }
     if !shutdown.stderr.is_empty() {

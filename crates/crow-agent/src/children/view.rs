@@ -90,7 +90,7 @@ impl ChildView {
                     id: String::new(),
                     title: single_line(text),
                     kind: None,
-                    status: ToolCallStatus::Done,
+                    status: ToolCallStatus::Completed,
                 });
             }
             AgentUpdate::Prompt(_)
@@ -206,8 +206,8 @@ impl ChildView {
         for call in &self.calls {
             let symbol = match call.status {
                 ToolCallStatus::Pending => "·",
-                ToolCallStatus::Running => "▸",
-                ToolCallStatus::Done => "✓",
+                ToolCallStatus::InProgress => "▸",
+                ToolCallStatus::Completed => "✓",
                 ToolCallStatus::Failed => "✗",
             };
             text.push_str(&format!("{symbol} {}\n", call.title));

@@ -98,7 +98,7 @@ pub(super) async fn list_sessions(
         return Err(Failure::new(FailureKind::InvalidValue, reason));
     }
     let cwd = cwd.map(|cwd| location::normalize_path(&cwd).display().to_string());
-    let query = ListQuery { cwd, begun_by: CreatorFilter::Person, before, limit: PAGE_LEN };
+    let query = ListQuery { cwd, creator: CreatorFilter::User, before, limit: PAGE_LEN };
     let rows = runtime.store.list_sessions(query).await.map_err(store_failure)?;
     let next = (rows.len() == PAGE_LEN as usize)
         .then(|| rows.last().map(|row| SessionCursor::after_session(row).to_string()))
@@ -107,7 +107,7 @@ pub(super) async fn list_sessions(
         session: row.id,
         cwd: row.cwd.into(),
         title: row.title,
-        updated: clock::format_rfc3339(row.updated),
+        updated_at: clock::format_rfc3339(row.updated),
     });
-    Ok(SessionPage { sessions: sessions.collect(), next })
+    Ok(SessionPage { sessions: sessions.collect(), next_cursor: next })
 }

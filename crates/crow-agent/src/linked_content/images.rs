@@ -140,7 +140,7 @@ fn missing(cx: &TurnCx<'_>, uri: &str, reason: &str) -> ContentPart {
     let notice = format!("The image {display_uri} was left out: {reason}. The model only gets its address.");
     cx.client.send_update(cx.session, SessionUpdate::Notice(notice));
     let text = format!("The image was not fetched: {reason}.");
-    ContentPart::FromCrow { what: CrowPart::MissingImage(display_uri), text }
+    ContentPart::FromCrow { kind: CrowPart::MissingImage(display_uri), text }
 }
 
 /// A request for one image, in the form of a call without a reply.
@@ -189,9 +189,9 @@ impl ImageRequest {
         let tool_cx = ToolCx {
             workspace: cx.workspace,
             editor: Some(cx.editor),
-            access: &self.info.touch,
+            access: &self.info.access,
             call: Some(self.call.id),
-            confinement: Confinement::Free,
+            confinement: Confinement::Unconfined,
             cancel: cx.cancel,
             progress: &|_| (),
             undo_recorder: None,
@@ -207,7 +207,7 @@ impl ImageRequest {
         }
         let (status, content) = match fetched {
             Ok(ContentPart::Image { mime, data }) => (
-                ToolCallStatus::Done,
+                ToolCallStatus::Completed,
                 vec![ToolCallContent::Image { mime: mime.clone(), data: data.clone() }],
             ),
             Ok(
@@ -215,7 +215,7 @@ impl ImageRequest {
                 | ContentPart::Link { .. }
                 | ContentPart::Resource { .. }
                 | ContentPart::FromCrow { .. },
-            ) => (ToolCallStatus::Done, Vec::new()),
+            ) => (ToolCallStatus::Completed, Vec::new()),
             Err(reason) => (ToolCallStatus::Failed, vec![ToolCallContent::Text(reason.clone())]),
         };
         let update = SessionUpdate::CallChanged { call: self.call.id, status, content: Some(content) };

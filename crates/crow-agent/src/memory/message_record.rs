@@ -14,7 +14,7 @@ pub(super) fn entry_text(entry: &TranscriptEntry, detail: RecordDetail) -> Optio
         TranscriptEntry::Prompt(prompt) => parts_text(&prompt.parts),
         TranscriptEntry::Reply(reply) => reply_text(reply, detail),
         TranscriptEntry::Result { .. } if !detail.shows_tools() => return None,
-        TranscriptEntry::Result { call, facets: info, outcome: result } => {
+        TranscriptEntry::Result { call, info, result } => {
             let heading = format!("result of {call} ({}), {}", info.title, result.status.as_str());
             format!("{heading}\n{}", parts_text(&result.for_model))
         }
@@ -36,8 +36,8 @@ fn reply_text(reply: &Reply, detail: RecordDetail) -> String {
             lines.push(format!("{}: {} {arguments}", call.id, call.name));
         }
     }
-    match &reply.ended {
-        ReplyEnd::Normally => {}
+    match &reply.end {
+        ReplyEnd::Complete => {}
         ReplyEnd::OutputLimit => lines.push("(cut by the output limit)".to_owned()),
         ReplyEnd::SizeLimit => lines.push("(cut by Crow at 16 MiB)".to_owned()),
         ReplyEnd::Refused => lines.push("(withheld by the provider)".to_owned()),
@@ -53,7 +53,7 @@ fn parts_text(parts: &[ContentPart]) -> String {
         ContentPart::Image { mime, .. } => format!("[image {mime}]"),
         ContentPart::Link { uri, .. } => format!("[{uri}]"),
         ContentPart::Resource { uri, text, .. } => format!("[{uri}]\n{text}"),
-        ContentPart::FromCrow { what, text } => format!("[added by Crow: {what}]\n{text}"),
+        ContentPart::FromCrow { kind: what, text } => format!("[added by Crow: {what}]\n{text}"),
     });
     texts.collect::<Vec<_>>().join("\n")
 }

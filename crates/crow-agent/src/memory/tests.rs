@@ -35,10 +35,10 @@ fn reply(seq: u64, thought: &str, text: &str, command: Option<&str>) -> Transcri
         thought: thought.into(),
         text: text.into(),
         calls: call.into_iter().collect(),
-        ended: ReplyEnd::Normally,
+        end: ReplyEnd::Complete,
         usage: None,
-        sealed: None,
-        answered_by: None,
+        provider_state: None,
+        fallback_model: None,
     })
 }
 
@@ -47,13 +47,9 @@ fn result(seq: u64, text: &str) -> TranscriptEntry {
         title: "make".into(),
         kind: ToolKind::Execute,
         locations: vec![],
-        touch: ToolAccess::Nothing,
+        access: ToolAccess::Nothing,
     };
-    TranscriptEntry::Result {
-        call: CallId::from_position(seq, 0),
-        facets: info,
-        outcome: ToolResult::success(text),
-    }
+    TranscriptEntry::Result { call: CallId::from_position(seq, 0), info, result: ToolResult::success(text) }
 }
 
 /// Calls a tool of the session `here`, in a store with that session and `other`.

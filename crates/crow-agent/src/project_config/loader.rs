@@ -161,12 +161,12 @@ impl ProjectConfigLoader {
             TrustDecision::Closed if cancel.is_cancelled() || self.client.is_gone() => {
                 return self.apply_survey(state, survey);
             }
-            TrustDecision::Use { until_changed } => (TrustAnswer::Yes, until_changed),
-            TrustDecision::Reject { until_changed } => (TrustAnswer::No, until_changed),
-            TrustDecision::Closed => (TrustAnswer::No, false),
+            TrustDecision::Use { until_changed } => (TrustAnswer::Trust, until_changed),
+            TrustDecision::Reject { until_changed } => (TrustAnswer::Reject, until_changed),
+            TrustDecision::Closed => (TrustAnswer::Reject, false),
             TrustDecision::NotAsked => {
                 self.notify_once(state, ProjectConfig::unused_notice(&question.summary, self.is_child));
-                (TrustAnswer::No, false)
+                (TrustAnswer::Reject, false)
             }
         };
         self.apply_decision(state, survey, FileDecision { subjects, answer, until_changed }).await;

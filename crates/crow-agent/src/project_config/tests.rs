@@ -174,7 +174,7 @@ fn undecided_files_are_asked_about_and_not_used() {
 #[test]
 fn trusted_files_are_used_without_a_question() {
     let stage = Stage::new(WHOLE);
-    stage.say("p", TrustAnswer::Yes);
+    stage.say("p", TrustAnswer::Trust);
     stage.check(&expect![[r#"
         server git git-replaced
         server web web
@@ -189,7 +189,7 @@ fn trusted_files_are_used_without_a_question() {
 #[test]
 fn rejected_files_are_neither_used_nor_asked_about() {
     let stage = Stage::new(WHOLE);
-    stage.say("p", TrustAnswer::No);
+    stage.say("p", TrustAnswer::Reject);
     stage.check(&expect![[r#"
         ! .crow/config.yaml sets keys that a repository cannot set, which are ignored: providers.
     "#]]);
@@ -198,7 +198,7 @@ fn rejected_files_are_neither_used_nor_asked_about() {
 #[test]
 fn changed_file_is_asked_about_again_and_no_longer_used() {
     let stage = Stage::new(WHOLE);
-    stage.say("p", TrustAnswer::Yes);
+    stage.say("p", TrustAnswer::Trust);
     stage.write("p/.mcp.json", "server web web ");
     stage.check(&expect![[r#"
         ask .mcp.json
@@ -221,7 +221,7 @@ fn changed_file_is_asked_about_again_and_no_longer_used() {
 #[test]
 fn moved_file_needs_trust_again() {
     let stage = Stage::new(&[("p/.crow/prompts/a.md", "x")]);
-    stage.say("p", TrustAnswer::Yes);
+    stage.say("p", TrustAnswer::Trust);
     fs::rename(stage.root.join("p/.crow/prompts/a.md"), stage.root.join("p/.crow/prompts/b.md")).unwrap();
     stage.check(&expect![[r#"
         ask .crow/prompts/b.md
@@ -232,7 +232,7 @@ fn moved_file_needs_trust_again() {
 fn trust_belongs_to_one_repository_at_one_path() {
     let stage =
         Stage::new(&[("p/.mcp.json", "server a a"), ("q/.mcp.json", "server a a"), ("q/.git/HEAD", "")]);
-    stage.say("p", TrustAnswer::Yes);
+    stage.say("p", TrustAnswer::Trust);
     assert_eq!(stage.shown("p", &TrustLedger::default()), "server a a\n");
     assert_eq!(stage.shown("q", &TrustLedger::default()), "ask .mcp.json\n");
     fs::rename(stage.root.join("p"), stage.root.join("moved")).unwrap();
@@ -249,7 +249,7 @@ fn subdirectory_adds_to_the_root_and_takes_precedence() {
         ("p/.crow/prompts/b.md", "of the root"),
         ("p/sub/.crow/prompts/a.md", "of the folder"),
     ]);
-    stage.say("p/sub", TrustAnswer::Yes);
+    stage.say("p/sub", TrustAnswer::Trust);
     expect![[r#"
         /a: of the folder
         /b: of the root
@@ -266,7 +266,7 @@ fn user_files_need_no_trust_and_take_precedence() {
         ("p/.crow/skills/deploy/SKILL.md", "Theirs."),
         ("p/.crow/prompts/review.md", "Theirs."),
     ]);
-    stage.say("p", TrustAnswer::Yes);
+    stage.say("p", TrustAnswer::Trust);
     stage.check(&expect![[r#"
         /review: Mine too.
         /deploy: Mine.
@@ -328,7 +328,7 @@ fn skill_directories_are_readable_only_inside_the_skills() {
     symlink("../../src", skills.join("source")).unwrap();
     symlink("../..", skills.join("whole")).unwrap();
     stage.write("p/SKILL.md", "x");
-    stage.say("p", TrustAnswer::Yes);
+    stage.say("p", TrustAnswer::Trust);
     let (project_config, _) =
         stage.survey("p").into_project_config(&TrustLedger::default(), ProjectConfig::default());
     // Files created later are not read.
@@ -355,7 +355,7 @@ fn file_swapped_after_the_scan_is_not_used() {
     let survey = stage.survey("p");
     let mut session = TrustLedger::default();
     for file in survey.undecided_files(&TrustLedger::default()) {
-        session.record_answer(file.subject.clone(), TrustAnswer::Yes);
+        session.record_answer(file.subject.clone(), TrustAnswer::Trust);
     }
     stage.write("p/.mcp.json", "server evil evil");
     stage.write("p/.crow/prompts/a.md", "evil");
@@ -369,7 +369,7 @@ fn file_swapped_after_the_scan_is_not_used() {
 #[test]
 fn invalid_record_trusts_nothing() {
     let stage = Stage::new(&[("p/.mcp.json", "server a a")]);
-    stage.say("p", TrustAnswer::Yes);
+    stage.say("p", TrustAnswer::Trust);
     let directory = stage.root.join("config/trust");
     let file = fs::read_dir(&directory).unwrap().next().unwrap().unwrap().path();
     let modes = [&directory, &file].map(|path| fs::metadata(path).unwrap().permissions().mode() & 0o777);
@@ -391,7 +391,7 @@ fn invalid_record_trusts_nothing() {
             "{text}: {shown}"
         );
     }
-    stage.say("p", TrustAnswer::Yes);
+    stage.say("p", TrustAnswer::Trust);
     assert_eq!(stage.shown("p", &TrustLedger::default()), "server a a\n");
 }
 
@@ -400,7 +400,7 @@ fn latest_decisions_about_a_path_are_stored() {
     let stage = Stage::new(&[]);
     for n in 0..20 {
         stage.write("p/.mcp.json", &format!("server a {n}"));
-        stage.say("p", TrustAnswer::Yes);
+        stage.say("p", TrustAnswer::Trust);
     }
     let survey = stage.survey("p");
     assert_eq!(survey.trust.approved_text(".mcp.json"), Some("server a 19"));
@@ -425,7 +425,7 @@ fn command_expands_and_keeps_the_typed_text() {
         let parts = project_config.expand_prompt(vec![ContentPart::Text(text.to_owned()), link]);
         let parts = parts.iter().map(|part| match part {
             ContentPart::Text(text) => format!("text {text:?}\n"),
-            ContentPart::FromCrow { what, text } => format!("{what} {text:?}\n"),
+            ContentPart::FromCrow { kind: what, text } => format!("{what} {text:?}\n"),
             ContentPart::Link { .. } | ContentPart::Image { .. } | ContentPart::Resource { .. } => {
                 "link\n".to_owned()
             }

@@ -81,7 +81,7 @@ impl ProjectConfigLoader {
             return "The shown content does not exist any more.\n".to_owned();
         }
         state.listed_subjects.clear();
-        let decision = FileDecision { subjects, answer: TrustAnswer::Yes, until_changed };
+        let decision = FileDecision { subjects, answer: TrustAnswer::Trust, until_changed };
         self.apply_decision(state, survey, decision).await;
         let duration = if until_changed { "until it changes" } else { "in this session" };
         format!("It is used {duration}.\n")
@@ -94,7 +94,7 @@ impl ProjectConfigLoader {
         if subjects.is_empty() {
             return NOTHING_TO_TRUST.to_owned();
         }
-        let decision = FileDecision { subjects, answer: TrustAnswer::No, until_changed: true };
+        let decision = FileDecision { subjects, answer: TrustAnswer::Reject, until_changed: true };
         self.apply_decision(state, survey, decision).await;
         "Nothing of this repository is used until it changes.\n".to_owned()
     }
@@ -211,7 +211,7 @@ impl RepositoryTrust {
     /// Trusts all files with the content that was read, until it changes.
     pub fn trust_all(&self) -> io::Result<()> {
         let untrusted = self.untrusted_files().into_iter();
-        trust_records::store_decision(&self.config_dir, &self.scan.repository, untrusted, TrustAnswer::Yes)
+        trust_records::store_decision(&self.config_dir, &self.scan.repository, untrusted, TrustAnswer::Trust)
     }
 
     fn untrusted_files(&self) -> Vec<&ProjectConfigFile> {

@@ -91,12 +91,12 @@ impl TrustQuestion {
         ];
         let choice = |(label, meaning): (&str, &str)| ElicitationChoice {
             label: label.into(),
-            meaning: meaning.into(),
+            description: meaning.into(),
         };
         let options = options.into_iter().map(choice).collect();
         let form = ElicitationForm { message, options, free_text: false, is_about_trust: true };
         match client.elicit_form(session, &form, cancel).await {
-            ElicitationOutcome::Chosen(label) => match label.as_str() {
+            ElicitationOutcome::Accepted(label) => match label.as_str() {
                 THIS_SESSION => TrustDecision::Use { until_changed: false },
                 UNTIL_CHANGED => TrustDecision::Use { until_changed: true },
                 NEVER => TrustDecision::Reject { until_changed: true },
@@ -104,7 +104,7 @@ impl TrustQuestion {
             },
             ElicitationOutcome::Declined => TrustDecision::Reject { until_changed: false },
             ElicitationOutcome::Cancelled => TrustDecision::Closed,
-            ElicitationOutcome::Nobody { why: reason } => {
+            ElicitationOutcome::Unavailable { reason } => {
                 tracing::info!(%reason, "the user could not be asked about a repository");
                 TrustDecision::NotAsked
             }

@@ -103,7 +103,7 @@ pub(super) fn store_decision<'a>(
     for ProjectConfigFile { subject, text, .. } in files {
         let sha256 = subject.hash.to_string();
         file.entries.retain(|entry| entry.path != subject.path || entry.sha256 != sha256);
-        let is_yes = answer == TrustAnswer::Yes;
+        let is_yes = answer == TrustAnswer::Trust;
         if is_yes {
             let older_entries = file.entries.iter_mut().filter(|entry| entry.path == subject.path);
             older_entries.for_each(|entry| entry.text = None);
@@ -131,7 +131,8 @@ pub(super) fn list_trust(config_dir: &Path) -> Vec<Result<TrustedRepository, Str
             let paths: BTreeSet<String> = entries.map(|entry| entry.path.clone()).collect();
             paths.into_iter().collect()
         };
-        let (trusted, rejected) = (paths_with_answer(TrustAnswer::Yes), paths_with_answer(TrustAnswer::No));
+        let (trusted, rejected) =
+            (paths_with_answer(TrustAnswer::Trust), paths_with_answer(TrustAnswer::Reject));
         Ok(TrustedRepository { repository: record.repository, trusted, rejected })
     });
     let mut repositories: Vec<_> = repositories.collect();

@@ -16,11 +16,11 @@ const SESSIONS_MAX: u32 = 10;
 pub(super) async fn render_sessions(store: &Store, cwd: &Path, current: &SessionId) -> String {
     let cwd = Some(cwd.display().to_string());
     let rows = match store
-        .list_sessions(ListQuery { cwd, begun_by: CreatorFilter::Person, before: None, limit: SESSIONS_MAX })
+        .list_sessions(ListQuery { cwd, creator: CreatorFilter::User, before: None, limit: SESSIONS_MAX })
         .await
     {
         Ok(rows) => rows,
-        Err(error) => return format!("{}\n", to_sentence(&store_failure(error).sentence)),
+        Err(error) => return format!("{}\n", to_sentence(&store_failure(error).message)),
     };
     if rows.is_empty() {
         return "No sessions in this directory yet.\n".into();

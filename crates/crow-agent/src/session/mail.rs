@@ -36,13 +36,13 @@ impl SessionDriver {
             let (client, id) = (self.client.clone(), self.id.clone());
             let answer = ResponseSender::new(move |end| {
                 if let Ok(TurnEnd::Failed(failure)) | Err(failure) = end {
-                    client.send_update(&id, SessionUpdate::Notice(to_sentence(&failure.sentence)));
+                    client.send_update(&id, SessionUpdate::Notice(to_sentence(&failure.message)));
                 }
             });
             self.begin_or_wait(WaitingPrompt {
                 prompt_id: None,
                 work: TurnWork::Mail,
-                turn_scope: TurnScope::Answered,
+                turn_scope: TurnScope::WithoutTasks,
                 answer,
             });
         }

@@ -66,7 +66,7 @@ impl SessionDriver {
                 let model = options.model.unwrap_or_else(|| "not set".into());
                 format!("Mode {}, model {model}.\n", options.mode.as_str())
             }
-            Err(failure) => format!("{}\n", to_sentence(&failure.sentence)),
+            Err(failure) => format!("{}\n", to_sentence(&failure.message)),
         }
     }
 

@@ -170,13 +170,13 @@ pub(super) async fn run_synthetic_call(
         thought: String::new(),
         text: String::new(),
         calls: vec![call.clone()],
-        ended: ReplyEnd::Normally,
+        end: ReplyEnd::Complete,
         usage: None,
-        sealed: None,
-        answered_by: None,
+        provider_state: None,
+        fallback_model: None,
     };
     cx.append_entry(state, TranscriptEntry::Reply(reply)).await?;
     run_calls(cx, &cx.current_tools().tools, &[call], state).await?;
-    let is_done = |entry: &TranscriptEntry| matches!(entry, TranscriptEntry::Result { outcome, .. } if outcome.status == ToolCallStatus::Done);
+    let is_done = |entry: &TranscriptEntry| matches!(entry, TranscriptEntry::Result { result, .. } if result.status == ToolCallStatus::Completed);
     Ok(state.transcript.entries().last().is_some_and(is_done))
 }

@@ -48,7 +48,7 @@ pub(super) async fn confirm_open_checklists(
     feature: &Option<Feature>,
     state: &SessionState,
 ) -> Result<Option<TurnEnd>, Failure> {
-    let Some(feature) = feature.clone() else { return Ok(Some(TurnEnd::Done)) };
+    let Some(feature) = feature.clone() else { return Ok(Some(TurnEnd::Completed)) };
     let lists = run_blocking(move || checklist_facts(&feature)).await.map_err(project_failure)?;
     let n_open: usize = lists.iter().map(|list| list.total - list.checked).sum();
     if n_open == 0 {
@@ -82,21 +82,21 @@ pub(super) async fn confirm_open_checklists(
         | PermissionOutcome::AllowForSession
         | PermissionOutcome::AllowInProject => return Ok(None),
         PermissionOutcome::Cancelled => return Ok(Some(TurnEnd::Cancelled)),
-        PermissionOutcome::Nobody { why: reason } => {
+        PermissionOutcome::Unavailable { reason } => {
             format!(
                 ", and the user could not be asked ({reason}). Tick what is done, or allow it with `--yes`."
             )
         }
         PermissionOutcome::Reject
         | PermissionOutcome::RejectForSession
-        | PermissionOutcome::RejectAndTell => ". Tick what is done, then run it again.".to_owned(),
+        | PermissionOutcome::RejectWithFeedback => ". Tick what is done, then run it again.".to_owned(),
     };
     let command = WorkflowCommand::Implement;
     report_refusal(
         cx,
         &format!("\n{table}\n{command} did not start: {n_open} checklist items are open{reason}"),
     );
-    Ok(Some(TurnEnd::Done))
+    Ok(Some(TurnEnd::Completed))
 }
 
 /// Runs the open tasks; returns how the turn ends and the results.
@@ -138,11 +138,11 @@ impl TaskRun<'_, '_> {
                 }
                 [first, ..] => self.run_task(&list, first, state, steering).await?,
             };
-            if end != TurnEnd::Done {
+            if end != TurnEnd::Completed {
                 return Ok(end);
             }
         }
-        Ok(TurnEnd::Done)
+        Ok(TurnEnd::Completed)
     }
 
     /// Lets the model do one task.
@@ -174,7 +174,9 @@ impl TaskRun<'_, '_> {
             }
         };
         let mut end = step.run_turn(state, vec![prompt], steering).await?;
-        if end == TurnEnd::Done && step.policy.step_state.lock_state().result.is_none() && !step.has_stopped()
+        if end == TurnEnd::Completed
+            && step.policy.step_state.lock_state().result.is_none()
+            && !step.has_stopped()
         {
             let text = format!(
                 "You ended without saying what became of {}. Finish it if it is not finished, then call speckit_task.",
@@ -191,10 +193,10 @@ impl TaskRun<'_, '_> {
                 self.record_result(&task.id, result, state).await;
                 Ok(end)
             }
-            (None, end) if end != TurnEnd::Done || step.has_stopped() => Ok(end),
+            (None, end) if end != TurnEnd::Completed || step.has_stopped() => Ok(end),
             (None, _) => {
                 self.record_result(&task.id, no_result(), state).await;
-                Ok(TurnEnd::Done)
+                Ok(TurnEnd::Completed)
             }
         }
     }
@@ -243,7 +245,7 @@ impl TaskRun<'_, '_> {
             step.restore_files().await?;
             // From here on tasks run one after the other.
             self.parallel_consent = Some(false);
-            return Ok(TurnEnd::Done);
+            return Ok(TurnEnd::Completed);
         }
         // If anything fails from here on, every child is still waited for.
         let started = children.task_ids();
@@ -279,7 +281,7 @@ impl TaskRun<'_, '_> {
         )
         .await?;
         restore_result?;
-        Ok(if step.cx.is_over() { TurnEnd::Cancelled } else { TurnEnd::Done })
+        Ok(if step.cx.is_over() { TurnEnd::Cancelled } else { TurnEnd::Completed })
     }
 
     /// Ticks a completed task and stores its result.

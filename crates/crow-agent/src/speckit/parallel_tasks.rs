@@ -62,7 +62,7 @@ pub(super) async fn ask_consent(
             source: SOURCE,
             title: &title,
             content,
-            subject: PermissionSubject::Offer,
+            subject: PermissionSubject::Proposal,
             answers: OfferedAnswers::Session,
         },
         state,
@@ -142,11 +142,11 @@ pub(super) async fn start_children<'a>(
         let update = SessionUpdate::Call {
             call,
             name: "task".to_owned(),
-            facets: info.clone(),
+            info: info.clone(),
             arguments: Map::from_iter([("task".to_owned(), Value::from(task.id.as_str()))]),
-            status: ToolCallStatus::Running,
+            status: ToolCallStatus::InProgress,
             content: Vec::new(),
-            prints: OutputStreaming::Nothing,
+            streaming: OutputStreaming::Off,
         };
         step.cx.client.send_update(step.cx.session, update);
         let request = NewTaskRequest {
@@ -193,8 +193,11 @@ async fn wait_for_report(
     let cx = step.cx;
     let progress = |progress: ToolProgress| {
         if let ToolProgress::Content(content) = progress {
-            let update =
-                SessionUpdate::CallChanged { call, status: ToolCallStatus::Running, content: Some(content) };
+            let update = SessionUpdate::CallChanged {
+                call,
+                status: ToolCallStatus::InProgress,
+                content: Some(content),
+            };
             cx.client.send_update(cx.session, update);
         }
     };
@@ -203,7 +206,7 @@ async fn wait_for_report(
         editor: None,
         access: &ToolAccess::Nothing,
         call: Some(call),
-        confinement: Confinement::Free,
+        confinement: Confinement::Unconfined,
         cancel: cx.cancel,
         progress: &progress,
         undo_recorder: None,
@@ -212,7 +215,7 @@ async fn wait_for_report(
     let text = outcome_text(&result);
     let task_result = parse_result(result.status, &text);
     let status = match &task_result {
-        StepTaskResult::Done { .. } => ToolCallStatus::Done,
+        StepTaskResult::Done { .. } => ToolCallStatus::Completed,
         StepTaskResult::Failed { .. } => ToolCallStatus::Failed,
     };
     cx.client.send_update(
@@ -240,14 +243,14 @@ fn parse_result(status: ToolCallStatus, text: &str) -> StepTaskResult {
     let status_word = status_word.map(|said| said.trim().trim_matches(['*', '`']).trim());
     let failed = |reason: &str| StepTaskResult::Failed { reason: reason.to_owned() };
     match (status, status_word) {
-        (ToolCallStatus::Done, Some("done")) => {
+        (ToolCallStatus::Completed, Some("done")) => {
             StepTaskResult::Done { note: "done by a child agent".to_owned() }
         }
-        (ToolCallStatus::Done, Some(status_word)) => {
+        (ToolCallStatus::Completed, Some(status_word)) => {
             failed(status_word.strip_prefix("failed").unwrap_or(status_word).trim_start_matches([':', ' ']))
         }
-        (ToolCallStatus::Done, None) => failed("the child agent did not report a result"),
-        (ToolCallStatus::Failed | ToolCallStatus::Pending | ToolCallStatus::Running, _) => {
+        (ToolCallStatus::Completed, None) => failed("the child agent did not report a result"),
+        (ToolCallStatus::Failed | ToolCallStatus::Pending | ToolCallStatus::InProgress, _) => {
             failed(text.lines().next().unwrap_or("the child agent failed"))
         }
     }
@@ -258,7 +261,7 @@ fn task_call_info(task: &TaskItem) -> ToolCallInfo {
         title: crate::children::single_line(&format!("{} {}", task.id, task.text)),
         kind: ToolKind::Other,
         locations: Vec::new(),
-        touch: ToolAccess::Nothing,
+        access: ToolAccess::Nothing,
     }
 }
 
@@ -277,14 +280,14 @@ mod tests {
 
     #[test]
     fn last_result_line_of_a_child_counts() {
-        check_result(ToolCallStatus::Done, "I did it.\nRESULT: done\n\nIt changed 1 file", "done");
-        check_result(ToolCallStatus::Done, "**RESULT: done**", "done");
+        check_result(ToolCallStatus::Completed, "I did it.\nRESULT: done\n\nIt changed 1 file", "done");
+        check_result(ToolCallStatus::Completed, "**RESULT: done**", "done");
         check_result(
-            ToolCallStatus::Done,
+            ToolCallStatus::Completed,
             "RESULT: done\nno, wait\nRESULT: failed: tests are red",
             "tests are red",
         );
-        check_result(ToolCallStatus::Done, "I did it.", "the child agent did not report a result");
+        check_result(ToolCallStatus::Completed, "I did it.", "the child agent did not report a result");
         check_result(ToolCallStatus::Failed, "Task x was cancelled.\nRESULT: done", "Task x was cancelled.");
     }
 }

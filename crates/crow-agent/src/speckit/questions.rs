@@ -36,7 +36,7 @@ pub(super) async fn ask_question(
     let options = question.ordered_options().into_iter();
     let options = options.map(|choice| crow_acp::ElicitationChoice {
         label: choice.label.clone(),
-        meaning: choice.meaning.clone(),
+        description: choice.meaning.clone(),
     });
     // It must not be mistaken for a question of Crow, such as one for permission.
     let topic_note = question.topic.as_ref().map(|topic| format!(" ({topic})")).unwrap_or_default();
@@ -44,13 +44,13 @@ pub(super) async fn ask_question(
     let form =
         ElicitationForm { message, options: options.collect(), free_text: true, is_about_trust: false };
     match client.elicit_form(session, &form, cancel).await {
-        ElicitationOutcome::Chosen(text) if question.options.iter().any(|choice| choice.label == text) => {
+        ElicitationOutcome::Accepted(text) if question.options.iter().any(|choice| choice.label == text) => {
             QuestionOutcome::Answered(QuestionAnswer::Answer(text))
         }
-        ElicitationOutcome::Chosen(text) => QuestionOutcome::Answered(question.parse_answer(&text)),
+        ElicitationOutcome::Accepted(text) => QuestionOutcome::Answered(question.parse_answer(&text)),
         ElicitationOutcome::Declined => QuestionOutcome::Answered(QuestionAnswer::NoMore),
         ElicitationOutcome::Cancelled => QuestionOutcome::Cancelled,
-        ElicitationOutcome::Nobody { .. } => QuestionOutcome::AsText,
+        ElicitationOutcome::Unavailable { .. } => QuestionOutcome::AsText,
     }
 }
 
@@ -98,11 +98,11 @@ pub(crate) fn find_open_question(transcript: &Transcript) -> Option<OpenQuestion
     let entries = transcript.entries();
     let reply_index = entries.iter().rposition(|entry| matches!(entry, TranscriptEntry::Reply(_)))?;
     let TranscriptEntry::Reply(Reply { calls, .. }) = &entries[reply_index] else { return None };
-    let is_done = |result: &ToolResult| result.status == ToolCallStatus::Done;
+    let is_done = |result: &ToolResult| result.status == ToolCallStatus::Completed;
     let following = &entries[reply_index + 1..];
     // A prompt after the question means that it is no longer open.
     let results = following.iter().map(|entry| match entry {
-        TranscriptEntry::Result { call, outcome: result, .. } => Some((call, is_done(result))),
+        TranscriptEntry::Result { call, result, .. } => Some((call, is_done(result))),
         TranscriptEntry::Prompt(_) | TranscriptEntry::Reply(_) => None,
     });
     let results: Vec<_> = results.collect::<Option<_>>()?;
@@ -114,9 +114,7 @@ pub(crate) fn find_open_question(transcript: &Transcript) -> Option<OpenQuestion
         entries.iter().enumerate().rev().find_map(|(index, entry)| Some((index, started_step(entry)?)))?;
     let question_call_ids: Vec<_> = entries[step_index..].iter().flat_map(question_calls).collect();
     let is_question = |entry: &&TranscriptEntry| match entry {
-        TranscriptEntry::Result { call, outcome: result, .. } => {
-            question_call_ids.contains(call) && is_done(result)
-        }
+        TranscriptEntry::Result { call, result, .. } => question_call_ids.contains(call) && is_done(result),
         TranscriptEntry::Prompt(_) | TranscriptEntry::Reply(_) => false,
     };
     let n_asked = entries[step_index..].iter().filter(is_question).count();

@@ -53,11 +53,11 @@ pub(super) fn render_run_summary(
     if n_done < n_all {
         let reason = match end {
             _ if !progress.failed.is_empty() => "Fix that or the task list; the run",
-            TurnEnd::Done => "The run",
+            TurnEnd::Completed => "The run",
             TurnEnd::Cancelled => "Stopped; the run",
             TurnEnd::OutputLimit => "The model's answer reached the output limit; the run",
             TurnEnd::RequestLimit => "The turn reached its request limit; the run",
-            TurnEnd::Repeating => "The model repeated the same call; the run",
+            TurnEnd::Repetition => "The model repeated the same call; the run",
             TurnEnd::Refused => "The model refused; the run",
             TurnEnd::Failed(_) => "The request to the model failed; the run",
         };

@@ -32,7 +32,7 @@ pub(super) async fn ask_short_name(cx: &TurnCx<'_>, description: &str) -> Option
     let model = cx.current_model().ok()?;
     let transcript = compact::dialogue_transcript(SYSTEM.to_owned(), vec![prompt]).ok()?;
     let reply = compact::send_side_request(cx, &model, &transcript).await;
-    parse_short_name(&reply.text).filter(|_| reply.ended == ReplyEnd::Normally)
+    parse_short_name(&reply.text).filter(|_| reply.end == ReplyEnd::Complete)
 }
 
 /// Parses a name from a reply: its first non-empty line.

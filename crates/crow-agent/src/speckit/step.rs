@@ -95,7 +95,7 @@ impl WorkflowStep<'_> {
             ),
             _ => format!("\n{command} was not finished. Repeat it to continue with what is there.\n"),
         };
-        self.send_report(text, Vec::new(), ReportOutcome::Left, state).await?;
+        self.send_report(text, Vec::new(), ReportOutcome::Incomplete, state).await?;
         Ok(end)
     }
 
@@ -281,7 +281,7 @@ impl WorkflowStep<'_> {
         tick: TickState,
         state: &SessionState,
     ) -> Result<(), String> {
-        let text = self.read_tasks_text().await.map_err(|failure| failure.sentence)?;
+        let text = self.read_tasks_text().await.map_err(|failure| failure.message)?;
         let updated = set_task_ticked(&text, id, tick).map_err(|error| error.to_string())?;
         self.write_tasks(&updated, state).await
     }
@@ -334,7 +334,7 @@ pub(super) const SOURCE: &str = "speckit";
 /// Returns the text of a report part.
 pub(crate) fn find_report(part: &ContentPart) -> Option<&str> {
     match part {
-        ContentPart::FromCrow { what: CrowPart::Speckit(SpeckitPart::Report), text } => Some(text),
+        ContentPart::FromCrow { kind: CrowPart::Speckit(SpeckitPart::Report), text } => Some(text),
         ContentPart::FromCrow { .. }
         | ContentPart::Text(_)
         | ContentPart::Image { .. }
@@ -345,7 +345,7 @@ pub(crate) fn find_report(part: &ContentPart) -> Option<&str> {
 
 /// Returns a part for the model that a replay does not show.
 pub(super) fn hidden_part(part: SpeckitPart, text: String) -> ContentPart {
-    ContentPart::FromCrow { what: CrowPart::Speckit(part), text }
+    ContentPart::FromCrow { kind: CrowPart::Speckit(part), text }
 }
 
 /// Converts a task list to a plan.

@@ -183,7 +183,7 @@ pub(super) async fn resume_step(
     }
     if answer == QuestionAnswer::Stop {
         step.send_note(&format!("{command} was stopped. What is written was kept."));
-        return Ok(Ok(TurnEnd::Done));
+        return Ok(Ok(TurnEnd::Completed));
     }
     let undo_recorder = step.undo_recorder(state);
     let answer_record = step.answer_record();
@@ -319,7 +319,7 @@ pub(super) async fn append_user_prompt(
         Ok(parts) => linked_content::with_contents(cx, state, parts).await,
         Err(PromptRejection::Rejected(reason)) => {
             send_note(cx, &reason);
-            return Ok(Some(TurnEnd::Done));
+            return Ok(Some(TurnEnd::Completed));
         }
         Err(PromptRejection::Cancelled) => return Ok(Some(TurnEnd::Cancelled)),
     };
@@ -340,7 +340,7 @@ impl PromptInput {
     fn spoken_text(&self) -> String {
         let texts = self.content.iter().filter_map(|content| match content {
             PromptBlock::Part(ContentPart::Text(text)) => Some(text.as_str()),
-            PromptBlock::Part(_) | PromptBlock::ImageAt { .. } => None,
+            PromptBlock::Part(_) | PromptBlock::ImageUri { .. } => None,
         });
         texts.collect::<Vec<_>>().join("\n")
     }
@@ -416,7 +416,7 @@ async fn finish_step(
 ) -> Result<TurnEnd, Failure> {
     let mut problems = Vec::new();
     for n_left in (0..=repairs_max(step.command)).rev() {
-        if end != TurnEnd::Done {
+        if end != TurnEnd::Completed {
             return step.report_interruption(end, state).await;
         }
         if step.has_stopped() {
@@ -462,7 +462,7 @@ async fn finish_step(
         next = &[];
     }
     let text = report::render_summary(step.command, &results, &problems);
-    let outcome = if is_complete { ReportOutcome::Done } else { ReportOutcome::Left };
+    let outcome = if is_complete { ReportOutcome::Done } else { ReportOutcome::Incomplete };
     step.send_report(text, report::step_handoffs(next), outcome, state).await?;
     Ok(hooks_end.unwrap_or(end))
 }
@@ -476,13 +476,13 @@ async fn run_implement(
     let (mut end, progress) = implement::run_tasks(step, state, steering).await?;
     let list = step.read_task_list().await?;
     let is_complete = list.done_count() == list.tasks.len();
-    if end == TurnEnd::Done
+    if end == TurnEnd::Completed
         && is_complete
         && let Some(hooks_end) = run_after_hooks(step, state, steering).await?
     {
         end = hooks_end;
     }
-    let outcome = if progress.is_complete { ReportOutcome::Done } else { ReportOutcome::Left };
+    let outcome = if progress.is_complete { ReportOutcome::Done } else { ReportOutcome::Incomplete };
     let project = step.context.project.clone();
     let unfilled =
         run_blocking(move || unfilled_constitution_note(&project)).await.map_err(project_failure)?;
@@ -527,6 +527,6 @@ pub(super) fn send_note(cx: &TurnCx<'_>, text: &str) {
 /// Reports why a request was rejected.
 pub(super) fn report_refusal(cx: &TurnCx<'_>, reason: &str) {
     let text = format!("{}\n", replace_control_chars(reason.trim_end()));
-    let (message, outcome) = (cx.runtime.next_message_id(), ReportOutcome::Refused);
+    let (message, outcome) = (cx.runtime.next_message_id(), ReportOutcome::NotStarted);
     cx.client.send_update(cx.session, SessionUpdate::Report { message, text, outcome, next: Vec::new() });
 }

@@ -165,7 +165,7 @@ async fn run_hook(
     );
     cx.append_prompt(state, vec![hidden_part(SpeckitPart::Hook, text)], Vec::new()).await?;
     let end = run_turn(cx, state, steering).await?;
-    Ok((end != TurnEnd::Done).then_some(end))
+    Ok((end != TurnEnd::Completed).then_some(end))
 }
 
 /// Runs a hook with calls of Crow; a failed call ends the step, unless the hook is optional.
@@ -208,7 +208,7 @@ fn report_hook_failure(
         cx,
         &format!("{} stops here: its hook {} cannot run: {reason}.", hook_context.command, hook.command),
     );
-    Some(TurnEnd::Done)
+    Some(TurnEnd::Completed)
 }
 
 /// Asks the user about an optional hook.
@@ -227,7 +227,7 @@ async fn confirm_hook(
             source: SOURCE,
             title: &title,
             content,
-            subject: PermissionSubject::Offer,
+            subject: PermissionSubject::Proposal,
             answers: OfferedAnswers::Once,
         },
         state,

@@ -161,7 +161,7 @@ pub(crate) async fn begin_watching<'a>(
     call: &ToolCall,
     info: &ToolCallInfo,
 ) -> Option<&'a StepPolicy> {
-    let step_policy = cx.step_policy.filter(|_| StepPolicy::may_change_files(&call.name, &info.touch))?;
+    let step_policy = cx.step_policy.filter(|_| StepPolicy::may_change_files(&call.name, &info.access))?;
     step_policy.begin_call(cx.background_work()).await;
     Some(step_policy)
 }
@@ -177,9 +177,9 @@ pub(crate) async fn end_watching(
     match step_policy {
         Some(step_policy) => {
             if let Some(issue_home) =
-                step_policy.issues.as_ref().filter(|_| result.status == ToolCallStatus::Done)
+                step_policy.issues.as_ref().filter(|_| result.status == ToolCallStatus::Completed)
             {
-                issue_home.done(call, &info.touch);
+                issue_home.done(call, &info.access);
             }
             step_policy.end_call(result, cx).await
         }

@@ -69,7 +69,7 @@ fn call_info(title: &str) -> ToolCallInfo {
         title: crate::children::single_line(title),
         kind: ToolKind::Think,
         locations: Vec::new(),
-        touch: ToolAccess::Nothing,
+        access: ToolAccess::Nothing,
     }
 }
 

@@ -117,7 +117,7 @@ async fn check_tests_pass(project: &Path, out: &mut impl Write) -> Result<(), Cl
         env_removed: Vec::new(),
     };
     let limits =
-        RunLimits { timeout: TEST_TIMEOUT, head_bytes: TEST_BYTES, tail_bytes: TEST_BYTES, spill: None };
+        RunLimits { timeout: TEST_TIMEOUT, head_bytes: TEST_BYTES, tail_bytes: TEST_BYTES, spill_dir: None };
     let run_result = crow_process::run_program(
         &ProcessGroups::default(),
         command,
@@ -128,7 +128,7 @@ async fn check_tests_pass(project: &Path, out: &mut impl Write) -> Result<(), Cl
     .await;
     let run_result = run_result.map_err(|error| demo_error(format!("could not run the tests: {error}")))?;
     writeln!(out, "\n$ sh test.sh\n{}", run_result.output.text.trim_end())?;
-    match run_result.ended {
+    match run_result.exit {
         ExitReason::Exited(0) => {
             writeln!(out, "\ndone: the tests pass; the directory and its database have been deleted")?;
             writeln!(out, "      `crow-cli init` sets up a real model, `crow-cli run \"…\"` starts a task")?;
@@ -178,7 +178,7 @@ fn demo_settings(home: &Path, base_url: &str) -> Settings {
         requests_max: REQUESTS_MAX,
         mode: Mode::Ask,
         sandbox: SandboxMode::default(),
-        network: NetworkAccess::Closed,
+        network: NetworkAccess::Denied,
         writable: Vec::new(),
         caches: Vec::new(),
         git_stores: Vec::new(),

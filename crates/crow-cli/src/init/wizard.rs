@@ -211,7 +211,7 @@ async fn ask_models(
             listing
         }
         Err(failure) => {
-            spinner.error(to_sentence(&format!("could not list the models: {}", failure.sentence)));
+            spinner.error(to_sentence(&format!("could not list the models: {}", failure.message)));
             ModelListing::default()
         }
     };

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 /// Describes a compaction on one line.
 pub(super) fn describe_compaction(compaction: &Compaction) -> String {
-    let Compaction { at, keep_from, tokens_before, tokens_after, .. } = compaction;
+    let Compaction { at_seq: at, keep_from, tokens_before, tokens_after, .. } = compaction;
     format!(
         "before msg-{at}, {tokens_before} to {tokens_after} tokens; the model sees msg-{keep_from} and later"
     )
@@ -14,9 +14,9 @@ pub(super) fn describe_compaction(compaction: &Compaction) -> String {
 /// JSON of a compaction.
 pub(super) fn compaction_json(compaction: &Compaction) -> Value {
     json!({
-        "at": compaction.at,
+        "at": compaction.at_seq,
         "keep_from": compaction.keep_from,
-        "said": compaction.said,
+        "said": compaction.verbatim_prompts,
         "summary": compaction.summary,
         "pruned": compaction.pruned.iter().map(CallId::to_string).collect::<Vec<_>>(),
         "tokens_before": compaction.tokens_before,

@@ -75,7 +75,7 @@ fn write_markdown(stored: &LoadedSession, times: &[Timestamp], out: &mut impl Wr
 
 /// Writes the compactions made before a message.
 fn write_compactions(stored: &LoadedSession, seq: u64, out: &mut impl Write) -> Result<(), CliError> {
-    for compaction in stored.compactions.iter().filter(|compaction| compaction.at == seq) {
+    for compaction in stored.compactions.iter().filter(|compaction| compaction.at_seq == seq) {
         writeln!(out, "\n---\n\nCompacted {}.", compactions::describe_compaction(compaction))?;
         for line in compaction.summary.iter().flat_map(|summary| summary.lines()) {
             writeln!(out, "{}", format!("> {}", table::sanitize_line(line)).trim_end())?;
@@ -95,7 +95,7 @@ fn write_entry(entry: &TranscriptEntry, time: Timestamp, out: &mut impl Write) -
             writeln!(out, "\n## assistant, {time}")?;
             write_reply(reply, out)?;
         }
-        TranscriptEntry::Result { call, facets: info, outcome: result } => {
+        TranscriptEntry::Result { call, info, result } => {
             let title = table::sanitize_line(&info.title);
             writeln!(out, "\n### {call}: {title} ({})", result.status.as_str())?;
             write_fenced("text", &parts_text(&result.for_model), out)?;
@@ -127,7 +127,7 @@ fn write_reply(reply: &Reply, out: &mut impl Write) -> Result<(), CliError> {
         writeln!(out, "\n{} calls {}", call.id, table::sanitize_line(&call.name))?;
         write_fenced("json", &format!("{:#}", Value::Object(call.arguments.to_object())), out)?;
     }
-    if let Some(ending) = describe_ending(&reply.ended) {
+    if let Some(ending) = describe_ending(&reply.end) {
         writeln!(out, "\n({})", table::sanitize_line(&ending))?;
     }
     Ok(())
@@ -136,7 +136,7 @@ fn write_reply(reply: &Reply, out: &mut impl Write) -> Result<(), CliError> {
 /// Describes the end of a reply that did not end normally.
 fn describe_ending(reply_end: &ReplyEnd) -> Option<Cow<'_, str>> {
     match reply_end {
-        ReplyEnd::Normally => None,
+        ReplyEnd::Complete => None,
         ReplyEnd::OutputLimit => Some("truncated at the output limit".into()),
         ReplyEnd::SizeLimit => Some("truncated by Crow at 16 MiB".into()),
         ReplyEnd::Refused => Some("withheld by the provider".into()),
@@ -182,11 +182,11 @@ fn extra_fields(entry: &TranscriptEntry) -> Vec<(&'static str, Value)> {
     match entry {
         TranscriptEntry::Prompt(prompt) => vec![("parts", prompt.parts.iter().map(part_json).collect())],
         TranscriptEntry::Reply(reply) => vec![
-            ("ended", describe_ending(&reply.ended).map(Cow::into_owned).into()),
+            ("ended", describe_ending(&reply.end).map(Cow::into_owned).into()),
             ("usage", reply.usage.map(usage_json).into()),
-            ("answered_by", reply.answered_by.clone().into()),
+            ("answered_by", reply.fallback_model.clone().into()),
         ],
-        TranscriptEntry::Result { facets: info, outcome: result, .. } => {
+        TranscriptEntry::Result { info, result, .. } => {
             let locations = info.locations.iter();
             let locations = locations.map(|location| json!({"path": location.path, "line": location.line}));
             let plan = result.plan.as_ref().map(|plan| plan.iter().map(plan_entry_json).collect::<Vec<_>>());
@@ -219,7 +219,7 @@ fn part_json(part: &ContentPart) -> Value {
         ContentPart::Resource { uri, text, mime } => {
             json!({"type": "resource", "uri": uri, "text": text, "mime": mime})
         }
-        ContentPart::FromCrow { what, text } => {
+        ContentPart::FromCrow { kind: what, text } => {
             json!({"type": "resource", "uri": what.uri(), "text": text, "mime": null, "origin": "crow"})
         }
     }

@@ -83,7 +83,7 @@ fn show_entry(entry: &TranscriptEntry, out: &mut impl Write) -> Result<(), CliEr
                 )?;
             }
         }
-        TranscriptEntry::Result { call, facets: info, outcome: result } => {
+        TranscriptEntry::Result { call, info, result } => {
             writeln!(out, "tool {call}: {} ({})", table::sanitize_line(&info.title), result.status.as_str())?;
             write_indented(&parts_text(&result.for_model), out)?;
         }
@@ -106,7 +106,7 @@ pub(super) fn parts_text(parts: &[ContentPart]) -> String {
         ContentPart::Image { mime, .. } => format!("[image {mime}]"),
         ContentPart::Link { uri, .. } => format!("[{uri}]"),
         ContentPart::Resource { uri, text, .. } => format!("[{uri}]\n{text}"),
-        ContentPart::FromCrow { what, text } => format!("[added by Crow: {what}]\n{text}"),
+        ContentPart::FromCrow { kind: what, text } => format!("[added by Crow: {what}]\n{text}"),
     });
     texts.collect::<Vec<_>>().join("\n")
 }
@@ -144,7 +144,7 @@ fn provider_json(entry: &TranscriptEntry) -> Value {
             }
             json
         }
-        TranscriptEntry::Result { call, outcome: result, .. } => {
+        TranscriptEntry::Result { call, result, .. } => {
             json!({ "role": "tool", "tool_call_id": call.to_string(), "content": parts_text(&result.for_model) })
         }
     }
@@ -169,7 +169,7 @@ fn entry_json(entry: &TranscriptEntry) -> Value {
             let (id, thought) = (reply.id.as_str(), &reply.thought);
             json!({ "role": "assistant", "id": id, "thought": thought, "text": reply.text, "calls": calls })
         }
-        TranscriptEntry::Result { call, facets: info, outcome: ToolResult { status, for_model, .. } } => {
+        TranscriptEntry::Result { call, info, result: ToolResult { status, for_model, .. } } => {
             json!({
                 "role": "tool",
                 "call": call.to_string(),

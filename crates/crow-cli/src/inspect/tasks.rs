@@ -27,7 +27,7 @@ pub(super) async fn refresh_task_state(store: &Store, mut task: TaskRow) -> Task
 /// Describes a task on one line.
 pub(super) fn describe_task(task: &TaskRow) -> String {
     let format_count = |n: u64, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
-    let (rounds, tokens) = (format_count(task.n_rounds.into(), "turn"), format_count(task.n_tokens, "token"));
+    let (rounds, tokens) = (format_count(task.n_turns.into(), "turn"), format_count(task.n_tokens, "token"));
     format!("{}, {rounds}, {tokens}", task.state.as_str())
 }
 
@@ -36,7 +36,7 @@ pub(super) fn task_json(task: Option<&TaskRow>) -> Value {
     task.map_or(Value::Null, |task| {
         json!({
             "state": task.state.as_str(),
-            "rounds": task.n_rounds,
+            "rounds": task.n_turns,
             "tokens": task.n_tokens,
             "started": iso_timestamp(task.started),
             "ended": task.ended.and_then(iso_timestamp),

@@ -62,9 +62,9 @@ async fn session_family(store: &Store) -> Vec<SessionId> {
     let first = session(store, "/work/a", None, HOUR).await;
     let writer = append_entries(store, &first, &change()).await;
     let compaction = Compaction {
-        at: 2,
+        at_seq: 2,
         keep_from: 1,
-        said: vec![0],
+        verbatim_prompts: vec![0],
         summary: Some("A change\nwas wanted.".to_owned()),
         pruned: vec![CallId::from_position(1, 0)],
         tokens_before: 900,
@@ -79,7 +79,8 @@ async fn session_family(store: &Store) -> Vec<SessionId> {
     for (n_tokens, branch) in [(1, None), (1_233, Some("crow/lister".to_owned()))] {
         store.begin_task(&task, "List", Timestamp(4 * HOUR)).await.unwrap();
         let delivery = Some("done".to_owned());
-        let end = TaskEnd { state: TaskState::Done, n_tokens, branch, delivery, now: Timestamp(5 * HOUR) };
+        let end =
+            TaskEnd { state: TaskState::Completed, n_tokens, branch, delivery, now: Timestamp(5 * HOUR) };
         assert!(store.end_task(&task, end).await.unwrap());
     }
     let grandchild = session(store, "/work/a", Some(&child), 5 * HOUR).await;
@@ -133,20 +134,20 @@ fn entries() -> [TranscriptEntry; 3] {
             thought: "hm".to_owned(),
             text: "I look.".to_owned(),
             calls: vec![call],
-            ended: ReplyEnd::Normally,
+            end: ReplyEnd::Complete,
             usage: None,
-            sealed: None,
-            answered_by: None,
+            provider_state: None,
+            fallback_model: None,
         }),
         TranscriptEntry::Result {
             call: CallId::from_position(1, 0),
-            facets: ToolCallInfo {
+            info: ToolCallInfo {
                 title: "ls".to_owned(),
                 kind: ToolKind::Execute,
                 locations: Vec::new(),
-                touch: ToolAccess::Runs("ls".to_owned()),
+                access: ToolAccess::Runs("ls".to_owned()),
             },
-            outcome: ToolResult::success("a.txt\n\u{1b}[31mb.txt"),
+            result: ToolResult::success("a.txt\n\u{1b}[31mb.txt"),
         },
     ]
 }
@@ -176,20 +177,20 @@ fn change() -> [TranscriptEntry; 3] {
             thought: "how?".to_owned(),
             text: "I change it.".to_owned(),
             calls: vec![call],
-            ended: ReplyEnd::OutputLimit,
+            end: ReplyEnd::OutputLimit,
             usage: Some(TokenUsage { cost: Some(12_300_000), ..TokenUsage::new(7, 3) }),
-            sealed: None,
-            answered_by: None,
+            provider_state: None,
+            fallback_model: None,
         }),
         TranscriptEntry::Result {
             call: CallId::from_position(1, 0),
-            facets: ToolCallInfo {
+            info: ToolCallInfo {
                 title: "Edit x".to_owned(),
                 kind: ToolKind::Edit,
                 locations: Vec::new(),
-                touch: ToolAccess::Nothing,
+                access: ToolAccess::Nothing,
             },
-            outcome: ToolResult { for_client: vec![diff], ..ToolResult::success("changed; see ```x```") },
+            result: ToolResult { for_client: vec![diff], ..ToolResult::success("changed; see ```x```") },
         },
     ]
 }

@@ -15,7 +15,7 @@ const PREFIX_LEN_MIN: usize = 3;
 /// Returns the error for an unknown session, with suggestions.
 pub(crate) async fn unknown_session_error(store: &Store, id: &SessionId) -> CliError {
     let error = CliError::no_session(id.as_str());
-    let query = ListQuery { cwd: None, begun_by: CreatorFilter::Anyone, before: None, limit: SESSIONS_MAX };
+    let query = ListQuery { cwd: None, creator: CreatorFilter::Any, before: None, limit: SESSIONS_MAX };
     let Ok(rows) = store.list_sessions(query).await else {
         return error;
     };

@@ -31,7 +31,7 @@ pub(crate) async fn list_available_models(
 ) -> Result<(), CliError> {
     // Fails with a hint if no model is configured.
     settings.find_model(None)?;
-    let http = HttpClients::new().map_err(|failure| CliError::new(CliExitCode::Failed, failure.sentence))?;
+    let http = HttpClients::new().map_err(|failure| CliError::new(CliExitCode::Failed, failure.message))?;
     let query = async |provider| {
         let listing = list_models(&http, provider, LIST_WAIT).await;
         ProviderModels { provider, settings, listing }
@@ -49,7 +49,7 @@ pub(crate) async fn list_available_models(
         )?;
         out.flush()?;
         for failure in answers.iter().filter_map(|answer| answer.listing.as_ref().err()) {
-            writeln!(stderr, "warning: {}", table::sanitize_line(&failure.sentence))?;
+            writeln!(stderr, "warning: {}", table::sanitize_line(&failure.message))?;
         }
     }
     if answers.iter().all(|answer| answer.listing.is_err()) {
@@ -84,7 +84,7 @@ impl ProviderModels<'_> {
         let listing = match &self.listing {
             Ok(listing) => listing,
             Err(failure) => {
-                let error = json!({ "kind": failure.kind.as_str(), "message": failure.sentence });
+                let error = json!({ "kind": failure.kind.as_str(), "message": failure.message });
                 return json!({ "name": name, "error": error });
             }
         };

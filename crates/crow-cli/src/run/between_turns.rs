@@ -126,11 +126,11 @@ fn agent_gone_error() -> CliError {
 fn is_visible(event: &ClientEvent) -> bool {
     match event {
         ClientEvent::Permission { .. } | ClientEvent::Form { .. } => true,
-        ClientEvent::Said(_)
-        | ClientEvent::Wanted(_)
+        ClientEvent::RawUpdate(_)
+        | ClientEvent::AccessRequest(_)
         | ClientEvent::Claim { .. }
-        | ClientEvent::Released { .. } => false,
-        ClientEvent::Heard { heard: update, .. } => match update {
+        | ClientEvent::Release { .. } => false,
+        ClientEvent::Update { update, .. } => match update {
             AgentUpdate::Text(_)
             | AgentUpdate::Thought(_)
             | AgentUpdate::Notice(_)

@@ -92,8 +92,11 @@ impl RunDriver {
         self.plan.output.on_session_opened(&session)?;
         replay.replay_to(self.plan.output.as_mut())?;
         let result = self.run_prompts(&session).await;
-        let retention =
-            if self.connection.capabilities().loads { self.plan.retention } else { SessionRetention::Gone };
+        let retention = if self.connection.capabilities().load_session {
+            self.plan.retention
+        } else {
+            SessionRetention::Gone
+        };
         let end_result =
             self.plan.output.on_session_end(&session, retention, self.plan.args.agent.as_deref());
         result?;
@@ -148,11 +151,11 @@ impl RunDriver {
         let connection = self.connection.clone();
         // After the last turn there is no user to wait for; between turns there is.
         let is_last = !self.plan.args.interactive || self.input.is_over().await?;
-        let turn_scope = if is_last { TurnScope::TasksEnded } else { TurnScope::Answered };
+        let turn_scope = if is_last { TurnScope::WithTasks } else { TurnScope::WithoutTasks };
         let mut content = vec![ContentPart::Text(prompt.to_owned())];
         content.append(&mut self.plan.images);
         let turn = async {
-            connection.send_prompt(session, content, turn_scope).await.map(|response| response.reason)
+            connection.send_prompt(session, content, turn_scope).await.map(|response| response.stop_reason)
         };
         tokio::pin!(turn);
         let mut ticks = tokio::time::interval(TICK);
@@ -201,11 +204,11 @@ impl RunDriver {
                         self.deferred.push_back(event);
                     }
                 }
-                ClientEvent::Heard { .. }
-                | ClientEvent::Said(_)
-                | ClientEvent::Wanted(_)
+                ClientEvent::Update { .. }
+                | ClientEvent::RawUpdate(_)
+                | ClientEvent::AccessRequest(_)
                 | ClientEvent::Claim { .. }
-                | ClientEvent::Released { .. } => drop(self.on_event(event, interrupt).await?),
+                | ClientEvent::Release { .. } => drop(self.on_event(event, interrupt).await?),
             }
         }
         Ok(())
@@ -242,23 +245,23 @@ impl RunDriver {
     ) -> Result<Option<PendingQuestion>, CliError> {
         let pending = match event {
             // The user's own prompts are on the screen already; this one is from a task.
-            ClientEvent::Heard { heard: AgentUpdate::Prompt(text), .. } => {
+            ClientEvent::Update { update: AgentUpdate::Prompt(text), .. } => {
                 let line = text.lines().next().unwrap_or_default().to_owned();
                 self.plan.output.on_update(AgentUpdate::Notice(line))?;
                 return Ok(None);
             }
-            ClientEvent::Heard { message, heard: update, .. } => {
+            ClientEvent::Update { message, update, .. } => {
                 self.on_update(message, update)?;
                 return Ok(None);
             }
             ClientEvent::Permission { question, answer, .. } => PendingQuestion::Call { question, answer },
             ClientEvent::Form { form, answer, .. } => PendingQuestion::Form { form, answer },
-            ClientEvent::Wanted(request) => {
+            ClientEvent::AccessRequest(request) => {
                 request.reject("this client provides no files or terminals");
                 return Ok(None);
             }
             // A dropped claim is rejected: an agent counts the children it starts itself.
-            ClientEvent::Said(_) | ClientEvent::Claim { .. } | ClientEvent::Released { .. } => {
+            ClientEvent::RawUpdate(_) | ClientEvent::Claim { .. } | ClientEvent::Release { .. } => {
                 return Ok(None);
             }
         };
@@ -335,7 +338,7 @@ impl RunDriver {
             }
             (StopReason::EndTurn, false) => match self.outcome {
                 // The report has stated what is missing.
-                Some(ReportOutcome::Left | ReportOutcome::Refused) => {
+                Some(ReportOutcome::Incomplete | ReportOutcome::NotStarted) => {
                     Err(CliError::without_message(CliExitCode::Failed))
                 }
                 Some(ReportOutcome::Done) | None => Ok(()),
@@ -354,8 +357,10 @@ async fn open_or_load_session(connection: &AgentConnection, plan: &RunPlan) -> R
     let capabilities = connection.capabilities();
     let opened = match (&plan.args.session, plan.args.fork) {
         (None, _) => connection.new_session(&plan.cwd).await,
-        (Some(_), true) if !capabilities.forks => return Err(unsupported_error(plan, "copy sessions")),
-        (Some(_), false) if !capabilities.loads => {
+        (Some(_), true) if !capabilities.fork_session => {
+            return Err(unsupported_error(plan, "copy sessions"));
+        }
+        (Some(_), false) if !capabilities.load_session => {
             return Err(unsupported_error(plan, "continue a session"));
         }
         (Some(id), true) => fork_session(connection, plan, id).await,

@@ -34,7 +34,7 @@ pub(super) async fn drive_external_agent(
     lookup: &ProgramLookup<'_>,
     settings: &Settings,
 ) -> Result<(), CliError> {
-    match &server.reach {
+    match &server.transport {
         AgentTransport::Program { command, args, env } => {
             if agents::locate_program(server, lookup).flatten().is_none() {
                 return Err(missing_program_error(server, command));
@@ -72,7 +72,7 @@ async fn drive_over_socket(
     match run_conversation(plan, transport, early_signals).await? {
         ConversationEnd::Completed(result) => result,
         ConversationEnd::Disconnected(loss) => {
-            let (phase, reason) = (loss.phase(), to_clause(&loss.failure().sentence));
+            let (phase, reason) = (loss.phase(), to_clause(&loss.failure().message));
             Err(CliError::new(
                 CliExitCode::Failed,
                 to_one_line(&format!("the connection to the agent {name} was lost {phase}: {reason}")),
@@ -131,17 +131,17 @@ fn agent_lost_error(
             format!("the agent {name} was killed {phase} by signal {signal}")
         }
         Some(ExitReason::TimedOut | ExitReason::Cancelled) | None => {
-            let reason = to_clause(&loss.failure().sentence);
+            let reason = to_clause(&loss.failure().message);
             format!("the agent {name} cannot be used: {reason}")
         }
     };
     let lines: Vec<&str> = exit.stderr.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let last_lines = &lines[lines.len().saturating_sub(STDERR_LINES_SHOWN)..];
     let is_in_message = |stray: &str| {
-        let Failure { kind, sentence } = loss.failure();
+        let Failure { kind, message: sentence } = loss.failure();
         *kind == FailureKind::Protocol && sentence.contains(stray)
     };
-    match (last_lines, &exit.stray) {
+    match (last_lines, &exit.stray_line) {
         ([], Some(stray)) if !is_in_message(stray) => {
             text += &format!("; it printed {stray:?}, which is not a protocol message");
         }

@@ -22,7 +22,7 @@ pub(super) fn render_form(form: &ElicitationForm, paint: PaintMode) -> Vec<Strin
     let on_one_line = |text: &str| reveal_control_chars(text).replace('\n', " ");
     lines.extend(form.options.iter().enumerate().map(|(index, choice)| {
         let label = paint.apply_style(Style::new().cyan(), &on_one_line(&choice.label));
-        let description = match choice.meaning.as_str() {
+        let description = match choice.description.as_str() {
             "" => String::new(),
             description => format!(" — {}", on_one_line(description)),
         };
@@ -49,14 +49,14 @@ pub(super) fn describe_answers(form: &ElicitationForm) -> String {
 pub(super) fn parse_answer(form: &ElicitationForm, line: &str) -> Option<ElicitationOutcome> {
     let text = line.trim();
     if text.is_empty() {
-        return form.options.first().map(|choice| ElicitationOutcome::Chosen(choice.label.clone()));
+        return form.options.first().map(|choice| ElicitationOutcome::Accepted(choice.label.clone()));
     }
     let labelled = form.options.iter().find(|choice| choice.label.trim().eq_ignore_ascii_case(text));
     let index = text.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
     match labelled.or_else(|| form.options.get(index?)) {
-        Some(choice) => Some(ElicitationOutcome::Chosen(choice.label.clone())),
+        Some(choice) => Some(ElicitationOutcome::Accepted(choice.label.clone())),
         None if text.eq_ignore_ascii_case(DONE) => Some(ElicitationOutcome::Declined),
-        None => form.free_text_answer(text).map(|words| ElicitationOutcome::Chosen(words.to_owned())),
+        None => form.free_text_answer(text).map(|words| ElicitationOutcome::Accepted(words.to_owned())),
     }
 }
 

@@ -92,7 +92,7 @@ impl<W: Write + Send> RunOutput for JsonLines<W> {
                 });
                 json!({"type": "plan", "entries": entries.collect::<Vec<_>>()})
             }
-            AgentUpdate::Usage { used, size, cost, is_guess, .. } => {
+            AgentUpdate::Usage { used, size, cost, is_estimate: is_guess, .. } => {
                 let mut event = json!({"type": "usage", "used": used, "size": size});
                 if let Some(cost) = cost {
                     event["cost"] = json!({"amount": money::to_dollars(cost), "currency": "USD"});
@@ -129,9 +129,7 @@ impl<W: Write + Send> RunOutput for JsonLines<W> {
     fn on_turn_failed(&mut self, failure: &Failure) -> io::Result<()> {
         self.text.clear();
         self.outcome = None;
-        self.write_event(
-            &json!({"type": "error", "kind": failure.kind.as_str(), "message": failure.sentence}),
-        )
+        self.write_event(&json!({"type": "error", "kind": failure.kind.as_str(), "message": failure.message}))
     }
 
     fn on_first_prompt(&mut self) -> io::Result<()> {

@@ -228,7 +228,7 @@ async fn run_conversation(
         forms: typed_input::is_interactive(),
         ..AcpClientCapabilities::default()
     };
-    let client_info = ClientInfo { version: agent::VERSION, abilities: capabilities, keeps_words: false };
+    let client_info = ClientInfo { version: agent::VERSION, capabilities, wants_raw_updates: false };
     let conversation = crow_acp::drive_agent(transport, client_info, event_sender, async |connection| {
         // The receiver is polled below.
         let _ = initialized_sender.send(());
@@ -290,7 +290,7 @@ fn exit_for_failure(failure: &Failure) -> CliError {
         | FailureKind::Internal => CliExitCode::Failed,
     };
     // The message may be from another agent.
-    CliError::new(code, strip_control_chars(&failure.sentence))
+    CliError::new(code, strip_control_chars(&failure.message))
 }
 
 /// Checks a directory on another machine, which may not exist here.

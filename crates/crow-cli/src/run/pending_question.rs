@@ -27,8 +27,8 @@ impl PendingQuestion {
     pub(super) fn is_covered_by_yes_flag(&self) -> bool {
         match self {
             Self::Call { question, .. } => match question.subject {
-                PermissionSubject::Call | PermissionSubject::Offer => true,
-                PermissionSubject::GoOn => false,
+                PermissionSubject::Call | PermissionSubject::Proposal => true,
+                PermissionSubject::Continue => false,
             },
             Self::Form { .. } => false,
         }
@@ -39,7 +39,7 @@ impl PendingQuestion {
         match self {
             Self::Call { question, .. } => match question.subject {
                 PermissionSubject::Call => true,
-                PermissionSubject::Offer | PermissionSubject::GoOn => false,
+                PermissionSubject::Proposal | PermissionSubject::Continue => false,
             },
             Self::Form { .. } => false,
         }
@@ -66,9 +66,11 @@ impl PendingQuestion {
     /// Answers that the user cannot be asked.
     pub(super) fn answer_unavailable(self, reason: &'static str) {
         match self {
-            Self::Call { answer, .. } => send_answer(answer, PermissionAnswer::Nobody { why: reason.into() }),
+            Self::Call { answer, .. } => {
+                send_answer(answer, PermissionAnswer::Unavailable { reason: reason.into() });
+            }
             Self::Form { answer, .. } => {
-                send_answer(answer, ElicitationOutcome::Nobody { why: reason.into() });
+                send_answer(answer, ElicitationOutcome::Unavailable { reason: reason.into() });
             }
         }
     }
@@ -136,7 +138,7 @@ pub(super) async fn wait_until_withdrawn(pending: &mut Option<PendingQuestion>) 
 /// Sends the chosen option. Without one, dropping the sender rejects the request.
 fn send_choice(answer_sender: oneshot::Sender<PermissionAnswer>, id: Option<String>) {
     if let Some(id) = id {
-        send_answer(answer_sender, PermissionAnswer::Chosen(id));
+        send_answer(answer_sender, PermissionAnswer::Selected(id));
     }
 }
 

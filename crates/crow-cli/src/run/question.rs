@@ -14,8 +14,8 @@ use super::{
 pub(super) fn render_question(question: &AgentPermissionRequest, paint: PaintMode) -> Vec<String> {
     match question.subject {
         PermissionSubject::Call => render_call(question, "Allow this?", paint),
-        PermissionSubject::Offer => render_call(question, "Do this?", paint),
-        PermissionSubject::GoOn => render_call(question, "Continue?", paint),
+        PermissionSubject::Proposal => render_call(question, "Do this?", paint),
+        PermissionSubject::Continue => render_call(question, "Continue?", paint),
     }
 }
 
@@ -77,7 +77,7 @@ const LINE_CHARS_MAX: usize = 72;
 
 /// Lists the answers.
 pub(super) fn describe_choices(question: &AgentPermissionRequest) -> String {
-    let labels = question.choices.iter().enumerate().map(|(index, choice)| {
+    let labels = question.options.iter().enumerate().map(|(index, choice)| {
         let key = choice_key(question, index).map(|key| format!(" ({key})")).unwrap_or_default();
         format!("{} {}{key}", index + 1, reveal_control_chars(&choice.name))
     });
@@ -97,13 +97,13 @@ pub(super) fn parse_choice(question: &AgentPermissionRequest, typed: &str) -> Op
         other => other,
     };
     let choice = match numbered {
-        Some(index) => question.choices.get(index),
+        Some(index) => question.options.get(index),
         None => {
             let find_by_key =
-                |key| (0..question.choices.len()).find(|index| choice_key(question, *index) == Some(key));
+                |key| (0..question.options.len()).find(|index| choice_key(question, *index) == Some(key));
             // With a single lasting answer, `a` means it.
             let found = find_by_key(letter).or_else(|| if letter == "a" { find_by_key("s") } else { None });
-            found.and_then(|index| question.choices.get(index))
+            found.and_then(|index| question.options.get(index))
         }
     };
     choice.map(|choice| choice.id.clone())
@@ -115,7 +115,7 @@ pub(super) fn find_one_time_choice(
     answer: OneTimeAnswer,
 ) -> Option<String> {
     let is_allowed = answer == OneTimeAnswer::Allow;
-    let choice = question.choices.iter().find(|choice| choice.allows == is_allowed && !choice.always);
+    let choice = question.options.iter().find(|choice| choice.allows == is_allowed && !choice.always);
     choice.map(|choice| choice.id.clone())
 }
 
@@ -127,10 +127,10 @@ pub(super) enum OneTimeAnswer {
 
 /// Returns the letter of a choice. Rejecting for good has none: a slip would be costly.
 fn choice_key(question: &AgentPermissionRequest, index: usize) -> Option<&'static str> {
-    let choice = question.choices.get(index)?;
+    let choice = question.options.get(index)?;
     let is_same_kind =
         |other: &&PermissionOption| (other.allows, other.always) == (choice.allows, choice.always);
-    match (choice.allows, choice.always, question.choices[..index].iter().filter(is_same_kind).count()) {
+    match (choice.allows, choice.always, question.options[..index].iter().filter(is_same_kind).count()) {
         (true, false, 0) => Some("y"),
         (false, false, 0) => Some("n"),
         // Rejects and tells the model what to do instead.

@@ -69,9 +69,9 @@ impl ReplayBuffer {
 
     pub(super) fn push(&mut self, event: ClientEvent) {
         match event {
-            ClientEvent::Heard {
+            ClientEvent::Update {
                 message,
-                heard:
+                update:
                     update @ (AgentUpdate::Prompt(_)
                     | AgentUpdate::Text(_)
                     | AgentUpdate::Thought(_)
@@ -79,13 +79,13 @@ impl ReplayBuffer {
                     | AgentUpdate::Plan(_)),
                 ..
             } => self.record((message, update)),
-            ClientEvent::Heard { .. }
-            | ClientEvent::Said(_)
+            ClientEvent::Update { .. }
+            | ClientEvent::RawUpdate(_)
             | ClientEvent::Permission { .. }
             | ClientEvent::Form { .. }
-            | ClientEvent::Wanted(_)
+            | ClientEvent::AccessRequest(_)
             | ClientEvent::Claim { .. }
-            | ClientEvent::Released { .. } => {}
+            | ClientEvent::Release { .. } => {}
         }
     }
 
@@ -145,7 +145,7 @@ mod tests {
                 ("t", text) => AgentUpdate::Text(text.to_owned()),
                 (_, text) => AgentUpdate::Title(text.to_owned()),
             };
-            replay.push(ClientEvent::Heard { session: SessionId::new("s"), message: None, heard: update });
+            replay.push(ClientEvent::Update { session: SessionId::new("s"), message: None, update });
         }
         let mut written = Vec::new();
         replay.replay_to(&mut JsonLines::new(&mut written, JsonEventFilter::Events)).unwrap();

@@ -74,8 +74,7 @@ fn check(line: &str, said: ConfirmAnswer, expect: Expect) {
         if let Err(error) = done {
             text += &format!("{error:?}\n");
         }
-        let query =
-            crow_store::ListQuery { cwd: None, begun_by: CreatorFilter::Person, before: None, limit: 9 };
+        let query = crow_store::ListQuery { cwd: None, creator: CreatorFilter::User, before: None, limit: 9 };
         for row in store.list_sessions(query).await.unwrap() {
             text += &format!("left: {}\n", row.id);
         }
@@ -229,7 +228,7 @@ fn delete_removes_all_given_sessions_or_none() {
             SESSION  UPDATED      MESSAGES  MODEL   TITLE      DIRECTORY
             old      90 days ago  1         sonnet  of day 10  /work
             busy     50 days ago  1         sonnet  of day 50  /work
-            CliError { code: Failed, message: Some("session busy is at work for another client of this Crow; wait until its turn has ended, or stop it there"), hint: None }
+            CliError { code: Failed, message: Some("session busy is in use for another client of this process; wait until its turn has ended, or stop it there"), hint: None }
             left: young
             left: busy
             left: old

@@ -313,7 +313,7 @@ impl ConfigLoader<'_> {
             "postgres" | "postgresql" => {
                 let server = PostgresAddress::parse(uri);
                 return server
-                    .map(|server| DatabaseAddress::Server { server, local: dir.to_owned() })
+                    .map(|server| DatabaseAddress::Server { server, local_dir: dir.to_owned() })
                     .map_err(|reason| self.error_at(*line, format!("db_uri: {reason}")));
             }
             _ => return Err(expected()),

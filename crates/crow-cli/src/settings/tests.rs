@@ -359,15 +359,15 @@ fn rules_are_read_and_an_invalid_one_is_an_error() {
         "permissions:\n  deny:\n  - rm\n  - git push; ls\n",
         &[],
         expect![[r#"
-        error: $DIR/config.yaml:4: permissions.deny: the rule `git push; ls` must be the words that a command begins with; it is not one command
-    "#]],
+            error: $DIR/config.yaml:4: permissions.deny: the rule `git push; ls` must be the first words of a command; it is not one command
+        "#]],
     );
     check(
         "permissions:\n  allow: ['git log *']\n",
         &[],
         expect![[r#"
-        error: $DIR/config.yaml:2: permissions.allow: the rule `git log *` covers whatever follows its words as it is; leave out the *
-    "#]],
+            error: $DIR/config.yaml:2: permissions.allow: the rule `git log *` already covers any further words; remove the *
+        "#]],
     );
     check(
         "permissions:\n  deny: ['${UNSET}']\n",
@@ -393,9 +393,9 @@ fn check_sandbox(yaml: &str, expect: Expect) {
 
 #[test]
 fn sandbox_settings_are_read() {
-    check_sandbox("", expect!["Unapproved Open 0"]);
-    check_sandbox("permissions: { sandbox: always, network: false }\n", expect!["Always Closed 0"]);
-    check_sandbox("permissions: { sandbox: off, network: true }\n", expect!["Off Open 0"]);
+    check_sandbox("", expect!["Unapproved Allowed 0"]);
+    check_sandbox("permissions: { sandbox: always, network: false }\n", expect!["Always Denied 0"]);
+    check_sandbox("permissions: { sandbox: off, network: true }\n", expect!["Off Allowed 0"]);
     check_sandbox(
         "sandbox: always\n",
         expect!["$DIR/config.yaml:1: sandbox: this key belongs to permissions; use permissions.sandbox"],

@@ -1,4 +1,4 @@
-//! What a user's yes is remembered as, how long it holds and who else it covers; and what a no with words does.
+//! Remembered approvals: their scope, duration and coverage; and rejections with instructions.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::os::unix::fs::PermissionsExt;

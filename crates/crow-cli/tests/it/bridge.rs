@@ -140,7 +140,7 @@ fn resident(server: &Server) -> u64 {
 
 #[tokio::test]
 async fn client_that_does_not_read_stops_the_agent() {
-    // Says so in a file for every hundred megabytes that somebody took.
+    // Reports every hundred megabytes that were read, in a file.
     let script = "echo '{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{}}'; for n in 1 2 3 4 5 6; do head -c 100000000 /dev/zero | tr '\\0' '{' | fold -w 1000000; echo $n > took; done";
     let server = Server::to_script(script);
     let mut client = server.client().await;
@@ -251,7 +251,7 @@ async fn bridge_exit_or_kill_ends_its_agents() {
         if signal == Signal::SIGKILL {
             assert!(last.contains("error") || last == "the end", "{last}");
         } else {
-            check(&last, &expect!["close 1001: the server ends"]);
+            check(&last, &expect!["close 1001: the server is shutting down"]);
         }
         drop(client);
         leash.wait_until_gone(signal.as_str()).await;
@@ -471,7 +471,7 @@ async fn acp_listen_ends_with_its_turns() {
             break said;
         }
     };
-    check(&last, &expect!["close 1001: the server ends"]);
+    check(&last, &expect!["close 1001: the server is shutting down"]);
     assert_eq!(server.ended().0.code(), Some(0));
 }
 
@@ -492,7 +492,7 @@ async fn log_has_the_reason_for_a_disconnect() {
     server.signal(Signal::SIGTERM);
     server.ended();
     let logged = fs::read_to_string(&log).expect("a log");
-    assert!(logged.contains("the other side is gone without a word"), "{logged}");
+    assert!(logged.contains("the other side disconnected without closing the connection"), "{logged}");
 }
 
 #[tokio::test]
@@ -511,8 +511,8 @@ async fn acp_listen_accepts_a_host_name() {
 fn bridge_that_cannot_print_its_address_does_not_serve() {
     let world = nowhere();
     for args in [&["acp", "--listen", "127.0.0.1:0"][..], &["acp-bridge", "cat"]] {
-        let (nobody, stdout) = std::io::pipe().expect("a pipe");
-        drop(nobody);
+        let (reader, stdout) = std::io::pipe().expect("a pipe");
+        drop(reader);
         let output = command(&world, args).stdout(stdout).output().expect("it runs");
         let said = String::from_utf8_lossy(&output.stderr);
         check(

@@ -101,7 +101,7 @@ impl Stage {
         let is_whole = self.server.n_requests() == self.n_before + N_REQUESTS && held.is_none();
         match ended.as_str() {
             "cancelled" => assert_ne!(cut, Cut::Never),
-            "end_turn" => assert!(is_whole, "{cut:?}: it was cancelled, and nobody says so"),
+            "end_turn" => assert!(is_whole, "{cut:?}: it was cancelled without saying so"),
             other => unreachable!("{cut:?}: the turn ended with {other}"),
         }
         // A request that was on its way when it was cancelled may still arrive and take an answer.

@@ -1,4 +1,4 @@
-//! What either side says it can do: the agent can do all it says, and asks a client for nothing that it cannot.
+//! The declared capabilities of both sides: the agent supports all of its own, and uses none that the client lacks.
 #![expect(
     clippy::expect_used,
     clippy::panic,
@@ -148,7 +148,7 @@ async fn works(name: &str, stage: &mut Stage) {
         "authMethods.configured" => authenticate(stage).await,
         "authMethods.set-up" => set_up(stage).await,
         "_meta.steering" => steering(stage).await,
-        other => panic!("{other} is advertised and nobody knows that it works"),
+        other => panic!("{other} is advertised and not tested"),
     }
 }
 
@@ -162,7 +162,7 @@ async fn load(stage: &mut Stage) {
         < title remember this
     "#]]
     .assert_eq(&other.log());
-    refused(other.load_session("nobody", &stage.world.project()).await, -32002);
+    refused(other.load_session("unknown", &stage.world.project()).await, -32002);
 }
 
 async fn resume(stage: &mut Stage) {
@@ -174,7 +174,7 @@ async fn resume(stage: &mut Stage) {
     stage.client = other;
     stage.turn(&session, text("and?"), "text \"Still.\"").await;
     assert!(stage.asked().contains("remember this"), "the model is told again");
-    let params = json!({"sessionId": "nobody", "cwd": stage.world.project()});
+    let params = json!({"sessionId": "unknown", "cwd": stage.world.project()});
     refused(stage.client.request("session/resume", params).await, -32002);
 }
 
@@ -191,11 +191,11 @@ async fn fork(stage: &mut Stage) {
     stage.client.response_to(id).await.expect("its turn is answered");
     stage.turn(&copy, text("and?"), "text \"Still.\"").await;
     assert!(stage.asked().contains("remember this"), "the model is told again");
-    assert!(stage.asked().contains("its result is not known"), "{}", stage.asked());
+    assert!(stage.asked().contains("its result is unknown"), "{}", stage.asked());
     let mut other = stage.again().await;
     other.load_session(&session, &stage.world.project()).await.expect("the original loads");
     assert!(!other.log().contains("Still."), "the original stays as it is:\n{}", other.log());
-    let params = json!({"sessionId": "nobody", "cwd": stage.world.project()});
+    let params = json!({"sessionId": "unknown", "cwd": stage.world.project()});
     refused(stage.client.request("session/fork", params).await, -32002);
 }
 
@@ -217,11 +217,11 @@ async fn close(stage: &mut Stage) {
     stage.client.request("session/close", named(&session)).await.expect("it closes");
     let ended = stage.client.response_to(id).await.expect("its turn is answered");
     assert_eq!(ended["stopReason"], "cancelled");
-    let id = stage.client.prompt(&session, "anybody?").await;
+    let id = stage.client.prompt(&session, "hello?").await;
     refused(stage.client.response_to(id).await, -32002);
     stage.client.load_session(&session, &stage.world.project()).await.expect("it is stored");
     stage.turn(&session, text("back"), "text \"Welcome.\"").await;
-    refused(stage.client.request("session/close", named("nobody")).await, -32002);
+    refused(stage.client.request("session/close", named("unknown")).await, -32002);
 }
 
 async fn delete(stage: &mut Stage) {
@@ -229,7 +229,7 @@ async fn delete(stage: &mut Stage) {
     stage.client.request("session/delete", named(&session)).await.expect("it is deleted");
     assert_eq!(Stage::sessions(&mut stage.client).await, Vec::<String>::new());
     refused(stage.client.load_session(&session, &stage.world.project()).await, -32002);
-    let id = stage.client.prompt(&session, "anybody?").await;
+    let id = stage.client.prompt(&session, "hello?").await;
     refused(stage.client.response_to(id).await, -32002);
     stage.client.request("session/delete", named(&session)).await.expect("it stays deleted");
     let mut other = stage.again().await;
@@ -296,7 +296,7 @@ async fn logout(stage: &mut Stage) {
     stage.turn(&session, text("back"), "text \"Welcome.\"").await;
 }
 
-/// A method in a terminal is the agent's own command with more words; nobody speaks the protocol there.
+/// An authentication method in a terminal is the agent's own command with more arguments, outside the protocol.
 #[expect(clippy::disallowed_methods, reason = "the client starts it in a terminal")]
 async fn set_up(stage: &mut Stage) {
     refused(stage.client.request("authenticate", json!({"methodId": "set-up"})).await, -32602);

@@ -26,7 +26,7 @@ use tokio::net::unix::pipe;
 /// The longest start of a command on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Whoever works asks nobody.
+/// A working child asks no questions.
 const AUTO: &str = "permissions: { mode: auto }";
 
 fn binary() -> &'static Path {
@@ -70,7 +70,7 @@ impl Stage {
         let leash = TrackedCommand::new(&world.project());
         let ready = world.project().join("ready");
         nix::unistd::mkfifo(&ready, Mode::S_IRWXU).expect("a pipe can be made");
-        // Whoever may write too does not see an end when a writer goes.
+        // A process that can write as well does not see an end when a writer closes.
         let ready = pipe::OpenOptions::new().read_write(true).open_receiver(ready).expect("the pipe opens");
         let mut client = FakeClient::start(binary(), &world.home()).await;
         let session = client.new_session(&world.project()).await;

@@ -1,4 +1,4 @@
-//! What a user or a script may get wrong on the command line, each as a process of its own.
+//! Mistakes of users and scripts on the command line, each as a process of its own.
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -24,7 +24,7 @@ struct Stage {
     world: TestHome,
 }
 
-/// What a process came to.
+/// The result of a process.
 struct Ran {
     code: Option<i32>,
     stdout: String,
@@ -93,7 +93,7 @@ impl Stage {
         sessions.map(|session| session["id"].as_str().expect("an id").to_owned()).collect()
     }
 
-    /// What the model was told last, without the system prompt.
+    /// The last request to the model, without the system prompt.
     fn told(&self) -> Vec<String> {
         let last = self.server.requests().pop().unwrap_or_default();
         let messages = last["messages"].as_array().cloned().unwrap_or_default();
@@ -214,7 +214,7 @@ fn unusable_arguments_are_errors() {
         "crow run ''",
         &expect![[r#"
         exit 2
-        error: The prompt is empty. Say what should be done.
+        error: the prompt is empty
     "#]],
     );
     check(
@@ -222,7 +222,7 @@ fn unusable_arguments_are_errors() {
         "crow run - < /dev/null",
         &expect![[r#"
         exit 2
-        error: The prompt is empty. Say what should be done.
+        error: the prompt is empty
     "#]],
     );
 }
@@ -501,7 +501,7 @@ fn prompts_from_a_pipe_run_in_order() {
             One.
 
             Three.
-            error: `fake` wants a key (401); configure `api_key` for it
+            error: `fake` needs a key (401); configure its `api_key`
         "#]],
     );
 }

@@ -148,7 +148,7 @@ async fn old_output_is_removed_first() {
     for said in ["one", "two", "three", "four"] {
         assert_eq!(stage.say(said).await, "end_turn");
     }
-    // Nobody was asked for a summary.
+    // No summary was requested.
     stage.check(7, &["in_progress", "completed"]);
     let last = stage.last();
     assert!(last.contains(REMOVED) && !last.contains(FOREWORD) && !last.contains("a.txt has in"), "{last}");

@@ -1,4 +1,4 @@
-//! Commands that the agent runs are held as whoever approved them says, and may run again when that was too tight.
+//! Commands of the agent are confined according to their approval, and may run again when that was too tight.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -64,7 +64,7 @@ fn lasting() -> PathBuf {
         return target;
     }
     let person = nix::unistd::User::from_uid(nix::unistd::getuid()).expect("people are known here");
-    person.expect("whoever runs this is somebody").dir
+    person.expect("the current user").dir
 }
 
 const WRITES: &str = "echo x > $OUT/new";
@@ -83,7 +83,7 @@ fn unapproved_command_is_confined_and_retried_when_the_user_approves() {
             let told = stage.play(WRITES, &["reject_once"]).await;
             assert!(!stage.has_written(), "{}", stage.client.log());
             assert!(told.contains("ran in a sandbox"), "{told}");
-            assert!(told.contains("did not want it to run without"), "{told}");
+            assert!(told.contains("rejected running it without"), "{told}");
             let told = stage.play(WRITES, &["allow_once"]).await;
             assert!(stage.has_written(), "{}", stage.client.log());
             assert!(told.contains("allowed to run again"), "{told}");
@@ -116,7 +116,7 @@ fn failure_before_a_pipe_is_noticed() {
     check(async {
         let mut stage = Stage::new("{ mode: auto }", json!({})).await;
         let told = stage.play(&format!("{{ {WRITES}; }} 2>&1 | tee log"), &["reject_once"]).await;
-        assert!(told.contains("did not want it to run without"), "{told}");
+        assert!(told.contains("rejected running it without"), "{told}");
         assert_eq!(stage.n_questions(), 1, "{}", stage.client.log());
     });
 }

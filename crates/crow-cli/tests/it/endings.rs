@@ -1,4 +1,4 @@
-//! How the program ends, and what happens at the ends of what it needs: the client, the disk, the reader.
+//! The end of the program, and of the things it needs: the client, the disk, the reader.
 
 #![expect(
     clippy::expect_used,
@@ -16,7 +16,7 @@ use expect_test::expect;
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-/// What is promised is a tenth of a second; a loaded machine may take longer, a hang takes for ever.
+/// The promise is a tenth of a second; a loaded machine may take longer, a hang takes forever.
 const ENDED_WITHIN: Duration = Duration::from_secs(2);
 
 /// Resident memory of an agent whose client reads nothing, at its peak.
@@ -85,7 +85,7 @@ fn check(test: impl Future<Output = ()>) {
     runtime.expect("a runtime can be made").block_on(test);
 }
 
-/// Waits until none of these processes runs; one that nobody has waited for yet is gone as well.
+/// Waits until none of these processes runs; one that was not reaped yet counts as ended.
 async fn gone(pids: &[String]) {
     let runs = |pid: &String| {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -139,7 +139,7 @@ fn agent_ends_with_its_client_before_initialize() {
         let world = TestHome::new("http://127.0.0.1:9/v1");
         let client = FakeClient::start_silent(binary(), &world.home());
         assert!(client.close_stdin().await.success());
-        assert!(!world.home().join(".crow/crow.db").exists(), "nothing is made for nobody");
+        assert!(!world.home().join(".crow/crow.db").exists(), "nothing is created without a client");
     });
 }
 
@@ -210,7 +210,7 @@ fn killed_agent_ends_its_shell() {
         let (_, pids) = stage.waits_for_ever().await;
         stage.client.kill().await;
         gone(&pids[..1]).await;
-        // Nobody is left to kill what the shell itself had started.
+        // No process is left to kill those that the shell itself had started.
         sh(&format!("kill -KILL {}", pids[1])).status().await.expect("the shell starts");
     });
 }

@@ -509,7 +509,7 @@ fn dead_model_fails_the_turn_and_not_the_session() {
         &expect![[r#"
             > prompt hello
             < title hello
-            ! -32603 provider_auth: `fake` wants a key (401): bad key; configure `api_key` for it
+            ! -32603 provider_auth: `fake` needs a key (401): bad key; configure its `api_key`
             > prompt still there?
             < text[msg-2] Back.
             = end_turn

@@ -155,19 +155,19 @@ fn failing_hook_blocks_the_call_and_is_reported() {
         &expect![[r#"
             > prompt run it
             < call call-1-0 terminal "`true`" pending {"command":"true"}
-            < thought[] The PreToolUse hook `echo no jq >&2; exit 7` failed: it ended with exit code 7: no jq⏎
-            < call call-1-0 failed "not run: the hook `echo no jq >&2; exit 7`, which must approve it, failed: it ended with exit code 7: no jq"
+            < thought[] The PreToolUse hook `echo no jq >&2; exit 7` failed: it exited with code 7: no jq⏎
+            < call call-1-0 failed "not run: the hook `echo no jq >&2; exit 7`, which must approve it, failed: it exited with code 7: no jq"
             < call call-3-0 read "Read a.txt" pending {"file_path":"a.txt"}
-            < thought[] The PreToolUse hook `sleep 1000` failed: it ran longer than 1 s⏎
-            < call call-3-0 failed "not run: the hook `sleep 1000`, which must approve it, failed: it ran longer than 1 s"
+            < thought[] The PreToolUse hook `sleep 1000` failed: it exceeded its timeout of 1 s⏎
+            < call call-3-0 failed "not run: the hook `sleep 1000`, which must approve it, failed: it exceeded its timeout of 1 s"
             < text[msg-5] Nothing works.
             < title run it
             = end_turn
             model saw user: "run it"
             model saw assistant: terminal("{\"command\":\"true\"}")
-            model saw tool: "not run: the hook `echo no jq >&2; exit 7`, which must approve it, failed: it ended with exit code 7: no jq"
+            model saw tool: "not run: the hook `echo no jq >&2; exit 7`, which must approve it, failed: it exited with code 7: no jq"
             model saw assistant: read("{\"file_path\":\"a.txt\"}")
-            model saw tool: "not run: the hook `sleep 1000`, which must approve it, failed: it ran longer than 1 s"
+            model saw tool: "not run: the hook `sleep 1000`, which must approve it, failed: it exceeded its timeout of 1 s"
         "#]],
     );
 }
@@ -195,7 +195,7 @@ fn hook_after_a_call_adds_text_and_undoes_nothing() {
             > prompt write it
             < call call-1-0 write "Write a.txt" pending {"file_path":"a.txt","content":"words"}
             < call call-1-0 in_progress
-            < thought[] The PostToolUse hook `echo broken >&2; exit 1` failed: it ended with exit code 1: broken⏎
+            < thought[] The PostToolUse hook `echo broken >&2; exit 1` failed: it exited with code 1: broken⏎
             < call call-1-0 completed diff $HOME/project/a.txt null -> "words"
             < call call-3-0 read "Read a.txt" pending {"file_path":"a.txt"}
             < call call-3-0 in_progress
@@ -409,7 +409,7 @@ fn stop_hook_continuations_are_limited() {
             < text[msg-5] Really done.
             < thought[] A hook asks you to go on: "stop_hook_active":true⏎
             < text[msg-7] Enough.
-            < thought[] A hook wants the model to go on once more; 3 times are enough: "stop_hook_active":true⏎
+            < thought[] A hook asked the model to continue again, beyond the limit of 3 times: "stop_hook_active":true⏎
             < title fix it
             = end_turn
             model saw user: "fix it"

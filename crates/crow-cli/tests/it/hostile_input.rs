@@ -1,4 +1,4 @@
-//! What somebody laid out in a repository to hang or mislead an agent, and what a client attaches to a prompt.
+//! Repository content that tries to hang or mislead an agent, and attachments of a client's prompt.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -112,7 +112,7 @@ async fn invalid_or_huge_patterns_are_an_error_with_a_position() {
         (format!("['path({})']", "{".repeat(5000)), "is longer than 4096 bytes"),
         (
             format!("['path({})']", "{".repeat(3000)),
-            "has a pattern that has braces within braces beyond 8 levels",
+            "has a pattern that has more than 8 levels of nested braces",
         ),
         (format!("[{}]", "'path(a*b)', ".repeat(8000)), "permissions.allow: at most 500 rules"),
     ] {
@@ -268,13 +268,13 @@ async fn images_that_models_reject_stay_out_of_the_session() {
         }
     }
     expect![[r#"
-        ! An image of the prompt cannot be used: it has data that is not base64. Send another one, or none.
-        ! An image of the prompt cannot be used: it has bytes that are no PNG, JPEG, GIF or WebP. Send another one, or none.
-        ! An image of the prompt cannot be used: it is of the type image/svg+xml, which models do not take; send PNG, JPEG, GIF or WebP. Send another one, or none.
-        ! An image of the prompt cannot be used: it has bytes that are no PNG, JPEG, GIF or WebP. Send another one, or none.
-        ! could not read the image data:image/png;base64,aGVsbG8=: it has bytes that are no PNG, JPEG, GIF or WebP; attach its content instead
+        ! an image of the prompt cannot be used: it has data that is not base64; send another one, or none
+        ! an image of the prompt cannot be used: it is not a PNG, JPEG, GIF or WebP file; send another one, or none
+        ! an image of the prompt cannot be used: it is of the type image/svg+xml, which models do not accept; send PNG, JPEG, GIF or WebP; send another one, or none
+        ! an image of the prompt cannot be used: it is not a PNG, JPEG, GIF or WebP file; send another one, or none
+        ! could not read the image data:image/png;base64,aGVsbG8=: it is not a PNG, JPEG, GIF or WebP file; attach its content instead
         [{"type":"image_url","image_url":{"url":"data:image/png;base64,$PNG"}},{"type":"text","text":"what?"}]
-        [report.pdf (application/pdf, about 9 bytes that are not shown)](/x/report.pdf)
+        [report.pdf (application/pdf, about 9 bytes, not shown)](/x/report.pdf)
         <resource uri="crow:file:///x/report.pdf">
         Not read: it needs permission. The tool `read` asks the person.
         </resource>

@@ -1,4 +1,4 @@
-//! Nothing is left: whatever a command does to get away, and whoever is killed.
+//! No process is left, however a command tries to escape, and whichever process is killed.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 #![expect(clippy::disallowed_methods, reason = "what is tested here is the place where commands start")]
 
@@ -13,10 +13,10 @@ use crow_testkit::ModelServer;
 use crow_testkit::client::{FakeClient, TestHome};
 use serde_json::json;
 
-/// What is promised is a second; a loaded machine may take longer, what is left over stays for ever.
+/// The promise is a second; a loaded machine may take longer, a leftover process stays forever.
 const GONE_WITHIN: Duration = Duration::from_secs(20);
 
-/// How often the processes are looked at.
+/// The polling interval.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// Ways to get away. Each leaves two processes of which the last argument is the mark.
@@ -60,7 +60,7 @@ fn wait_for(what: &str, mark: &str, is_enough: impl Fn(usize) -> bool) {
     let began = Instant::now();
     while !is_enough(marked(mark).len()) {
         assert!(began.elapsed() < GONE_WITHIN, "{what}: {:?}", marked(mark));
-        // Nobody tells of the end of a stranger's processes.
+        // There is no event for the end of another program's processes.
         std::thread::park_timeout(LOOK);
     }
 }
@@ -70,9 +70,9 @@ fn gone(what: &str, mark: &str) {
     wait_for(what, mark, |n| n == 0);
 }
 
-fn warden(script: &str) -> Command {
+fn supervised(script: &str) -> Command {
     let mut command = Command::new("env");
-    // A shell cannot trap what whoever runs the tests ignores.
+    // A shell cannot trap a signal that the test runner ignores.
     command.arg("--default-signal=INT,QUIT,HUP").arg(binary());
     command.args(["sandbox-exec", "--free", "--", "sh", "-c", script]);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -93,7 +93,7 @@ fn check(then: &str, after: impl Fn(&mut Child)) {
         let script = script.replace("MARK", &mark).replace("CHAIN", &chain.display().to_string());
         let end = folder.path().join("end");
         let waiting = format!("{script}\nwhile [ ! -e {} ]; do sleep 0.01; done", end.display());
-        let mut child = warden(&waiting).spawn().expect("the warden starts");
+        let mut child = supervised(&waiting).spawn().expect("the supervisor starts");
         wait_for(&format!("{way}: they never came"), &mark, |n| n >= 2);
         after(&mut child);
         fs::write(&end, "").expect("a file can be written");
@@ -109,14 +109,14 @@ fn command_that_exits_leaves_nothing() {
 
 #[test]
 fn killed_supervisor_leaves_nothing() {
-    check("the warden was killed", |child| kill(child, nix::sys::signal::Signal::SIGKILL));
+    check("the supervisor was killed", |child| kill(child, nix::sys::signal::Signal::SIGKILL));
 }
 
 #[test]
 fn killed_keeper_leaves_nothing() {
     check("the keeper was killed", |child| {
         let children = format!("/proc/{0}/task/{0}/children", child.id());
-        let keeper = fs::read_to_string(children).expect("the warden has a child");
+        let keeper = fs::read_to_string(children).expect("the supervisor has a child");
         let keeper = nix::unistd::Pid::from_raw(keeper.trim().parse().expect("just one"));
         nix::sys::signal::kill(keeper, nix::sys::signal::Signal::SIGKILL).expect("it can be killed");
     });
@@ -138,7 +138,7 @@ fn killed_caller_leaves_nothing() {
 
 #[track_caller]
 fn check_end(script: &str, expected: Result<i32, i32>) {
-    let status: ExitStatus = warden(script).status().expect("the warden starts");
+    let status: ExitStatus = supervised(script).status().expect("the supervisor starts");
     assert_eq!(status.code().ok_or(status.signal().unwrap_or_default()), expected, "{script}");
 }
 
@@ -152,7 +152,7 @@ fn caller_sees_the_exit_status() {
     check_end("sleep 1000 & exit 3", Ok(3));
     let mut missing = Command::new(binary());
     missing.args(["sandbox-exec", "--free", "--", "no-such-program-here"]);
-    let missing = missing.output().expect("the warden starts");
+    let missing = missing.output().expect("the supervisor starts");
     assert_eq!(missing.status.code(), Some(127));
     let said = String::from_utf8_lossy(&missing.stderr);
     assert_eq!(said, "crow-cli sandbox-exec: there is no program no-such-program-here\n");
@@ -168,7 +168,7 @@ fn signals_reach_the_command() {
     ] {
         let mark = mark();
         let script = format!("trap 'kill $!; exit 7' {name}; sleep {mark} & wait");
-        let mut child = warden(&script).spawn().expect("the warden starts");
+        let mut child = supervised(&script).spawn().expect("the supervisor starts");
         wait_for("it never came", &mark, |n| n == 1);
         kill(&child, signal);
         assert_eq!(child.wait().expect("it ends").code(), Some(7), "{name}");
@@ -179,7 +179,7 @@ fn signals_reach_the_command() {
 #[test]
 fn terminal_hangup_ends_a_command_that_ignores_signals() {
     let mark = mark();
-    let mut child = warden(&format!("trap '' HUP; sleep {mark}")).spawn().expect("the warden starts");
+    let mut child = supervised(&format!("trap '' HUP; sleep {mark}")).spawn().expect("the supervisor starts");
     wait_for("it never came", &mark, |n| n == 1);
     kill(&child, nix::sys::signal::Signal::SIGHUP);
     child.wait().expect("it ends");

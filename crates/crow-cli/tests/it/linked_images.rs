@@ -180,7 +180,7 @@ async fn images_are_limited_to_eight() {
     let links: Vec<Value> = (0..10).map(|n| stage.link(&format!("/a.png?{n}"))).collect();
     stage.say(json!(links)).await;
     let told = stage.told();
-    assert_eq!(told.matches("the prompt links to more than 8 images; the model").count(), 2, "{told}");
+    assert_eq!(told.matches("the prompt links to more than 8 images. The model").count(), 2, "{told}");
 }
 
 #[tokio::test]

@@ -50,16 +50,16 @@ async fn repairs_of_calls_are_logged_without_their_content() {
     expect![[r#"
         INFO crow_agent::turn_job: a turn begins session=$A
         WARN crow_tools::registry: malformed arguments were repaired tool="read"
-        WARN crow_tools::registry: rejected malformed arguments tool="write" doubt=CutInString
+        WARN crow_tools::registry: rejected malformed arguments tool="write" doubt=TruncatedString
         WARN crow_tools::registry: rejected unreadable arguments tool="read"
         WARN crow_tools::registry: rejected arguments that do not match the tool's schema tool="read"
-        INFO crow_agent::turn_job: a turn ended session=$A end=Done
+        INFO crow_agent::turn_job: a turn ended session=$A end=Completed
         INFO crow_agent::turn_job: a turn begins session=$B
-        INFO crow_agent::turn_job: a turn ended session=$B end=Done
+        INFO crow_agent::turn_job: a turn ended session=$B end=Completed
     "#]]
     .assert_eq(&said);
     assert!(!text.contains("secret"), "{text}");
-    assert!(!folder.join("sessions").exists(), "nobody asked for more");
+    assert!(!folder.join("sessions").exists(), "no more was requested");
 }
 
 #[tokio::test]
@@ -74,15 +74,15 @@ async fn session_has_its_own_log_when_configured() {
     expect![[r#"
         INFO crow_agent::turn_job: a turn begins
         WARN crow_tools::registry: malformed arguments were repaired tool="read"
-        WARN crow_tools::registry: rejected malformed arguments tool="write" doubt=CutInString
+        WARN crow_tools::registry: rejected malformed arguments tool="write" doubt=TruncatedString
         WARN crow_tools::registry: rejected unreadable arguments tool="read"
         WARN crow_tools::registry: rejected arguments that do not match the tool's schema tool="read"
-        INFO crow_agent::turn_job: a turn ended end=Done
+        INFO crow_agent::turn_job: a turn ended end=Completed
     "#]]
     .assert_eq(&lines(&log(&sessions[0])));
     expect![[r#"
         INFO crow_agent::turn_job: a turn begins
-        INFO crow_agent::turn_job: a turn ended end=Done
+        INFO crow_agent::turn_job: a turn ended end=Completed
     "#]]
     .assert_eq(&lines(&log(&sessions[1])));
     assert!(!log(&sessions[0]).contains("secret"));

@@ -157,7 +157,7 @@ fn late_server_adds_its_tools_once_connected() {
         // The first prompt waits for it, but not for long.
         stage.play(&session, "hello").await;
         fs::write(&gate, "").expect("a file can be written");
-        // Nobody is told when it is there; the next requests show it.
+        // There is no event when it is available; the next requests show it.
         let mut n_turns = 0;
         while stage.tools().is_empty() {
             n_turns += 1;

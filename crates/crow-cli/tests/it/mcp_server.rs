@@ -463,7 +463,7 @@ fn http_clients_do_not_delay_shutdown() {
     drop(half);
 }
 
-/// Whoever brings no token is a stranger: silent, half said or refused.
+/// Connections without a token: silent, incomplete or rejected.
 #[test]
 fn http_unauthenticated_clients_do_not_block_others() {
     let web = Web::start();

@@ -1,4 +1,4 @@
-//! What the model reads of earlier sessions, and what a user does with them, through the whole program.
+//! Earlier sessions, as the model reads them and as the user manages them, through the whole program.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::path::Path;
@@ -17,7 +17,7 @@ fn check(turns: &[(&str, &str)], told: impl Fn(&Value) -> String, expected: &Exp
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime can be made").block_on(async {
         let binary = Path::new(env!("CARGO_BIN_EXE_crow-cli"));
-        let model = ModelServer::start("text \"The parser stands in src/parse.rs.\"");
+        let model = ModelServer::start("text \"The parser is in src/parse.rs.\"");
         let world = TestHome::new(model.base_url());
         let mut client = FakeClient::start(binary, &world.home()).await;
         let first = client.new_session(&world.project()).await;
@@ -95,7 +95,7 @@ fn earlier_session_is_found_and_read_without_permission() {
         &[("look it up", script)],
         result,
         &expect![[r#"
-            < text[msg-1] The parser stands in src/parse.rs.
+            < text[msg-1] The parser is in src/parse.rs.
             < title where is the parser?
             < call call-1-0 query_memory "Search earlier sessions for parser" pending {"query":"parser"}
             < call call-1-0 in_progress
@@ -110,7 +110,7 @@ fn earlier_session_is_found_and_read_without_permission() {
             [0] user, T T
               where is the parser?
             [1] assistant, T T
-              The parser stands in src/parse.rs.
+              The parser is in src/parse.rs.
         "#]],
     );
 }
@@ -125,7 +125,7 @@ fn session_reads_itself() {
         &turns,
         result,
         &expect![[r#"
-            < text[msg-1] The parser stands in src/parse.rs.
+            < text[msg-1] The parser is in src/parse.rs.
             < title where is the parser?
             < call call-1-0 terminal "`echo azure`" pending {"command":"echo azure"}
             < call call-1-0 in_progress
@@ -155,13 +155,13 @@ fn sessions_of_the_directory_are_listed() {
         &[("hello", "text \"Hello.\""), ("/sessions", "")],
         |_| String::new(),
         &expect![[r#"
-        < text[msg-1] The parser stands in src/parse.rs.
-        < title where is the parser?
-        < text[msg-1] Hello.
-        < title hello
-        < text[note-1] - `$HERE` (this one), T T UTC: hello⏎- `$FIRST`, T T UTC: where is the parser?⏎⏎Go on with one: `crow-cli run -s ID`, or open it in your editor.⏎
+            < text[msg-1] The parser is in src/parse.rs.
+            < title where is the parser?
+            < text[msg-1] Hello.
+            < title hello
+            < text[note-1] - `$HERE` (this one), T T UTC: hello⏎- `$FIRST`, T T UTC: where is the parser?⏎⏎Continue one with `crow-cli run -s ID`, or open it in your editor.⏎
 
-    "#]],
+        "#]],
     );
 }
 
@@ -176,7 +176,7 @@ fn model_is_offered_both_tools() {
         &[("hello", "text \"Hello.\"")],
         tools,
         &expect![[r#"
-            < text[msg-1] The parser stands in src/parse.rs.
+            < text[msg-1] The parser is in src/parse.rs.
             < title where is the parser?
             < text[msg-1] Hello.
             < title hello
@@ -188,17 +188,17 @@ fn model_is_offered_both_tools() {
 
 #[test]
 fn query_arguments_that_are_invalid_are_reported() {
-    let script = "call query_session {\"session_id\":\"nobody\"}\ncall query_memory {}\ntext \"Oh.\"";
+    let script = "call query_session {\"session_id\":\"unknown\"}\ncall query_memory {}\ntext \"Oh.\"";
     let all = |asked: &Value| json!(result(asked)).to_string() + "\n";
     check(
         &[("look", script)],
         all,
         &expect![[r#"
-        < text[msg-1] The parser stands in src/parse.rs.
+        < text[msg-1] The parser is in src/parse.rs.
         < title where is the parser?
-        < call call-1-0 query_session "Read session nobody" pending {"session_id":"nobody"}
+        < call call-1-0 query_session "Read session unknown" pending {"session_id":"unknown"}
         < call call-1-0 in_progress
-        < call call-1-0 failed "there is no session nobody; query_memory finds sessions by what was said in them"
+        < call call-1-0 failed "there is no session unknown; query_memory finds sessions by what was said in them"
         < call call-3-0 query_memory "query_memory" pending {}
         < call call-3-0 in_progress
         < call call-3-0 failed "`query_memory` was not run: `query` is missing; it must be a string"

@@ -92,6 +92,6 @@ async fn directory_that_cannot_be_used_is_reported() {
         .output()
         .expect("the program runs");
     let told = String::from_utf8_lossy(&said.stderr);
-    assert!(told.contains("Nothing can be recorded in ") && told.contains("CROW_RECORD"), "{told}");
+    assert!(told.contains("could not record in ") && told.contains("CROW_RECORD"), "{told}");
     assert_eq!((said.status.code(), server.n_requests()), (Some(3), 0), "{told}");
 }

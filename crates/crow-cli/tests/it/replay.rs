@@ -191,7 +191,7 @@ fn client_that_gets_every_update() {
     );
 }
 
-/// Turns that nobody thought of: the same each time, and others for each seed.
+/// Random turns: the same each time, and others for each seed.
 fn random_turns(seed: u64) -> (String, Vec<Value>) {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut pick = |n: u64| {

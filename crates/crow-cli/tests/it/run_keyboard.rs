@@ -61,7 +61,7 @@ impl Stage {
     }
 
     fn type_in(&mut self, text: &str) {
-        self.keyboard.write_all(text.as_bytes()).expect("somebody reads");
+        self.keyboard.write_all(text.as_bytes()).expect("the program reads");
     }
 
     /// Waits until a text is on the screen, and forgets what is before its end.

@@ -98,15 +98,15 @@ impl Place {
         self.folder.path()
     }
 
-    /// Runs a script under the warden.
+    /// Runs a script under the supervisor.
     fn run(&self, options: &[&str], script: &str) -> Output {
-        self.command(options, script).output().expect("the warden starts")
+        self.command(options, script).output().expect("the supervisor starts")
     }
 
     /// The same as a user without rights.
     fn run_as_nobody(&self, options: &[&str], script: &str) -> Output {
         use std::os::unix::process::CommandExt as _;
-        self.command(options, script).uid(65534).gid(65534).output().expect("the warden starts")
+        self.command(options, script).uid(65534).gid(65534).output().expect("the supervisor starts")
     }
 
     fn command(&self, options: &[&str], script: &str) -> Command {
@@ -171,7 +171,7 @@ fn command_confined_to_its_root_changes_nothing_outside() {
 #[test]
 fn read_only_command_changes_nothing() {
     check_held(&["--read-only"]);
-    // Nobody said what it may write.
+    // No writable place was given.
     check_held(&["--no-network"]);
     let place = Place::new();
     let output =
@@ -211,7 +211,7 @@ fn network_is_closed_when_configured() {
     let place = Place::new();
     let output = place.run_held(&["--no-network"], connect);
     assert!(said(&output).contains("Operation not permitted"), "{}", said(&output));
-    assert!(place.listener.accept().is_err(), "somebody connected");
+    assert!(place.listener.accept().is_err(), "a program connected");
     let output = place.run_held(&[], connect);
     assert!(output.status.success() && place.listener.accept().is_ok(), "{}", said(&output));
 }
@@ -254,7 +254,7 @@ fn repository() -> Place {
     place
 }
 
-/// What would be read later.
+/// Files that would be read later.
 fn traps(place: &Place) -> String {
     let read = |name: &str| fs::read_to_string(place.root.join(name)).unwrap_or_default();
     let hooks = fs::read_dir(place.root.join(".git/hooks")).map_or(0, Iterator::count);

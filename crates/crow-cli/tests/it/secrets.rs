@@ -135,7 +135,7 @@ async fn told_in_terminal(call: &Value, permissions: &str) -> String {
     told(&model)
 }
 
-/// What somebody else finds of a running server.
+/// The secrets that another program finds of a running server.
 #[test]
 fn server_reveals_no_key() {
     run(async {

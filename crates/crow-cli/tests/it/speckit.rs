@@ -47,7 +47,7 @@ use crow_testkit::{Answer, ModelServer, Script};
 use expect_test::Expect;
 use serde_json::{Value, json};
 
-/// Where the feature of these tests is.
+/// The directory of the feature of these tests.
 const FEATURE: &str = ".specify/specs/001-photo-albums";
 
 /// Characters of a text of the model's that a transcript shows.
@@ -105,7 +105,7 @@ struct Stage {
     /// The sessions, the one at hand last.
     sessions: Vec<String>,
     prompts: VecDeque<u64>,
-    /// What the clients before this one heard.
+    /// The output that clients before this one received.
     before: String,
 }
 
@@ -117,7 +117,7 @@ impl Stage {
         for line in script.lines().map(str::trim).filter(|line| !line.starts_with('>')) {
             match line.split_once(' ') {
                 Some(("model:", answer)) => {
-                    server.add_answers(Script::new([Answer::parse(&with_pages(answer))]))
+                    server.add_answers(Script::new([Answer::parse(&with_pages(answer))]));
                 }
                 Some(("client:", offered)) => {
                     capabilities = serde_json::from_str(offered).expect("client: {…}");
@@ -240,7 +240,7 @@ impl Stage {
         }
     }
 
-    /// Says something that must ask nobody and change nothing.
+    /// Sends a prompt that must ask no question and change nothing.
     async fn still(&mut self, said: &str) {
         let before = self.standing().await;
         let id = self.client.prompt(&self.session(), said).await;
@@ -255,7 +255,7 @@ impl Stage {
         );
     }
 
-    /// How often the model was asked, what is stored of the session, and what is on disk.
+    /// The number of model requests, the stored session, and the files on disk.
     #[expect(clippy::disallowed_methods, reason = "a person starts the program as they like")]
     async fn standing(&self) -> (usize, String, BTreeMap<String, String>) {
         let mut command = tokio::process::Command::new(binary());
@@ -373,7 +373,7 @@ fn brief(text: &str) -> String {
     }
 }
 
-/// What a request says since the model's last reply, and which of the workflow's tools it offers.
+/// The part of a request since the model's last reply, and the workflow's tools in it.
 fn asked(request: &Value) -> String {
     let tools = request["tools"].as_array();
     let names = tools.into_iter().flatten().filter_map(|tool| tool["function"]["name"].as_str());

@@ -1,4 +1,4 @@
-//! What a repository brings along: inert until a user has looked at it, asked again when it changes.
+//! Repository content: unused until a user has approved it, asked about again when it changes.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -9,7 +9,7 @@ use crow_testkit::{ModelServer, mcp_server, replay};
 use expect_test::expect;
 use serde_json::{Value, json};
 
-/// What the model says in most of these tests.
+/// The model's reply in most of these tests.
 /// The commands that every session has.
 const OWN: [&str; 11] = [
     "clear",
@@ -145,7 +145,10 @@ impl Stage {
     fn questions(&self) -> String {
         let log = self.client.log();
         let lines = log.lines().filter_map(|line| line.strip_prefix("? form "));
-        lines.filter(|line| line.starts_with("Use what")).map(|line| format!("{line}\n")).collect()
+        lines
+            .filter(|line| line.starts_with("Use the configuration of"))
+            .map(|line| format!("{line}\n"))
+            .collect()
     }
 
     /// The parts of the repository's configuration that reached the model.
@@ -182,7 +185,7 @@ fn check(test: impl Future<Output = ()>) {
     runtime.expect("a runtime can be made").block_on(test);
 }
 
-/// A client that says yes to every permission request, and fills in every form with what stands first or last in it.
+/// A client that approves every permission request, and fills in every form with its first or last option.
 #[test]
 fn client_that_approves_everything_trusts_nothing() {
     check(async {
@@ -219,7 +222,7 @@ fn unanswered_request_changes_nothing() {
         let mut stage = Stage::new(HELLO).await;
         stage.answer("silence");
         let id = stage.client.prompt(&stage.session.clone(), "hello").await;
-        stage.client.wait_for_line("? form Use what").await;
+        stage.client.wait_for_line("? form Use the").await;
         assert_eq!((stage.used(), stage.model.n_requests(), stage.has_trust()), (Vec::new(), 0, false));
         // It is answered where it stands.
         assert!(stage.command("/trust yes").await.contains("A question about this repository is open."));
@@ -274,7 +277,7 @@ fn trust_always_lasts_until_a_change_which_is_shown() {
         stage.play("/review b.rs").await;
         assert_eq!(stage.commands(), ["deploy"]);
         let log = stage.client.log();
-        let asked = &log[log.find("? form Use what").expect("it was asked")..];
+        let asked = &log[log.find("? form Use the configuration").expect("it was asked")..];
         let asked = &asked[..asked.find(" -> ").expect("it was answered")];
         expect![[r#"
             ? form Use the configuration of this repository: 1 command, changed since you trusted it
@@ -298,7 +301,7 @@ fn trust_always_lasts_until_a_change_which_is_shown() {
     });
 }
 
-/// Shows first, then takes a yes to what was shown.
+/// Shows the files first, then accepts an approval of those.
 #[test]
 fn command_shows_the_content_before_it_accepts_approval() {
     check(async {
@@ -345,7 +348,7 @@ fn approval_is_for_the_content_shown() {
     });
 }
 
-/// What an agent above says is no person's.
+/// The text of a parent agent is not the user's.
 #[test]
 fn agents_cannot_trust_a_repository_through_another_agent() {
     check(async {
@@ -355,7 +358,7 @@ fn agents_cannot_trust_a_repository_through_another_agent() {
         stage.world.add_config("permissions: { mode: auto }");
         stage.say("go").await;
         let told = stage.model.requests().pop().unwrap_or_default()["messages"].to_string();
-        assert_eq!(told.matches("Only a person trusts a repository").count(), 2, "{told}");
+        assert_eq!(told.matches("Only a person can trust a repository").count(), 2, "{told}");
         assert_eq!((stage.used(), stage.has_trust()), (Vec::new(), false));
     });
 }
@@ -450,7 +453,7 @@ fn approval_of_everything_does_not_include_trust() {
     let world = TestHome::new(model.base_url());
     lay_out(&world);
     let ran = run(&world, &["run", "-y", "/review a.rs"]);
-    assert!(ran.contains("which is not used"), "{ran}");
+    assert!(ran.contains("not used because you have not trusted it"), "{ran}");
     assert!(ran.contains("exit 0"), "{ran}");
     let request: Value = model.requests().pop().unwrap_or_default();
     assert!(!request.to_string().contains("Review a.rs"), "{request}");

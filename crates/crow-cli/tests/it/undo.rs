@@ -1,4 +1,4 @@
-//! What a turn did to files is taken back, by whoever asks for it, and never over what somebody else wrote.
+//! File changes of a turn are undone, on every request, and never over changes of others.
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -47,7 +47,7 @@ impl Stage {
         assert_eq!(self.server.rejections(), Vec::<String>::new(), "the model refused a request");
     }
 
-    /// Says something and gives what the client was told last.
+    /// Sends a prompt and returns the last updates of the client.
     async fn say(&mut self, text: &str) -> String {
         let id = self.client.prompt(&self.session, text).await;
         let ended = self.client.response_to(id).await.expect("the turn ends");
@@ -81,7 +81,7 @@ impl Stage {
     }
 }
 
-/// What a process came to.
+/// The result of a process.
 struct Ran {
     code: Option<i32>,
     stdout: String,
@@ -188,7 +188,7 @@ fn changes_by_others_stay_and_can_be_undone_later() {
         says(
             &stage.say("/undo").await,
             &expect![[r#"
-                - `a.txt`: left unchanged, it has changed since the agent left it
+                - `a.txt`: left unchanged, it was changed after the agent's change
 
                   Undoing would change this:
 
@@ -239,7 +239,7 @@ fn undo_works_in_another_process() {
             &expect![[r#"
                 Some(1)
                 a.txt: restored
-                new/b.txt: left unchanged, it has changed since the agent left it
+                new/b.txt: left unchanged, it was changed after the agent's change
                     @@ -1 +0,0 @@
                     -pears
             "#]],
@@ -260,10 +260,10 @@ fn undo_works_in_another_process() {
         // The session that is still open in the first process knows of it.
         stage.turn("text \"I see.\"").await;
         assert!(stage.told().contains("The person took back what you did"), "{}", stage.told());
-        let nobody = stage.crow(&["undo", "-s", "nobody"]);
+        let unknown = stage.crow(&["undo", "-s", "unknown"]);
         assert_eq!(
-            (nobody.code, nobody.stderr.lines().next()),
-            (Some(4), Some("error: there is no session nobody"))
+            (unknown.code, unknown.stderr.lines().next()),
+            (Some(4), Some("error: there is no session unknown"))
         );
     });
 }
@@ -325,7 +325,7 @@ fn undo_writes_through_the_client() {
         stage.turn("call write {\"file_path\":\"crlf.txt\",\"content\":\"x\\n\"}\ntext \"Done.\"").await;
         stage.client.editor.buffers.insert(stage.path("crlf.txt"), "x\ntyped\n".to_owned());
         let left = stage.say("/undo").await;
-        assert!(left.starts_with("- `crlf.txt`: left unchanged, it has changed since"), "{left}");
+        assert!(left.starts_with("- `crlf.txt`: left unchanged, it was changed after"), "{left}");
         stage.client.editor.buffers.clear();
         says(
             &stage.say("/undo").await,
@@ -424,7 +424,7 @@ fn skipped_changes_do_not_block_older_ones() {
         says(
             &said.replace(&stage.session, "SESSION"),
             &expect![[r#"
-                - `d.txt`: left unchanged, it has changed since the agent left it
+                - `d.txt`: left unchanged, it was changed after the agent's change
 
                   Undoing would change this:
 
@@ -435,9 +435,9 @@ fn skipped_changes_do_not_block_older_ones() {
 
 
                 Files that could not be restored are unchanged. /undo skip skips them, and /undo continues with the turn before.
-                - `d.txt`: skipped, it has changed since the agent left it; it is unchanged
+                - `d.txt`: skipped, it was changed after the agent's change; it is unchanged
                 Some(0)
-                c.txt: skipped, it has changed since the agent left it; it is unchanged
+                c.txt: skipped, it was changed after the agent's change; it is unchanged
                 nothing to skip in SESSION
                 - `a.txt`: restored
                 - `new/b.txt`: removed
@@ -456,13 +456,13 @@ fn disk_changes_unseen_by_the_client_are_not_overwritten() {
         let mut stage = Stage::new(json!({"fs": {"readTextFile": true, "writeTextFile": true}})).await;
         stage.turn("call write {\"file_path\":\"b.txt\",\"content\":\"agent\\n\"}\ntext \"Done.\"").await;
         stage.client.editor.buffers.insert(stage.path("b.txt"), "agent\n".to_owned());
-        stage.world.write_file("b.txt", "somebody else\n");
+        stage.world.write_file("b.txt", "another program\n");
         let left = stage.say("/undo").await;
         assert!(
             left.starts_with("- `b.txt`: left unchanged, it differs between the disk and the editor"),
             "{left}"
         );
-        assert_eq!(stage.read("b.txt"), "somebody else\n");
+        assert_eq!(stage.read("b.txt"), "another program\n");
     });
 }
 

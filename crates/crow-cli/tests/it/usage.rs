@@ -1,4 +1,4 @@
-//! What a session took and cost: told after each reply, kept, and told again whoever opens it.
+//! Usage and cost of a session: reported after each reply, stored, and reported again when it is loaded.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::path::Path;
@@ -30,7 +30,7 @@ async fn say(client: &mut FakeClient, session: &str, text: &str) {
     client.response_to(id).await.expect("the turn ends");
 }
 
-/// What a client was told of usage; numbers that nobody counted are left out.
+/// The usage that a client received, without numbers that were not counted.
 fn told(client: &FakeClient) -> Vec<String> {
     let updates = client.updates.iter().filter(|(_, update)| update["sessionUpdate"] == "usage_update");
     let spelled = |update: &Value| {
@@ -101,7 +101,7 @@ async fn session_shows_its_cost_live_and_when_loaded() {
     assert_eq!(told(&third).split_off(counted.len()), last);
     third.kill().await;
     let overview = run(&world, &["inspect", "-s", &session]);
-    assert!(overview.contains("5200 read, 133 written") && overview.contains("$0.0176"), "{overview}");
+    assert!(overview.contains("5200 input, 133 output") && overview.contains("$0.0176"), "{overview}");
     assert_eq!(server.rejections(), Vec::<String>::new(), "the model refused a request");
 }
 

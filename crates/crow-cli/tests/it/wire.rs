@@ -215,11 +215,11 @@ fn garbage_is_answered_and_ignored() {
         got hello
         "#,
         &expect![[r#"
-            null ! -32700 invalid_value: The line is no JSON. Send one JSON-RPC message a line.
-            null ! -32700 invalid_value: The line is no JSON. Send one JSON-RPC message a line.
-            null ! -32600 invalid_value: It is no request that can be answered here: JSON-RPC batches are not supported; send each message individually.
-            null ! -32600 invalid_value: It is no request that can be answered here: send JSON-RPC 2.0 messages.
-            null ! -32600 invalid_value: It is no request that can be answered here: send JSON-RPC 2.0 messages.
+            null ! -32700 invalid_value: the line is not JSON; send one JSON-RPC message per line
+            null ! -32700 invalid_value: the line is not JSON; send one JSON-RPC message per line
+            null ! -32600 invalid_value: the request cannot be answered: JSON-RPC batches are not supported; send each message individually
+            null ! -32600 invalid_value: the request cannot be answered: send JSON-RPC 2.0 messages
+            null ! -32600 invalid_value: the request cannot be answered: send JSON-RPC 2.0 messages
             hello = version 1
         "#]],
     );
@@ -244,12 +244,12 @@ fn initialize_in_any_order_and_with_any_version() {
         new A
         "#,
         &expect![[r#"
-            early ! -32600 invalid_value: It is no request that can be answered here: ACP initialization must complete before `session/list` can be used.
+            early ! -32600 invalid_value: the request cannot be answered: ACP initialization must complete before `session/list` can be used
             one = version 1
             two = version 1
             three = version 1
-            four ! -32602 invalid_value: The parameters do not fit the method: initialize.protocolVersion must be a valid ACP protocol version.
-            five ! -32602 invalid_value: The parameters do not fit the method: initialize.protocolVersion must be a valid ACP protocol version.
+            four ! -32602 invalid_value: the parameters do not fit the method: initialize.protocolVersion must be a valid ACP protocol version
+            five ! -32602 invalid_value: the parameters do not fit the method: initialize.protocolVersion must be a valid ACP protocol version
         "#]],
     );
 }
@@ -274,7 +274,7 @@ fn requests_behind_initialize_are_answered_after_it() {
             last = 
             hello = version 1
             list = 
-            fly ! -32601 invalid_value: There is no method session/fly. `initialize` tells what there is.
+            fly ! -32601 invalid_value: there is no method session/fly; the response to `initialize` lists the capabilities
             again = version 1
         "#]],
     );
@@ -299,10 +299,10 @@ fn unknown_names_and_wrong_types() {
         got still
         "#,
         &expect![[r#"
-            method ! -32601 invalid_value: There is no method session/fly. `initialize` tells what there is.
-            types ! -32602 invalid_value: The parameters do not fit the method: invalid type: integer `7`, expected path string.
-            nothing ! -32602 invalid_value: The parameters do not fit the method: missing field `cwd`.
-            list ! -32602 invalid_value: The parameters do not fit the method: invalid type: integer `1`, expected a string.
+            method ! -32601 invalid_value: there is no method session/fly; the response to `initialize` lists the capabilities
+            types ! -32602 invalid_value: the parameters do not fit the method: invalid type: integer `7`, expected path string
+            nothing ! -32602 invalid_value: the parameters do not fit the method: missing field `cwd`
+            list ! -32602 invalid_value: the parameters do not fit the method: invalid type: integer `1`, expected a string
             still = 
         "#]],
     );
@@ -337,25 +337,25 @@ fn sessions_that_do_not_exist() {
     check(
         r#"
         hello
-        ask prompt session/prompt {"sessionId":"nobody","prompt":[{"type":"text","text":"hi"}]}
+        ask prompt session/prompt {"sessionId":"unknown","prompt":[{"type":"text","text":"hi"}]}
         got prompt
-        ask load session/load {"sessionId":"nobody","cwd":"$HOME/project","mcpServers":[]}
+        ask load session/load {"sessionId":"unknown","cwd":"$HOME/project","mcpServers":[]}
         got load
-        ask mode session/set_mode {"sessionId":"nobody","modeId":"auto"}
+        ask mode session/set_mode {"sessionId":"unknown","modeId":"auto"}
         got mode
-        ask option session/set_config_option {"sessionId":"nobody","configId":"mode","value":"auto"}
+        ask option session/set_config_option {"sessionId":"unknown","configId":"mode","value":"auto"}
         got option
-        tell session/cancel {"sessionId":"nobody"}
+        tell session/cancel {"sessionId":"unknown"}
         ask cursor session/list {"cursor":"yesterday"}
         got cursor
         ask list session/list {}
         got list
         "#,
         &expect![[r#"
-            prompt ! -32002 session_not_found: there is no session nobody; `crow-cli inspect` lists the sessions
-            load ! -32002 session_not_found: there is no session nobody; `crow-cli inspect` lists the sessions
-            mode ! -32002 session_not_found: there is no session nobody; `crow-cli inspect` lists the sessions
-            option ! -32002 session_not_found: there is no session nobody; `crow-cli inspect` lists the sessions
+            prompt ! -32002 session_not_found: there is no session unknown; `crow-cli inspect` lists the sessions
+            load ! -32002 session_not_found: there is no session unknown; `crow-cli inspect` lists the sessions
+            mode ! -32002 session_not_found: there is no session unknown; `crow-cli inspect` lists the sessions
+            option ! -32002 session_not_found: there is no session unknown; `crow-cli inspect` lists the sessions
             cursor ! -32602 invalid_value: the cursor yesterday is not valid; request the first page again
             list = 
         "#]],
@@ -381,10 +381,10 @@ fn prompts_without_readable_content() {
         got hi
         "#,
         &expect![[r#"
-            none ! -32602 invalid_value: The prompt is empty. Say what should be done.
-            blank ! -32602 invalid_value: The prompt is empty. Say what should be done.
-            audio ! -32602 invalid_value: The prompt holds audio, which Crow cannot read. Send it as text or as a link.
-            smell ! -32602 invalid_value: The parameters do not fit the method: unknown variant `smell`, expected one of `text`, `image`, `audio`, `resource_link`, `resource`.
+            none ! -32602 invalid_value: the prompt is empty
+            blank ! -32602 invalid_value: the prompt is empty
+            audio ! -32602 invalid_value: the prompt contains audio, which Crow cannot read; send it as text or as a link
+            smell ! -32602 invalid_value: the parameters do not fit the method: unknown variant `smell`, expected one of `text`, `image`, `audio`, `resource_link`, `resource`
             < text[msg-1] I hear you.
             < title hello
             hi = end_turn
@@ -418,7 +418,7 @@ fn options_that_do_not_exist() {
             option ! -32602 invalid_value: there is no option colour; the options are: mode, model, thought_level
             value ! -32602 invalid_value: there is no mode yolo; the modes are: ask | accept-edits | plan | auto
             model ! -32602 invalid_value: the model gpt-99 is not configured; the models are: scripted
-            flag ! -32602 invalid_value: The option mode takes one of its listed values.
+            flag ! -32602 invalid_value: the option mode accepts only its listed values
             mode ! -32602 invalid_value: there is no mode yolo; the modes are: ask | accept-edits | plan | auto
             good = ok "mode" "plan" "model" "scripted" "thought_level" "default"
             < mode plan

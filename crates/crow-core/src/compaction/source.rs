@@ -1,51 +1,51 @@
-//! What the model reads to sum a conversation up: bounded, however long that was. Where it has to be shortened, tool
-//! output goes first, the model's own words next, the person's last.
+//! The text that the model summarizes, of bounded length. If it must be shortened, tool output goes first, then the
+//! model's text, then the user's.
 
 use super::{
     clip::clip_middle,
-    cut::prompts_before,
-    foreword::{render_additions, render_prompt},
-    quote::escape_closing_tag,
+    cut_point::prompts_before,
+    summary_message::{render_additions, render_prompt},
+    tag_escape::escape_closing_tag,
 };
 use crate::{ContentPart, Prompt, Reply, ToolArguments, ToolCall, ToolResult, Transcript, TranscriptEntry};
 
-/// Bytes of one tool output; what mattered in it is mostly in the reply that follows.
+/// Bytes of one tool output; the reply after it mostly contains what matters.
 const OUTPUT_BYTES_MAX: usize = 2 * 1024;
 
 /// Bytes of the arguments of one call: a written file is on disk.
 const ARGUMENTS_BYTES_MAX: usize = 1024;
 
-/// What is left of a piece that is shortened because the whole is too long.
+/// Bytes of a piece that is shortened because the whole is too long.
 const SHORT_BYTES: usize = 200;
 
-/// What is left of the person's words then.
+/// Bytes of a prompt that is shortened for that reason.
 const SHORT_PROMPT_BYTES: usize = 1_000;
 
-const LEFT_OUT: &str = "[…]";
+const OMISSION: &str = "[…]";
 
-/// Whose words a piece is, in the order in which they are shortened.
+/// The speaker of a piece, in the order of shortening.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PieceOrigin {
     Output,
     Model,
-    Person,
+    User,
     Summary,
 }
 
 struct SourcePiece {
-    whose: PieceOrigin,
+    origin: PieceOrigin,
     tag: &'static str,
     text: String,
 }
 
-/// Spells what came before the entry `index` in at most about `max` bytes, the summary of before first.
+/// Renders the entries before `index` in about `max` bytes at most, beginning with the previous summary.
 pub(super) fn render_source(transcript: &Transcript, index: usize, max: usize) -> String {
     let mut pieces = Vec::new();
-    if let Some(summary) = transcript.compaction().and_then(|by| by.summary.as_deref()) {
-        pieces.push(SourcePiece { whose: PieceOrigin::Summary, tag: "summary", text: summary.to_owned() });
+    if let Some(summary) = transcript.compaction().and_then(|compaction| compaction.summary.as_deref()) {
+        pieces.push(SourcePiece { origin: PieceOrigin::Summary, tag: "summary", text: summary.to_owned() });
     }
-    let n_said = transcript.verbatim_prompts().len();
-    let earlier = prompts_before(transcript, index).into_iter().take(n_said);
+    let n_verbatim = transcript.verbatim_prompts().len();
+    let earlier = prompts_before(transcript, index).into_iter().take(n_verbatim);
     pieces.extend(earlier.flat_map(|(_, prompt)| prompt_pieces(prompt)));
     let mut calls: &[ToolCall] = &[];
     for entry in transcript.entries().iter().take(index) {
@@ -54,33 +54,33 @@ pub(super) fn render_source(transcript: &Transcript, index: usize, max: usize) -
             TranscriptEntry::Reply(reply) => {
                 calls = &reply.calls;
                 pieces.push(SourcePiece {
-                    whose: PieceOrigin::Model,
+                    origin: PieceOrigin::Model,
                     tag: "agent",
                     text: render_reply(reply),
                 });
             }
-            TranscriptEntry::Result { call, outcome, .. } => {
+            TranscriptEntry::Result { call, result, .. } => {
                 let name = calls.iter().find(|other| other.id == *call).map_or("", |call| call.name.as_str());
-                let text = format!("{name}: {}", clip_middle(&render_output(outcome), OUTPUT_BYTES_MAX));
-                pieces.push(SourcePiece { whose: PieceOrigin::Output, tag: "result", text });
+                let text = format!("{name}: {}", clip_middle(&render_output(result), OUTPUT_BYTES_MAX));
+                pieces.push(SourcePiece { origin: PieceOrigin::Output, tag: "result", text });
             }
         }
     }
     shorten_pieces(&mut pieces, max);
-    let spelled: Vec<String> = pieces
+    let rendered: Vec<String> = pieces
         .into_iter()
         .filter(|piece| !piece.text.is_empty())
         .map(|SourcePiece { tag, text, .. }| format!("<{tag}>\n{}\n</{tag}>", escape_closing_tag(tag, &text)))
         .collect();
-    clip_middle(&spelled.join("\n"), max)
+    clip_middle(&rendered.join("\n"), max)
 }
 
-/// What the person said, and apart from it what Crow said with it: nothing of that is the person's wish.
+/// Returns the user's part of a prompt, and separately the part that Crow added, which is not the user's request.
 fn prompt_pieces(prompt: &Prompt) -> impl Iterator<Item = SourcePiece> {
-    let said = if prompt.has_user_content() { render_prompt(prompt) } else { String::new() };
+    let user_text = if prompt.has_user_content() { render_prompt(prompt) } else { String::new() };
     let pieces = [
-        SourcePiece { whose: PieceOrigin::Person, tag: "person", text: said },
-        SourcePiece { whose: PieceOrigin::Output, tag: "result", text: render_additions(prompt) },
+        SourcePiece { origin: PieceOrigin::User, tag: "person", text: user_text },
+        SourcePiece { origin: PieceOrigin::Output, tag: "result", text: render_additions(prompt) },
     ];
     pieces.into_iter().filter(|piece| !piece.text.is_empty())
 }
@@ -102,8 +102,8 @@ fn render_reply(reply: &Reply) -> String {
         .join("\n")
 }
 
-fn render_output(outcome: &ToolResult) -> String {
-    let texts = outcome.for_model.iter().map(|part| match part {
+fn render_output(result: &ToolResult) -> String {
+    let texts = result.for_model.iter().map(|part| match part {
         ContentPart::Text(text) | ContentPart::Resource { text, .. } | ContentPart::FromCrow { text, .. } => {
             text.as_str()
         }
@@ -113,7 +113,7 @@ fn render_output(outcome: &ToolResult) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-/// Shortens pieces, the oldest of a kind first, until the whole fits.
+/// Shortens the pieces, the oldest of a kind first, until they fit.
 fn shorten_pieces(pieces: &mut [SourcePiece], max: usize) {
     let mut n_bytes: usize = pieces.iter().map(piece_bytes).sum();
     let rounds = [
@@ -121,15 +121,16 @@ fn shorten_pieces(pieces: &mut [SourcePiece], max: usize) {
         (PieceOrigin::Model, SHORT_BYTES),
         (PieceOrigin::Output, 0),
         (PieceOrigin::Model, 0),
-        (PieceOrigin::Person, SHORT_PROMPT_BYTES),
+        (PieceOrigin::User, SHORT_PROMPT_BYTES),
     ];
-    for (whose, most) in rounds {
-        for piece in pieces.iter_mut().filter(|piece| piece.whose == whose) {
+    for (origin, bytes_max) in rounds {
+        for piece in pieces.iter_mut().filter(|piece| piece.origin == origin) {
             if n_bytes <= max {
                 return;
             }
             n_bytes -= piece_bytes(piece);
-            piece.text = if most == 0 { LEFT_OUT.to_owned() } else { clip_middle(&piece.text, most) };
+            piece.text =
+                if bytes_max == 0 { OMISSION.to_owned() } else { clip_middle(&piece.text, bytes_max) };
             n_bytes += piece_bytes(piece);
         }
     }

@@ -1,4 +1,4 @@
-mod added;
+mod crow_parts;
 mod hostile;
 mod needle;
 mod simulation;
@@ -12,8 +12,8 @@ use crate::{
     ToolArguments, ToolCall, ToolCallInfo, ToolKind, ToolResult, Transcript, TranscriptEntry,
 };
 
-/// Makes a conversation of steps `prompt TOKENS`, `reply TOKENS`, `counted TOKENS` (a reply whose request took so many)
-/// and `call TOKENS` (a reply with a call and its result).
+/// Builds a conversation from steps `prompt TOKENS`, `reply TOKENS`, `counted TOKENS` (a reply whose request had so
+/// many tokens) and `call TOKENS` (a reply with a call and its result).
 fn conversation(script: &str) -> Transcript {
     let mut transcript = Transcript::new("be brief");
     for step in script.split(" | ").filter(|step| !step.is_empty()) {
@@ -60,24 +60,24 @@ fn reply(seq: u64, text: &str, n_calls: usize) -> Reply {
         thought: String::new(),
         text: text.to_owned(),
         calls: calls.collect(),
-        ended: ReplyEnd::Normally,
+        end: ReplyEnd::Complete,
         usage: None,
-        sealed: None,
-        answered_by: None,
+        provider_state: None,
+        fallback_model: None,
     }
 }
 
 fn result(call: CallId, text: &str) -> TranscriptEntry {
-    let facets = ToolCallInfo {
+    let info = ToolCallInfo {
         title: String::new(),
         kind: ToolKind::Read,
         locations: Vec::new(),
-        touch: ToolAccess::Nothing,
+        access: ToolAccess::Nothing,
     };
-    TranscriptEntry::Result { call, facets, outcome: ToolResult::success(text) }
+    TranscriptEntry::Result { call, info, result: ToolResult::success(text) }
 }
 
-/// A reply of the summariser: `TEXT`, `!cut`, `!cancelled`, `!overflow` or `!broken`.
+/// A reply to the summary request: `TEXT`, `!cut`, `!cancelled`, `!overflow` or `!broken`.
 fn answer(text: &str) -> Reply {
     let failed = |kind| ReplyEnd::Failed(Failure::new(kind, "it broke"));
     let ended = match text {
@@ -87,18 +87,18 @@ fn answer(text: &str) -> Reply {
         "!broken" => failed(FailureKind::Connection),
         _ => return reply(0, text, 0),
     };
-    Reply { ended, ..reply(0, "half of", 0) }
+    Reply { end: ended, ..reply(0, "half of", 0) }
 }
 
-/// Drives an attempt to its end with these answers.
+/// Runs an attempt to its end with these answers.
 fn attempt(
     transcript: &Transcript,
-    occasion: CompactionTrigger,
+    trigger: CompactionTrigger,
     limit: u64,
     answers: &[&str],
 ) -> (Vec<String>, CompactionStep) {
     let mut answers = answers.iter();
-    let (mut attempt, mut step) = CompactionAttempt::start(transcript, occasion, limit);
+    let (mut attempt, mut step) = CompactionAttempt::start(transcript, trigger, limit);
     let mut shown = Vec::new();
     loop {
         step = match step {
@@ -116,9 +116,9 @@ fn attempt(
 }
 
 #[track_caller]
-fn check(script: &str, (occasion, limit): (CompactionTrigger, u64), answers: &[&str], expected: &Expect) {
+fn check(script: &str, (trigger, limit): (CompactionTrigger, u64), answers: &[&str], expected: &Expect) {
     let mut transcript = conversation(script);
-    let (mut shown, end) = attempt(&transcript, occasion, limit, answers);
+    let (mut shown, end) = attempt(&transcript, trigger, limit, answers);
     match end {
         CompactionStep::Commit(by) => {
             shown.push(format!("commit {} -> {}", by.tokens_before, by.tokens_after));
@@ -132,7 +132,7 @@ fn check(script: &str, (occasion, limit): (CompactionTrigger, u64), answers: &[&
     expected.assert_eq(&(shown.join("\n") + "\n"));
 }
 
-/// What the model is shown, a line each, without what only fills.
+/// The model's view, one line per step, without filler text.
 fn seen(transcript: &Transcript) -> Vec<String> {
     let first_line = |text: &str| text.split("xxx").next().unwrap().trim().to_owned();
     let steps = transcript.for_model().unwrap().steps().map(|step| match step {
@@ -149,7 +149,7 @@ fn seen(transcript: &Transcript) -> Vec<String> {
         }
         ModelStep::Prompt(prompt) => format!("  {}", first_line(&prompt.text())),
         ModelStep::Reply(reply) => format!("  {} {} calls", reply.id, reply.calls.len()),
-        ModelStep::Result { call, outcome } => {
+        ModelStep::Result { call, result: outcome } => {
             let ContentPart::Text(text) = &outcome.for_model[0] else { panic!("no text") };
             format!("    {call} {}", first_line(text))
         }
@@ -157,13 +157,13 @@ fn seen(transcript: &Transcript) -> Vec<String> {
     steps.collect()
 }
 
-const FULL: (CompactionTrigger, u64) = (CompactionTrigger::Full, 1000);
+const FULL: (CompactionTrigger, u64) = (CompactionTrigger::LimitReached, 1000);
 
-/// Little was said by the person, and long ago.
+/// The user wrote little, and long ago.
 const OLD: &str = "prompt 20 | reply 500 | prompt 30 | reply 500 | prompt 10 | reply 20";
 
 #[test]
-fn old_output_goes_first_and_may_be_enough() {
+fn pruning_of_old_output_comes_first_and_may_suffice() {
     check(
         "prompt 10 | call 400 | call 300 | prompt 10 | call 100 | prompt 10 | call 250 | reply 5",
         FULL,
@@ -187,132 +187,132 @@ fn old_output_goes_first_and_may_be_enough() {
 }
 
 #[test]
-fn what_is_old_is_summed_up_and_checked() {
+fn old_entries_are_summarized_and_verified() {
     check(
         OLD,
         FULL,
         &["the gist", "COMPLETE."],
         &expect![[r#"
-        summarise 2500 bytes
-        verify
-        commit 1106 -> 172
-          foreword: prompt-0, prompt-2 / "the gist"
-          prompt-4
-          msg-5 0 calls
-    "#]],
+            summarise 2499 bytes
+            verify
+            commit 1106 -> 172
+              foreword: prompt-0, prompt-2 / "the gist"
+              prompt-4
+              msg-5 0 calls
+        "#]],
     );
     check(
         OLD,
         FULL,
         &["the gist", "the port is 7"],
         &expect![[r#"
-        summarise 2500 bytes
-        verify
-        commit 1106 -> 177
-          foreword: prompt-0, prompt-2 / "the gist\n\nAlso:\nthe port is 7"
-          prompt-4
-          msg-5 0 calls
-    "#]],
+            summarise 2499 bytes
+            verify
+            commit 1106 -> 177
+              foreword: prompt-0, prompt-2 / "the gist\n\nAlso:\nthe port is 7"
+              prompt-4
+              msg-5 0 calls
+        "#]],
     );
     check(
         OLD,
         FULL,
         &["the gist", "!broken"],
         &expect![[r#"
-        summarise 2500 bytes
-        verify
-        commit 1106 -> 172
-          foreword: prompt-0, prompt-2 / "the gist"
-          prompt-4
-          msg-5 0 calls
-    "#]],
+            summarise 2499 bytes
+            verify
+            commit 1106 -> 172
+              foreword: prompt-0, prompt-2 / "the gist"
+              prompt-4
+              msg-5 0 calls
+        "#]],
     );
     check(
         OLD,
         FULL,
         &["!overflow", "the gist", "complete"],
         &expect![[r#"
-        summarise 2500 bytes
-        summarise 731 bytes
-        verify
-        commit 1106 -> 172
-          foreword: prompt-0, prompt-2 / "the gist"
-          prompt-4
-          msg-5 0 calls
-    "#]],
+            summarise 2499 bytes
+            summarise 729 bytes
+            verify
+            commit 1106 -> 172
+              foreword: prompt-0, prompt-2 / "the gist"
+              prompt-4
+              msg-5 0 calls
+        "#]],
     );
 }
 
 #[test]
-fn what_is_no_gain_is_rejected() {
+fn attempt_without_savings_is_rejected() {
     check(
         OLD,
         FULL,
         &[&"y".repeat(5000)],
         &expect![[r#"
-        summarise 2500 bytes
-        reject: the result would not have been smaller
-    "#]],
+            summarise 2499 bytes
+            reject: the result would not be smaller
+        "#]],
     );
     check(
         OLD,
         FULL,
         &["  "],
         &expect![[r#"
-        summarise 2500 bytes
-        reject: the model did not finish its summary
-    "#]],
+            summarise 2499 bytes
+            reject: the model did not finish its summary
+        "#]],
     );
     check(
         OLD,
         FULL,
         &["!cut"],
         &expect![[r#"
-        summarise 2500 bytes
-        reject: the model did not finish its summary
-    "#]],
+            summarise 2499 bytes
+            reject: the model did not finish its summary
+        "#]],
     );
 }
 
 #[test]
-fn a_model_that_does_not_answer_changes_nothing() {
+fn attempt_without_summary_changes_nothing() {
     check(
         OLD,
         FULL,
         &["!cancelled"],
         &expect![[r#"
-        summarise 2500 bytes
-        reject: it was stopped
-    "#]],
+            summarise 2499 bytes
+            reject: it was cancelled
+        "#]],
     );
     check(
         OLD,
         FULL,
         &["gist", "!cancelled"],
         &expect![[r#"
-        summarise 2500 bytes
-        verify
-        reject: it was stopped
-    "#]],
+            summarise 2499 bytes
+            verify
+            reject: it was cancelled
+        "#]],
     );
     check(
         OLD,
         FULL,
         &["!broken"],
         &expect![[r#"
-        summarise 2500 bytes
-        reject: it broke
-    "#]],
+            summarise 2499 bytes
+            reject: it broke
+        "#]],
     );
     check(
         OLD,
         FULL,
         &["!overflow", "!overflow"],
         &expect![[r#"
-        summarise 2500 bytes
-        summarise 731 bytes
-        reject: it broke
-    "#]],
+            summarise 2499 bytes
+            summarise 729 bytes
+            reject: it broke
+        "#]],
     );
     check(
         "prompt 2000",
@@ -325,30 +325,30 @@ fn a_model_that_does_not_answer_changes_nothing() {
 }
 
 #[test]
-fn a_check_that_adds_too_much_adds_nothing() {
+fn verification_that_adds_too_much_is_ignored() {
     check(
         OLD,
         FULL,
         &["gist", &"y".repeat(5000)],
         &expect![[r#"
-        summarise 2500 bytes
-        verify
-        commit 1106 -> 171
-          foreword: prompt-0, prompt-2 / "gist"
-          prompt-4
-          msg-5 0 calls
-    "#]],
+            summarise 2499 bytes
+            verify
+            commit 1106 -> 171
+              foreword: prompt-0, prompt-2 / "gist"
+              prompt-4
+              msg-5 0 calls
+        "#]],
     );
 }
 
 #[test]
-fn a_long_turn_is_cut_before_a_reply() {
+fn long_turn_is_cut_before_a_reply() {
     check(
         "prompt 20 | call 300 | call 300 | call 300 | call 100 | call 50",
         FULL,
         &["the gist", "complete"],
         &expect![[r#"
-            summarise 1957 bytes
+            summarise 1955 bytes
             verify
             commit 1156 -> 282
               foreword: prompt-0 / "the gist"
@@ -369,7 +369,7 @@ fn a_long_turn_is_cut_before_a_reply() {
 }
 
 #[test]
-fn a_provider_that_refuses_gets_less() {
+fn overflow_keeps_less_than_full_context() {
     let overflow = (CompactionTrigger::Overflow, 1000);
     check(
         "prompt 20 | call 60 | prompt 20 | call 60 | call 60",
@@ -384,7 +384,7 @@ fn a_provider_that_refuses_gets_less() {
                 call-6-0 call-6
         "#]],
     );
-    // One output that is longer than the window.
+    // One output exceeds the window.
     check(
         "prompt 20 | call 20 | call 900",
         overflow,
@@ -400,13 +400,13 @@ fn a_provider_that_refuses_gets_less() {
                 call-3-0 (this output was removed to save room; query_session reads it, or run the call again for less)
         "#]],
     );
-    // One prompt that is longer than the window.
+    // One prompt exceeds the window.
     check(
         "prompt 4000",
         overflow,
         &["it pasted x", "complete"],
         &expect![[r#"
-            summarise 1050 bytes
+            summarise 1049 bytes
             verify
             commit 4006 -> 3161
               foreword: prompt-0 / "it pasted x"
@@ -415,8 +415,8 @@ fn a_provider_that_refuses_gets_less() {
 }
 
 #[test]
-fn whoever_asks_gets_it_shorter_far_from_the_limit() {
-    let asked = (CompactionTrigger::Asked, 100_000);
+fn manual_compaction_works_far_below_limit() {
+    let asked = (CompactionTrigger::Manual, 100_000);
     let some = "prompt 20 | reply 100 | prompt 20 | reply 100 | prompt 20 | reply 20";
     check(
         some,
@@ -450,13 +450,13 @@ fn whoever_asks_gets_it_shorter_far_from_the_limit() {
 }
 
 #[test]
-fn the_newest_words_of_the_person_stay_within_a_budget() {
+fn newest_prompts_stay_verbatim_within_budget() {
     check(
         "prompt 30 | prompt 50 | prompt 80 | prompt 20 | reply 900 | prompt 300 | reply 5",
         FULL,
         &["the gist", "complete"],
         &expect![[r#"
-            summarise 2261 bytes
+            summarise 2260 bytes
             verify
             commit 1415 -> 163
               foreword: prompt-1, prompt-3 / "the gist"
@@ -466,7 +466,7 @@ fn the_newest_words_of_the_person_stay_within_a_budget() {
 }
 
 #[test]
-fn a_provider_that_counts_is_believed() {
+fn provider_count_replaces_estimate() {
     let transcript = conversation("prompt 2000 | counted 5000 | prompt 10");
     assert_eq!(transcript.context_tokens().tokens, 5001 + 14);
     check(
@@ -474,7 +474,7 @@ fn a_provider_that_counts_is_believed() {
         FULL,
         &["gist", "complete"],
         &expect![[r#"
-            summarise 1049 bytes
+            summarise 1048 bytes
             verify
             commit 5015 -> 198
               foreword:  / "gist"
@@ -485,7 +485,7 @@ fn a_provider_that_counts_is_believed() {
 }
 
 #[test]
-fn what_stands_in_front() {
+fn summary_message_contains_prompts_and_summary() {
     let mut transcript = conversation("");
     prompt(&mut transcript, "use port 7");
     let parts = vec![
@@ -496,9 +496,9 @@ fn what_stands_in_front() {
     transcript.push(TranscriptEntry::Prompt(Prompt { id: MessageId::from_seq(1), parts })).unwrap();
     say(&mut transcript, "reply", 10);
     let by = Compaction {
-        at: 3,
+        at_seq: 3,
         keep_from: 3,
-        said: vec![0, 1],
+        verbatim_prompts: vec![0, 1],
         summary: Some("They chose a port.".to_owned()),
         pruned: Vec::new(),
         tokens_before: 10,
@@ -524,7 +524,7 @@ fn what_stands_in_front() {
         [an image]
         [attached: file:///a.rs]
         aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
-        [… 90 bytes left out …]
+        [… 90 bytes omitted …]
         aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
         </said>
 
@@ -536,11 +536,11 @@ fn what_stands_in_front() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn mismatching_compaction_is_rejected() {
     let by = |at, keep_from, said: &[u64]| Compaction {
-        at,
+        at_seq: at,
         keep_from,
-        said: said.to_vec(),
+        verbatim_prompts: said.to_vec(),
         summary: None,
         pruned: Vec::new(),
         tokens_before: 0,
@@ -548,21 +548,23 @@ fn what_does_not_fit_is_refused() {
     };
     let refusal = |by: Compaction| {
         let mut transcript = conversation("prompt 5 | call 5 | prompt 5 | reply 5");
-        transcript.compact(by).unwrap_err().why
+        transcript.compact(by).unwrap_err().reason
     };
-    expect!["it is about entries that are not there"].assert_eq(refusal(by(6, 3, &[])));
-    expect!["it is about entries that are not there"].assert_eq(refusal(by(3, 5, &[])));
-    expect!["it parts a call from its result"].assert_eq(refusal(by(5, 2, &[])));
-    expect!["it names a prompt that is none"].assert_eq(refusal(by(5, 3, &[1])));
-    expect!["it names a prompt that is none"].assert_eq(refusal(by(5, 3, &[3])));
+    expect!["it refers to missing entries"].assert_eq(refusal(by(6, 3, &[])));
+    expect!["it refers to missing entries"].assert_eq(refusal(by(3, 5, &[])));
+    expect!["it separates a call from its result"].assert_eq(refusal(by(5, 2, &[])));
+    expect!["it refers to an entry that is not a prompt"].assert_eq(refusal(by(5, 3, &[1])));
+    expect!["it refers to an entry that is not a prompt"].assert_eq(refusal(by(5, 3, &[3])));
     let mut transcript = conversation("prompt 5 | reply 5 | prompt 5 | reply 5");
     transcript.compact(by(4, 2, &[])).unwrap();
-    expect!["it keeps entries that are gone"].assert_eq(transcript.compact(by(4, 0, &[])).unwrap_err().why);
-    expect!["it names a prompt that is none"].assert_eq(transcript.compact(by(4, 4, &[0])).unwrap_err().why);
+    expect!["it keeps entries that were removed"]
+        .assert_eq(transcript.compact(by(4, 0, &[])).unwrap_err().reason);
+    expect!["it refers to an entry that is not a prompt"]
+        .assert_eq(transcript.compact(by(4, 4, &[0])).unwrap_err().reason);
 }
 
 #[test]
-fn begun_afresh() {
+fn clear_removes_everything_from_view() {
     let mut transcript = conversation("prompt 500 | reply 500");
     transcript.compact(Compaction::for_clear(&transcript).unwrap()).unwrap();
     assert_eq!((transcript.next_seq(), seen(&transcript)), (2, Vec::new()));
@@ -572,7 +574,7 @@ fn begun_afresh() {
 }
 
 #[test]
-fn limits() {
+fn context_limit_leaves_room_for_reply() {
     let limits = crate::TurnLimits { requests_max: 1, compact_tokens_max: 180_000 };
     assert_eq!(context_limit(limits, 200_000, None), 175_000);
     assert_eq!(context_limit(limits, 200_000, Some(8_000)), 180_000);

@@ -1,15 +1,15 @@
-//! What of a line has to agree, for each matcher that compares lines.
+//! The comparison keys of lines, by matcher.
 
 use std::borrow::Cow;
 
 use super::{EditMatcher, indent};
 
-/// What the loosest matcher sees of a line.
+/// Returns the key of a line for the loosest matcher.
 pub(super) fn loosest_key(line: &str) -> Cow<'_, str> {
     comparison_key(line, EditMatcher::BlankLines)
 }
 
-/// What a matcher sees of a line.
+/// Returns the key of a line for a matcher.
 pub(super) fn comparison_key(line: &str, matcher: EditMatcher) -> Cow<'_, str> {
     match matcher {
         EditMatcher::Exact | EditMatcher::Escapes | EditMatcher::LineNumbers | EditMatcher::Fence => {
@@ -25,12 +25,12 @@ pub(super) fn comparison_key(line: &str, matcher: EditMatcher) -> Cow<'_, str> {
     }
 }
 
-/// Tells whether a line is as good as empty.
+/// Whether a line contains only white space.
 pub(super) fn is_blank(line: &str) -> bool {
     line.trim().is_empty()
 }
 
-/// Takes any run of spaces and tabs for one space, and leaves out those at the ends.
+/// Replaces each run of spaces and tabs by one space, and trims the line.
 fn collapse_spaces(line: &str) -> Cow<'_, str> {
     let line = indent::split_indent(line).1.trim_end();
     if line.contains('\t') || line.contains("  ") {
@@ -40,7 +40,7 @@ fn collapse_spaces(line: &str) -> Cow<'_, str> {
     Cow::Borrowed(line)
 }
 
-/// Takes typographic punctuation for plain.
+/// Replaces typographic punctuation by plain.
 pub(super) fn fold_punctuation(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     for char in line.chars() {
@@ -52,7 +52,7 @@ pub(super) fn fold_punctuation(line: &str) -> String {
     out
 }
 
-/// What a keyboard has for a typographic character; `None` where that is the character itself.
+/// Returns the ASCII equivalent of a typographic character; `None` for others.
 pub(super) fn plain_equivalent(char: char) -> Option<&'static str> {
     match char {
         '\u{2018}'..='\u{201b}' | '\u{2032}' => Some("'"),

@@ -1,46 +1,46 @@
-//! Reads escapes that were written by mistake: some models escape a text once more than JSON asks for.
+//! Decodes escapes that were written by mistake: some models escape a text once more than JSON requires.
 
-/// What an edit may have been meant to be, the likeliest first.
+/// Returns the possible readings of an edit, the likeliest first.
 ///
-/// A text with escapes of its own must not lose them, so both texts have to be escaped throughout.
+/// A text with genuine escapes must keep them, so both texts must be escaped throughout.
 pub(super) fn unescaped_readings(old: &str, new: &str) -> Vec<(String, String)> {
-    let mut ways: Vec<fn(&str) -> Option<String>> = Vec::new();
-    // A tab alone says little: source code is full of `'\t'`.
+    let mut decoders: Vec<fn(&str) -> Option<String>> = Vec::new();
+    // An escaped tab alone proves little: source code often contains `'\t'`.
     if old.contains("\\n") || old.contains("\\\"") {
-        ways.extend([unescape_json as fn(&str) -> Option<String>, unescape_quotes]);
+        decoders.extend([unescape_json as fn(&str) -> Option<String>, unescape_quotes]);
     }
     if old.contains("\\\\") {
-        ways.push(unescape_doubled);
+        decoders.push(unescape_doubled);
     }
     if ENTITIES.iter().any(|(entity, _)| old.contains(entity)) {
-        ways.push(unescape_entities);
+        decoders.push(unescape_entities);
     }
-    let readings = ways.into_iter().filter_map(|read| Some((read(old)?, read(new)?)));
-    readings.filter(|(read, _)| read != old).collect()
+    let readings = decoders.into_iter().filter_map(|decode| Some((decode(old)?, decode(new)?)));
+    readings.filter(|(decode, _)| decode != old).collect()
 }
 
-/// Reads a text in which every backslash is doubled.
+/// Decodes a text in which every backslash is doubled.
 fn unescape_doubled(text: &str) -> Option<String> {
     let read = text.replace("\\\\", "\u{0}");
     (!read.contains('\\') && !text.contains('\u{0}')).then(|| read.replace('\u{0}', "\\"))
 }
 
-/// What HTML writes for the characters that it needs itself; the ampersand is last, so that nothing is read twice.
+/// The HTML entities of reserved characters; the ampersand is last, so that nothing is decoded twice.
 const ENTITIES: &[(&str, &str)] =
     &[("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&apos;", "'"), ("&amp;", "&")];
 
-/// Reads a text that was written for HTML: none of its angle brackets is plain.
+/// Decodes a text that is escaped as HTML: it has no plain angle brackets.
 fn unescape_entities(text: &str) -> Option<String> {
     let read = |text: String, (entity, plain): &(&str, &str)| text.replace(entity, plain);
     (!text.contains(['<', '>'])).then(|| ENTITIES.iter().fold(text.to_owned(), read))
 }
 
-/// Reads a text that is the inside of a JSON string: a single line, with every quote escaped.
+/// Decodes the content of a JSON string: a single line with every quote escaped.
 fn unescape_json(text: &str) -> Option<String> {
     serde_json::from_str(&format!("\"{text}\"")).ok()
 }
 
-/// Reads a text whose lines are fine and whose double quotes are all escaped.
+/// Decodes a text with plain line breaks whose double quotes are all escaped.
 fn unescape_quotes(text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars();

@@ -1,4 +1,4 @@
-//! Moves a block sideways, the way the file is indented.
+//! Reindents a block as the file is indented.
 
 use std::{borrow::Cow, collections::HashMap, iter::zip};
 
@@ -13,7 +13,7 @@ pub(super) fn split_indent(line: &str) -> (&str, &str) {
     line.split_at(line.len() - rest.len())
 }
 
-/// Indents `new` as the file indents what was `old`; `None` when the lines of `old` do not tell how.
+/// Indents `new` as the file indents `old`; `None` if the lines of `old` do not determine it.
 pub(super) fn reindent_block(
     old: &[Cow<'_, str>],
     found: &[Cow<'_, str>],
@@ -33,14 +33,15 @@ pub(super) fn reindent_block(
             Some((style, IndentShift::from_pairs(&from, &to)?))
         })
         .collect();
-    // A width at which nothing moves is the width that was meant.
-    let (mut still, mut moved): (Vec<_>, Vec<_>) = shifts.iter().partition(|(_, shift)| shift.is_identity());
-    // What is written with tabs as the file is, alignment and all, is best left so.
+    // A width that needs no shift is the intended one.
+    let (mut unmoved, mut moved): (Vec<_>, Vec<_>) =
+        shifts.iter().partition(|(_, shift)| shift.is_identity());
+    // Text that uses tabs like the file, including alignment, stays unchanged.
     let has_tabs = |indents: &[&str]| indents.iter().any(|indent| indent.contains('\t'));
     let is_alike = has_tabs(&from) && has_tabs(&to);
-    still.sort_by_key(|(style, _)| !matches!(style, IndentStyle::AsIs));
+    unmoved.sort_by_key(|(style, _)| !matches!(style, IndentStyle::AsIs));
     moved.sort_by_key(|(style, _)| !is_alike || !matches!(style, IndentStyle::AsIs));
-    let best_first = still.into_iter().chain(moved);
+    let best_first = unmoved.into_iter().chain(moved);
     let mut fitting = best_first.filter(|(_, shift)| new.len() * shift.to.len() <= WRITTEN_BYTES_MAX);
     let shifted_by = |(style, shift): &(IndentStyle, IndentShift)| {
         new.iter().map(|line| shift_indent(line, *style, shift)).collect()
@@ -48,39 +49,39 @@ pub(super) fn reindent_block(
     fitting.find_map(shifted_by).or_else(|| map_indents(&from, &to, new))
 }
 
-/// By which text the new one is indented.
+/// The text whose indentation the new text follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum IndentBase {
-    /// By the old one, as it was sent.
+    /// The old text as sent.
     Old,
-    /// By the file already.
+    /// The file.
     File,
-    /// There is something for either.
+    /// Contradicting evidence.
     Unclear,
 }
 
-/// Tells by which text the new one is indented: lines that stay show it, and so does how far left it goes.
+/// Determines the text whose indentation the new text follows, from unchanged lines and the smallest indentation.
 pub(super) fn detect_indent_base(
     old: &[Cow<'_, str>],
     found: &[Cow<'_, str>],
     new: &[Cow<'_, str>],
 ) -> IndentBase {
-    let solid = |lines: &[Cow<'_, str>]| -> Vec<String> {
+    let nonblank_lines = |lines: &[Cow<'_, str>]| -> Vec<String> {
         lines.iter().filter(|line| !is_blank(line)).map(|line| line.trim_end().to_owned()).collect()
     };
-    let (old, found, new) = (solid(old), solid(found), solid(new));
-    let left =
+    let (old, found, new) = (nonblank_lines(old), nonblank_lines(found), nonblank_lines(new));
+    let min_indent =
         |lines: &[String]| lines.iter().map(|line| split_indent(line).0.to_owned()).min_by_key(String::len);
-    let (by_old, by_file, by_new) = (left(&old), left(&found), left(&new));
+    let (by_old, by_file, by_new) = (min_indent(&old), min_indent(&found), min_indent(&new));
     let (mut n_old, mut n_file) = (0_usize, 0_usize);
-    let mut known: HashMap<&str, Option<(&str, &str)>> = HashMap::new();
+    let mut line_indents: HashMap<&str, Option<(&str, &str)>> = HashMap::new();
     for (old, found) in zip(&old, &found) {
         let (old, found) = (split_indent(old), split_indent(found));
-        let indents = Some((old.0, found.0)).filter(|_| !known.contains_key(old.1));
-        known.insert(old.1, indents);
+        let indents = Some((old.0, found.0)).filter(|_| !line_indents.contains_key(old.1));
+        line_indents.insert(old.1, indents);
     }
     for (indent, text) in new.iter().map(|line| split_indent(line)) {
-        let Some(Some((old, file))) = known.get(text) else { continue };
+        let Some(Some((old, file))) = line_indents.get(text) else { continue };
         n_old += usize::from(indent == *old && old != file);
         n_file += usize::from(indent == *file && old != file);
     }
@@ -93,12 +94,12 @@ pub(super) fn detect_indent_base(
     }
 }
 
-/// Gives every line the indentation that the file has for it, where old lines tell which: the steps of the old
-/// text may be wider or narrower than those of the file.
+/// Maps the indentation of each new line by the pairs of old and file lines: the indentation steps of both may
+/// differ.
 fn map_indents(from: &[&str], to: &[&str], new: &[Cow<'_, str>]) -> Option<Vec<String>> {
-    let mut known: HashMap<&str, &str> = HashMap::new();
+    let mut file_indents: HashMap<&str, &str> = HashMap::new();
     for (from, to) in zip(from, to) {
-        if *known.entry(from).or_insert(to) != *to {
+        if *file_indents.entry(from).or_insert(to) != *to {
             return None;
         }
     }
@@ -108,7 +109,7 @@ fn map_indents(from: &[&str], to: &[&str], new: &[Cow<'_, str>]) -> Option<Vec<S
             return Some(String::new());
         }
         let (indent, rest) = split_indent(line);
-        let indent = known.get(indent)?;
+        let indent = file_indents.get(indent)?;
         n_written += indent.len();
         (n_written <= WRITTEN_BYTES_MAX).then(|| format!("{indent}{rest}"))
     });
@@ -124,7 +125,7 @@ fn shift_indent(line: &str, style: IndentStyle, shift: &IndentShift) -> Option<S
     Some(format!("{}{}{rest}", shift.to, indent.strip_prefix(&shift.from)?))
 }
 
-/// How to spell an indentation as the file would.
+/// The conversion of an indentation to the style of the file.
 #[derive(Clone, Copy)]
 enum IndentStyle {
     AsIs,
@@ -133,9 +134,12 @@ enum IndentStyle {
 }
 
 impl IndentStyle {
-    fn candidate_styles<'a>(mut given: impl Iterator<Item = &'a str> + Clone, file: &[&str]) -> Vec<Self> {
-        let file_has = |char| file.iter().any(|indent| indent.contains(char));
-        let mut given_has = |char| given.any(|indent| indent.contains(char));
+    fn candidate_styles<'a>(
+        mut given_indents: impl Iterator<Item = &'a str> + Clone,
+        file_indents: &[&str],
+    ) -> Vec<Self> {
+        let file_has = |char| file_indents.iter().any(|indent| indent.contains(char));
+        let mut given_has = |char| given_indents.any(|indent| indent.contains(char));
         let mut styles: Vec<Self> = if file_has('\t') && given_has(' ') {
             TAB_WIDTHS.map(|width| Self::Tabs { width }).into()
         } else if file_has(' ') && !file_has('\t') && given_has('\t') {
@@ -152,7 +156,7 @@ impl IndentStyle {
         let n_spaces = indent.len() - n_tabs;
         match self {
             Self::AsIs => indent.to_owned(),
-            // What does not fill a tab is there to align.
+            // Columns that do not fill a tab are alignment.
             Self::Tabs { width } => {
                 let n_columns = n_tabs * width + n_spaces;
                 "\t".repeat(n_columns / width) + &" ".repeat(n_columns % width)
@@ -162,7 +166,7 @@ impl IndentStyle {
     }
 }
 
-/// One indentation in place of another, at the beginning of every line.
+/// The replacement of one indentation by another at the start of every line.
 struct IndentShift {
     from: String,
     to: String,
@@ -170,16 +174,17 @@ struct IndentShift {
 
 impl IndentShift {
     fn from_pairs(from: &[String], to: &[&str]) -> Option<Self> {
-        let (base_from, base_to) = zip(from, to).min_by_key(|(from, _)| from.len())?;
+        let (shortest_from, shortest_to) = zip(from, to).min_by_key(|(from, _)| from.len())?;
         let is_uniform = zip(from, to).all(|(from, to)| {
-            let rests = from.strip_prefix(base_from.as_str()).zip(to.strip_prefix(base_to));
+            let rests = from.strip_prefix(shortest_from.as_str()).zip(to.strip_prefix(shortest_to));
             rests.is_some_and(|(from, to)| from == to)
         });
-        let same = zip(base_from.bytes().rev(), base_to.bytes().rev()).take_while(|(from, to)| from == to);
+        let same =
+            zip(shortest_from.bytes().rev(), shortest_to.bytes().rev()).take_while(|(from, to)| from == to);
         let n_same = same.count();
         is_uniform.then(|| Self {
-            from: base_from[..base_from.len() - n_same].to_owned(),
-            to: base_to[..base_to.len() - n_same].to_owned(),
+            from: shortest_from[..shortest_from.len() - n_same].to_owned(),
+            to: shortest_to[..shortest_to.len() - n_same].to_owned(),
         })
     }
 

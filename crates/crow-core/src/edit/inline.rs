@@ -1,6 +1,5 @@
-//! Finds a text inside of lines, wherever it begins and ends: typographic punctuation is taken for plain, white space at the
-//! ends of lines does not count, and within a single line its amount does not either. What the edit leaves as it is keeps the
-//! file's own characters.
+//! Finds a text inside lines, at any start and end: typographic punctuation equals plain, trailing white space is
+//! ignored, and within a single line so is its amount. Unchanged parts keep the file's characters.
 
 use std::ops::Range;
 
@@ -10,19 +9,19 @@ use super::{
     EditHit, EditMatcher, EditOccurrences, EditPlace, EditRefusal, EditRequest, check_places, compare, exact,
 };
 
-/// Beyond that what stays the same is not looked for; the whole text is put in.
+/// For longer texts, unchanged parts are not preserved; the whole text is replaced.
 const COMPARED_BYTES_MAX: usize = 16 * 1024;
 
-/// Finds the places of the old text; a single one has to be the only one by the looser comparison too.
-pub(super) fn find_hit(file: &str, change: EditRequest<'_>) -> Result<Option<EditHit>, EditRefusal> {
-    // Of punctuation alone there is too little to know it by.
-    if !change.old.contains(char::is_alphanumeric) {
+/// Finds the places of the old text; a single place must also be unique by the looser comparison.
+pub(super) fn find_hit(file: &str, request: EditRequest<'_>) -> Result<Option<EditHit>, EditRefusal> {
+    // Punctuation alone is too unspecific.
+    if !request.old.contains(char::is_alphanumeric) {
         return Ok(None);
     }
-    let is_one_line = !change.old.contains('\n');
-    let strict = find_places(file, change, FoldLevel::Punctuation)?;
-    if is_one_line && (strict.is_empty() || change.occurrences == EditOccurrences::One) {
-        let loose = find_places(file, change, FoldLevel::Spacing)?;
+    let is_one_line = !request.old.contains('\n');
+    let strict = find_places(file, request, FoldLevel::Punctuation)?;
+    if is_one_line && (strict.is_empty() || request.occurrences == EditOccurrences::One) {
+        let loose = find_places(file, request, FoldLevel::Spacing)?;
         if strict.is_empty() {
             return Ok(
                 (!loose.is_empty()).then_some(EditHit { matcher: EditMatcher::Spacing, places: loose })
@@ -32,40 +31,41 @@ pub(super) fn find_hit(file: &str, change: EditRequest<'_>) -> Result<Option<Edi
     Ok((!strict.is_empty()).then_some(EditHit { matcher: EditMatcher::Punctuation, places: strict }))
 }
 
-/// What does not count.
+/// The differences that are ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FoldLevel {
-    /// Kinds of punctuation, and white space at the ends of lines.
+    /// Kinds of punctuation, and trailing white space.
     Punctuation,
-    /// The amount of white space as well.
+    /// Also the amount of white space.
     Spacing,
 }
 
-fn find_places(file: &str, change: EditRequest<'_>, fold: FoldLevel) -> Result<Vec<EditPlace>, EditRefusal> {
-    let (folded, old) = (fold_text(file, fold), fold_text(change.old, fold));
-    let found: Vec<Range<usize>> =
-        exact::find_starts(&folded, &old, change.occurrences).map(|start| start..start + old.len()).collect();
+fn find_places(file: &str, request: EditRequest<'_>, fold: FoldLevel) -> Result<Vec<EditPlace>, EditRefusal> {
+    let (folded, old) = (fold_text(file, fold), fold_text(request.old, fold));
+    let found: Vec<Range<usize>> = exact::find_starts(&folded, &old, request.occurrences)
+        .map(|start| start..start + old.len())
+        .collect();
     let Some(ranges) = unfold_ranges(file, fold, &found) else { return Ok(Vec::new()) };
     let starts: Vec<usize> = ranges.iter().map(|range| range.start).collect();
-    check_places(file, &starts, change)?;
+    check_places(file, &starts, request)?;
     let ending = super::dominant_ending(file).unwrap_or("\n");
     let place = |range: Range<usize>| {
         let text =
-            merge_unchanged(&file[range.clone()], change, fold).replace("\r\n", "\n").replace('\n', ending);
+            merge_unchanged(&file[range.clone()], request, fold).replace("\r\n", "\n").replace('\n', ending);
         EditPlace { range, text }
     };
     Ok(ranges.into_iter().map(place).collect())
 }
 
-/// Goes through a text piece by piece: where each is, and what it is compared as.
-fn for_each_piece(text: &str, fold: FoldLevel, mut see: impl FnMut(Range<usize>, &str)) {
+/// Calls `visit` with the range of each piece of a text and its comparison form.
+fn for_each_piece(text: &str, fold: FoldLevel, mut visit: impl FnMut(Range<usize>, &str)) {
     let mut at = 0;
     while let Some(char) = text[at..].chars().next() {
         let end = at + char.len_utf8();
         if !is_blank(char) {
             match compare::plain_equivalent(char) {
-                Some(plain) => see(at..end, plain),
-                None => see(at..end, &text[at..end]),
+                Some(plain) => visit(at..end, plain),
+                None => visit(at..end, &text[at..end]),
             }
             at = end;
             continue;
@@ -73,15 +73,15 @@ fn for_each_piece(text: &str, fold: FoldLevel, mut see: impl FnMut(Range<usize>,
         let rest = text[at..].trim_start_matches(is_blank);
         let run_end = text.len() - rest.len();
         if rest.starts_with('\n') {
-            see(at..run_end + 1, "\n");
+            visit(at..run_end + 1, "\n");
             at = run_end + 1;
         } else if fold == FoldLevel::Spacing {
-            see(at..run_end, " ");
+            visit(at..run_end, " ");
             at = run_end;
         } else {
             for (offset, char) in text[at..run_end].char_indices() {
                 let piece = at + offset..at + offset + char.len_utf8();
-                see(piece.clone(), compare::plain_equivalent(char).unwrap_or(&text[piece]));
+                visit(piece.clone(), compare::plain_equivalent(char).unwrap_or(&text[piece]));
             }
             at = run_end;
         }
@@ -98,39 +98,39 @@ fn fold_text(text: &str, fold: FoldLevel) -> String {
     folded
 }
 
-/// Where ranges of the folded text are in the text itself; `None` when one begins or ends inside of a character.
+/// Maps ranges of the folded text to the original; `None` if one begins or ends inside a character.
 fn unfold_ranges(text: &str, fold: FoldLevel, ranges: &[Range<usize>]) -> Option<Vec<Range<usize>>> {
     let mut bounds: Vec<usize> = ranges.iter().flat_map(|range| [range.start, range.end]).collect();
     bounds.sort_unstable();
     bounds.dedup();
-    let (mut n_folded, mut known, mut next) = (0, std::collections::HashMap::new(), 0);
-    let mut see = |at: usize, n_folded: usize| {
+    let (mut n_folded, mut offsets, mut next) = (0, std::collections::HashMap::new(), 0);
+    let mut record = |at: usize, n_folded: usize| {
         while bounds.get(next).is_some_and(|bound| *bound < n_folded) {
             next += 1;
         }
         if bounds.get(next) == Some(&n_folded) {
-            // What stands for nothing belongs to what is before it.
-            known.insert(n_folded, at);
+            // An ignored character belongs to the piece before it.
+            offsets.insert(n_folded, at);
         }
     };
     for_each_piece(text, fold, |range, plain| {
-        see(range.start, n_folded);
+        record(range.start, n_folded);
         n_folded += plain.len();
-        see(range.end, n_folded);
+        record(range.end, n_folded);
     });
-    let place = |range: &Range<usize>| Some(*known.get(&range.start)?..*known.get(&range.end)?);
+    let place = |range: &Range<usize>| Some(*offsets.get(&range.start)?..*offsets.get(&range.end)?);
     ranges.iter().map(place).collect()
 }
 
-/// The new text, with the file's own characters wherever it says the same as the old one.
-fn merge_unchanged(found: &str, change: EditRequest<'_>, fold: FoldLevel) -> String {
-    if change.old.len().max(change.new.len()) > COMPARED_BYTES_MAX {
-        return change.new.to_owned();
+/// Returns the new text with the file's characters wherever it equals the old one.
+fn merge_unchanged(found: &str, request: EditRequest<'_>, fold: FoldLevel) -> String {
+    if request.old.len().max(request.new.len()) > COMPARED_BYTES_MAX {
+        return request.new.to_owned();
     }
-    let old: Vec<&str> = change.old.split_inclusive('\n').collect();
-    let new: Vec<&str> = change.new.split_inclusive('\n').collect();
-    let found = FoundText { text: found, old: change.old, fold };
-    let mut text = String::with_capacity(change.new.len());
+    let old: Vec<&str> = request.old.split_inclusive('\n').collect();
+    let new: Vec<&str> = request.new.split_inclusive('\n').collect();
+    let found = FoundText { text: found, old: request.old, fold };
+    let mut text = String::with_capacity(request.new.len());
     let diff = TextDiff::from_slices(&old, &new);
     for op in diff.ops() {
         let (_, from, to) = op.as_tag_tuple();
@@ -148,7 +148,7 @@ fn merge_unchanged(found: &str, change: EditRequest<'_>, fold: FoldLevel) -> Str
     text
 }
 
-/// What was found in the file for an old text.
+/// The file's text for an old text.
 struct FoundText<'a> {
     text: &'a str,
     old: &'a str,
@@ -156,8 +156,8 @@ struct FoundText<'a> {
 }
 
 impl FoundText<'_> {
-    /// A new line in the place of the old one that begins at `start`. Of a line that has little in common with the old
-    /// one nothing is kept.
+    /// Merges a new line with the old one that begins at `start`. If they have little in common, the new line is used
+    /// as it is.
     fn merge_line(&self, start: usize, old: &str, new: &str) -> String {
         let (old_tokens, new_tokens) = (split_tokens(old), split_tokens(new));
         let diff = TextDiff::from_slices(&old_tokens, &new_tokens);
@@ -178,13 +178,14 @@ impl FoundText<'_> {
         for op in diff.ops() {
             let written = new_tokens[op.new_range()].concat();
             let before = start + old_tokens[..op.old_range().start].concat().len();
-            let kept = if is_same(&op) { self.original_piece(before..before + written.len()) } else { None };
-            text.push_str(kept.unwrap_or(&written));
+            let original =
+                if is_same(&op) { self.original_piece(before..before + written.len()) } else { None };
+            text.push_str(original.unwrap_or(&written));
         }
         text
     }
 
-    /// What the file has for a piece of the old text; `None` where that has no bounds of its own there.
+    /// Returns the file's text for a piece of the old text; `None` if the piece has no boundaries there.
     fn original_piece(&self, piece: Range<usize>) -> Option<&str> {
         let n_folded = |end: usize| fold_text(&self.old[..end], self.fold).len();
         let bounds = n_folded(piece.start)..n_folded(piece.end);
@@ -194,7 +195,7 @@ impl FoundText<'_> {
     }
 }
 
-/// Words, and everything between them letter by letter.
+/// Splits a text into words and single other characters.
 fn split_tokens(text: &str) -> Vec<&str> {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let mut tokens = Vec::new();

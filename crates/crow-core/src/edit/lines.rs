@@ -1,4 +1,4 @@
-//! Finds a block of whole lines that are alike in everything that a matcher minds.
+//! Finds a block of whole lines that are equal for a matcher.
 
 use std::{borrow::Cow, collections::HashMap, ops::Range};
 
@@ -12,42 +12,42 @@ use super::{
 };
 
 /// Finds the places of the old text, line by line.
-pub(super) fn find_hit(file: &str, change: EditRequest<'_>) -> Result<Option<EditHit>, EditRefusal> {
-    // Blank lines look alike everywhere.
-    if is_blank(change.old) {
+pub(super) fn find_hit(file: &str, request: EditRequest<'_>) -> Result<Option<EditHit>, EditRefusal> {
+    // Blank lines match everywhere.
+    if is_blank(request.old) {
         return Ok(None);
     }
-    let block = EditBlock::new(change);
+    let block = EditBlock::new(request);
     let lines = FileLines::new(file);
     let found: Vec<FoundBlock<'_>> = lines
-        .find_starts(&block, change.occurrences)
+        .find_starts(&block, request.occurrences)
         .into_iter()
         .map(|at| lines.match_at(&block, at))
         .collect();
     let Some(matcher) = found.iter().map(|found| found.matcher).min() else { return Ok(None) };
-    let alike: Vec<FoundBlock<'_>> = match change.occurrences {
+    let blocks: Vec<FoundBlock<'_>> = match request.occurrences {
         EditOccurrences::One => found,
         EditOccurrences::All => found.into_iter().filter(|found| found.matcher == matcher).collect(),
     };
-    let starts: Vec<usize> = alike.iter().map(|found| found.start()).collect();
-    check_places(file, &starts, change)?;
-    Ok(Some(EditHit { matcher, places: place_block(&lines, &block, &alike)? }))
+    let starts: Vec<usize> = blocks.iter().map(|found| found.start()).collect();
+    check_places(file, &starts, request)?;
+    Ok(Some(EditHit { matcher, places: place_block(&lines, &block, &blocks)? }))
 }
 
-/// Finds where the old text also is, line by line, besides a place that it has.
-pub(super) fn find_other_starts(file: &str, change: EditRequest<'_>, place: &Range<usize>) -> Vec<usize> {
-    if is_blank(change.old) {
+/// Finds the other starts of the old text, line by line, besides a known place.
+pub(super) fn find_other_starts(file: &str, request: EditRequest<'_>, place: &Range<usize>) -> Vec<usize> {
+    if is_blank(request.old) {
         return Vec::new();
     }
-    let block = EditBlock::new(change);
+    let block = EditBlock::new(request);
     let lines = FileLines::new(file);
     let first_solid = place.end - file[place.clone()].trim_start().len();
-    let starts = lines.find_starts(&block, change.occurrences).into_iter();
-    let texts = starts.map(|at| &lines.all[lines.solid[at]].text);
+    let starts = lines.find_starts(&block, request.occurrences).into_iter();
+    let texts = starts.map(|at| &lines.lines[lines.nonblank[at]].text);
     texts.filter(|text| !text.contains(&first_solid)).map(|text| text.start).collect()
 }
 
-/// Puts the new text in every place that does not overlap one before.
+/// Inserts the new text in every place that does not overlap an earlier one.
 fn place_block(
     lines: &FileLines<'_>,
     block: &EditBlock<'_>,
@@ -60,7 +60,7 @@ fn place_block(
         if found.start() < n_taken {
             continue;
         }
-        let unfit = || EditRefusal::Unfit {
+        let unfit = || EditRefusal::IndentMismatch {
             line: line_at(lines.file, found.start()),
             text: nearest::truncate_excerpt(&lines.file[found.start()..found.end()]),
         };
@@ -69,7 +69,7 @@ fn place_block(
         n_taken = found.end();
         n_written += place.text.len();
         if n_written > WRITTEN_BYTES_MAX {
-            return Err(EditRefusal::TooMuch);
+            return Err(EditRefusal::TooLarge);
         }
         places.push(place);
     }
@@ -78,19 +78,19 @@ fn place_block(
 
 /// A line of the file.
 struct FileLine {
-    /// Where it is, without its ending.
+    /// The range without the line ending.
     text: Range<usize>,
-    /// Where the next one begins.
+    /// The start of the next line.
     end: usize,
 }
 
 /// The lines of a file.
 struct FileLines<'a> {
     file: &'a str,
-    all: Vec<FileLine>,
-    /// Those with something in them, by number.
-    solid: Vec<usize>,
-    /// What most of them end in.
+    lines: Vec<FileLine>,
+    /// The indices of lines that are not blank.
+    nonblank: Vec<usize>,
+    /// The ending of most lines.
     ending: Option<&'static str>,
 }
 
@@ -104,32 +104,32 @@ impl<'a> FileLines<'a> {
             start = line.end;
             line
         });
-        let all: Vec<FileLine> = lines.collect();
-        let solid = (0..all.len()).filter(|at| !is_blank(&file[all[*at].text.clone()])).collect();
-        Self { file, all, solid, ending: dominant_ending(file) }
+        let lines: Vec<FileLine> = lines.collect();
+        let nonblank = (0..lines.len()).filter(|at| !is_blank(&file[lines[*at].text.clone()])).collect();
+        Self { file, lines, nonblank, ending: dominant_ending(file) }
     }
 
     fn line_text(&self, line: &FileLine) -> &'a str {
         &self.file[line.text.clone()]
     }
 
-    /// Where the block may be, by the loosest comparison there is, as indices into the solid lines.
+    /// Finds the possible starts of the block by the loosest comparison, as indices into the nonblank lines.
     fn find_starts(&self, block: &EditBlock<'_>, occurrences: EditOccurrences) -> Vec<usize> {
         let mut ids: HashMap<Cow<'_, str>, u32> = HashMap::new();
-        let mut wanted = Vec::new();
+        let mut sought_ids = Vec::new();
         for line in block.old.iter().filter(|line| !is_blank(line)) {
-            let n_known = u32::try_from(ids.len()).unwrap_or(NOT_WANTED);
-            wanted.push(*ids.entry(compare::loosest_key(line)).or_insert(n_known));
+            let n_known = u32::try_from(ids.len()).unwrap_or(NO_ID);
+            sought_ids.push(*ids.entry(compare::loosest_key(line)).or_insert(n_known));
         }
-        let id = |at: &usize| ids.get(&compare::loosest_key(self.line_text(&self.all[*at]))).copied();
-        let all: Vec<u32> = self.solid.iter().map(|at| id(at).unwrap_or(NOT_WANTED)).collect();
-        sequence::find_positions(&all, &wanted, max_matches(occurrences))
+        let id = |at: &usize| ids.get(&compare::loosest_key(self.line_text(&self.lines[*at]))).copied();
+        let all: Vec<u32> = self.nonblank.iter().map(|at| id(at).unwrap_or(NO_ID)).collect();
+        sequence::find_positions(&all, &sought_ids, max_matches(occurrences))
     }
 
-    /// Tells the strictest matcher that agrees with a place, and the lines that it takes.
+    /// Returns the strictest matcher for a place, with the matched lines.
     fn match_at(&'a self, block: &EditBlock<'_>, start: usize) -> FoundBlock<'a> {
-        let window = self.solid[start].checked_sub(block.n_blank_before).and_then(|first| {
-            let window = self.all.get(first..first + block.old.len())?;
+        let window = self.nonblank[start].checked_sub(block.n_blank_before).and_then(|first| {
+            let window = self.lines.get(first..first + block.old.len())?;
             let agrees = |matcher: &EditMatcher| {
                 let mut pairs = block.old.iter().zip(window);
                 pairs.all(|(old, line)| {
@@ -142,24 +142,24 @@ impl<'a> FileLines<'a> {
         });
         window.unwrap_or_else(|| {
             let n_solid = block.old.iter().filter(|line| !is_blank(line)).count();
-            let solid = &self.solid[start..start + n_solid];
+            let solid = &self.nonblank[start..start + n_solid];
             FoundBlock {
                 matcher: EditMatcher::BlankLines,
-                lines: solid.iter().map(|at| &self.all[*at]).collect(),
+                lines: solid.iter().map(|at| &self.lines[*at]).collect(),
             }
         })
     }
 }
 
-/// No line of the old text has this id.
-const NOT_WANTED: u32 = u32::MAX;
+/// An ID that no line of the old text has.
+const NO_ID: u32 = u32::MAX;
 
 fn strip_line_ending(line: &str) -> &str {
     let line = line.strip_suffix('\n').unwrap_or(line);
     line.strip_suffix('\r').unwrap_or(line)
 }
 
-/// A place that the block may go to: one line of the file for each of its own, blank ones aside if it is by
+/// A match of the block: one line of the file for each of its own, without blank ones for
 /// [`EditMatcher::BlankLines`].
 struct FoundBlock<'a> {
     matcher: EditMatcher,
@@ -180,33 +180,33 @@ impl FoundBlock<'_> {
 struct EditBlock<'a> {
     old: Vec<&'a str>,
     new: Vec<&'a str>,
-    /// Blank lines of the old text before its first solid one.
+    /// Blank lines of the old text before its first nonblank one.
     n_blank_before: usize,
-    /// Lines at the beginning that stay; the file's own spelling of them stays too.
+    /// Unchanged lines at the start; the file's version of them stays.
     n_same_before: usize,
-    /// Lines at the end that stay.
+    /// Unchanged lines at the end.
     n_same_after: usize,
 }
 
 impl<'a> EditBlock<'a> {
-    fn new(change: EditRequest<'a>) -> Self {
-        let old = block_lines(change.old);
-        let is_deletion = change.new.is_empty() && change.old.ends_with('\n');
+    fn new(request: EditRequest<'a>) -> Self {
+        let old = block_lines(request.old);
+        let is_deletion = request.new.is_empty() && request.old.ends_with('\n');
         let new = match () {
             () if is_deletion => Vec::new(),
-            // Whether a last line is ended makes no difference; a blank line behind it does.
-            () if !change.old.ends_with('\n') && ends_in_blank_line(change.new) => {
-                change.new.split('\n').map(strip_line_ending).collect()
+            // A missing final newline makes no difference; a blank last line does.
+            () if !request.old.ends_with('\n') && ends_in_blank_line(request.new) => {
+                request.new.split('\n').map(strip_line_ending).collect()
             }
-            () => block_lines(change.new),
+            () => block_lines(request.new),
         };
-        // One line on each side is left over, so that there is always a line to take the place of a line.
+        // One line remains on each side, so that there is always a line to replace.
         let n_same_max = old.len().min(new.len()).saturating_sub(1);
         let pairs = old.iter().zip(&new).take(n_same_max);
         let mut n_same_before = pairs.take_while(|(old, new)| old == new).count();
         let pairs = old.iter().rev().zip(new.iter().rev()).take(n_same_max - n_same_before);
         let mut n_same_after = pairs.take_while(|(old, new)| old == new).count();
-        // Of a blank line the file may have none to take the place of.
+        // The file may have no blank line to replace.
         while old[n_same_before..old.len() - n_same_after].iter().all(|line| is_blank(line)) {
             if n_same_before > 0 {
                 n_same_before -= 1;
@@ -222,34 +222,33 @@ impl<'a> EditBlock<'a> {
         &self.new[self.n_same_before..self.new.len() - self.n_same_after]
     }
 
-    /// The lines to put in a place as they fit there; `None` when they cannot.
+    /// Returns the new lines with the indentation of a place; `None` if that is impossible.
     fn fitted_lines(&self, lines: &FileLines<'_>, found: &FoundBlock<'_>) -> Option<Vec<Cow<'a, str>>> {
         let new = self.changed_new();
         if found.matcher == EditMatcher::LineTrimmed || new.is_empty() {
             return Some(new.iter().copied().map(Cow::Borrowed).collect());
         }
-        let kept = |line: &&&str| found.matcher != EditMatcher::BlankLines || !is_blank(line);
+        let is_compared = |line: &&&str| found.matcher != EditMatcher::BlankLines || !is_blank(line);
         let old: Vec<Cow<'_, str>> =
-            self.old.iter().filter(kept).map(|line| normalize_indent(line)).collect();
-        let there: Vec<Cow<'_, str>> =
+            self.old.iter().filter(is_compared).map(|line| normalize_indent(line)).collect();
+        let file_lines: Vec<Cow<'_, str>> =
             found.lines.iter().map(|line| normalize_indent(lines.line_text(line))).collect();
-        let plain = |lines: &[&'a str]| -> Vec<Cow<'a, str>> {
+        let normalized = |lines: &[&'a str]| -> Vec<Cow<'a, str>> {
             lines.iter().map(|line| normalize_indent(line)).collect()
         };
-        match indent::detect_indent_base(&old, &there, &plain(&self.new)) {
-            IndentBase::File => Some(plain(new)),
+        match indent::detect_indent_base(&old, &file_lines, &normalized(&self.new)) {
+            IndentBase::File => Some(normalized(new)),
             IndentBase::Old => {
-                let new = indent::reindent_block(&old, &there, &plain(new))?;
+                let new = indent::reindent_block(&old, &file_lines, &normalized(new))?;
                 Some(new.into_iter().map(Cow::Owned).collect())
             }
             IndentBase::Unclear => None,
         }
     }
 
-    /// Puts new lines where lines were found. The ending of the last line stays the file's own, so that no
-    /// newline is lost or added.
+    /// Replaces the matched lines. The last line keeps the file's ending, so that no newline is lost or added.
     fn place_lines(&self, lines: &FileLines<'_>, found: &FoundBlock<'_>, new: &[Cow<'_, str>]) -> EditPlace {
-        let n_kept = |same: &[&str]| match found.matcher {
+        let n_compared = |same: &[&str]| match found.matcher {
             EditMatcher::BlankLines => same.iter().filter(|line| !is_blank(line)).count(),
             EditMatcher::Exact
             | EditMatcher::LineTrimmed
@@ -260,20 +259,20 @@ impl<'a> EditBlock<'a> {
             | EditMatcher::LineNumbers
             | EditMatcher::Fence => same.len(),
         };
-        let n_before = n_kept(&self.old[..self.n_same_before]);
-        let n_after = n_kept(&self.old[self.old.len() - self.n_same_after..]);
+        let n_before = n_compared(&self.old[..self.n_same_before]);
+        let n_after = n_compared(&self.old[self.old.len() - self.n_same_after..]);
         let changed = &found.lines[n_before..found.lines.len() - n_after];
         let (first, last) = (changed[0], changed[changed.len() - 1]);
         if new.is_empty() {
             return EditPlace { range: first.text.start..last.end, text: String::new() };
         }
-        let there = &lines.file[found.start()..last.end];
-        let ending = dominant_ending(there).or(lines.ending).unwrap_or("\n");
+        let block_text = &lines.file[found.start()..last.end];
+        let ending = dominant_ending(block_text).or(lines.ending).unwrap_or("\n");
         EditPlace { range: first.text.start..last.text.end, text: new.join(ending) }
     }
 }
 
-/// A line whose indentation has no other white space than spaces and tabs.
+/// Replaces other white space in the indentation of a line by spaces.
 fn normalize_indent(line: &str) -> Cow<'_, str> {
     let rest = line.trim_start();
     let indent = &line[..line.len() - rest.len()];
@@ -285,7 +284,7 @@ fn ends_in_blank_line(text: &str) -> bool {
     lines.next() == Some("") && lines.next().is_some_and(is_blank)
 }
 
-/// The lines of a text; whether the last one is ended makes no difference.
+/// Splits a text into lines; a final newline makes no difference.
 fn block_lines(text: &str) -> Vec<&str> {
     let text = text.strip_suffix('\n').unwrap_or(text);
     text.split('\n').map(strip_line_ending).collect()

@@ -1,42 +1,42 @@
-//! Finds what a text that is not there was probably meant to be, to help with the next attempt.
+//! Finds the most similar place for a text that was not found, as a hint for the next attempt.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use similar::TextDiff;
 
-/// A place that is like the old text.
+/// A place that is similar to the old text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NearestText {
-    /// Where it begins, from 1.
+    /// The first line, from 1.
     pub line: u32,
-    /// How alike it is, in percent.
+    /// The similarity in percent.
     pub similarity: u8,
     /// The first line that differs, from 1.
-    pub differs: u32,
-    /// What it says, around that line at least.
+    pub first_difference: u32,
+    /// The text there, at least around that line.
     pub text: String,
 }
 
-/// Bounds of the search: it is a courtesy, and a model waits for it.
+/// Bounds of the search: a hint must not delay the model.
 const FILE_BYTES_MAX: usize = 8 * 1024 * 1024;
 const FILE_LINES_MAX: usize = 200_000;
 const OLD_LINES_MAX: usize = 400;
 
-/// Below this a hint leads astray.
+/// A hint below this would be misleading.
 const SIMILARITY_MIN: u8 = 60;
 
-/// So many windows, those that share most words with the old text, are compared closely.
+/// The number of windows, those with the most common words, that are compared closely.
 const WINDOWS_COMPARED: usize = 4;
 
-/// Up to here windows are compared by letters and by words, beyond by lines: the work grows with the square.
+/// Windows up to this size are compared by letters, then by words, larger ones by lines: the cost is quadratic.
 const LETTERS_BYTES_MAX: usize = 2_000;
 const WORDS_BYTES_MAX: usize = 16_000;
 
-/// Lines shown before the one that differs, when what is before it does not fit.
+/// Lines shown before the first difference if not all fit.
 const LINES_BEFORE: usize = 3;
 
-/// An excerpt is for finding the place, not for replacing a read.
+/// An excerpt identifies the place and does not replace a read.
 const SHOWN_LINES_MAX: usize = 20;
 const SHOWN_CHARS_MAX: usize = 1_200;
 
@@ -65,53 +65,56 @@ pub(super) fn find_nearest(file: &str, old: &str) -> Option<NearestText> {
     Some(NearestText {
         line: u32::try_from(first + 1).ok()?,
         similarity,
-        differs: u32::try_from(first + n_alike + 1).ok()?,
+        first_difference: u32::try_from(first + n_alike + 1).ok()?,
         text: excerpt_around(window, n_alike),
     })
 }
 
-/// Shows what differs, from the first line on if that is near.
-fn excerpt_around(window: &[&str], differs: usize) -> String {
-    if differs + LINES_BEFORE < SHOWN_LINES_MAX {
+/// Returns an excerpt with the first difference, from the first line if that is near.
+fn excerpt_around(window: &[&str], first_difference: usize) -> String {
+    if first_difference + LINES_BEFORE < SHOWN_LINES_MAX {
         return truncate_excerpt(&window.join("\n"));
     }
-    format!("…\n{}", truncate_excerpt(&window[differs - LINES_BEFORE..].join("\n")))
+    format!("…\n{}", truncate_excerpt(&window[first_difference - LINES_BEFORE..].join("\n")))
 }
 
-/// Slides a window over the file and keeps those that have most words in common with the old text.
+/// Slides a window over the file and returns the starts with the most words in common with the old text.
 fn likely_windows(lines: &[&str], old: &[&str], n_lines: usize) -> Vec<usize> {
-    let mut wanted: HashMap<&str, usize> = HashMap::new();
+    let mut old_counts: HashMap<&str, usize> = HashMap::new();
     for word in old.iter().copied().flat_map(split_words) {
-        *wanted.entry(word).or_default() += 1;
+        *old_counts.entry(word).or_default() += 1;
     }
-    let mut held: HashMap<&str, usize> = HashMap::new();
+    let mut window_counts: HashMap<&str, usize> = HashMap::new();
     let mut n_common = 0_usize;
     let mut n_words = 0_usize;
-    let n_wanted: usize = wanted.values().sum();
+    let n_old_words: usize = old_counts.values().sum();
     let mut scored = Vec::new();
     for (last, line) in lines.iter().enumerate() {
         for word in split_words(line) {
             n_words += 1;
-            let Some(wanted) = wanted.get(word) else { continue };
-            let held = held.entry(word).or_default();
-            *held += 1;
-            n_common += usize::from(*held <= *wanted);
+            let Some(old_counts) = old_counts.get(word) else { continue };
+            let window_counts = window_counts.entry(word).or_default();
+            *window_counts += 1;
+            n_common += usize::from(*window_counts <= *old_counts);
         }
         let Some(first) = (last + 1).checked_sub(n_lines) else { continue };
-        // Per mille of the words of both, so that a window of many words is no better for it.
-        scored.push((2_000 * n_common / (n_wanted + n_words).max(1), Reverse(first)));
+        // Per mille of the words of both, so that many words alone are no advantage.
+        scored.push((2_000 * n_common / (n_old_words + n_words).max(1), Reverse(first)));
         for word in split_words(lines[first]) {
             n_words -= 1;
-            let (Some(wanted), Some(held)) = (wanted.get(word), held.get_mut(word)) else { continue };
-            n_common -= usize::from(*held <= *wanted);
-            *held -= 1;
+            let (Some(old_counts), Some(window_counts)) = (old_counts.get(word), window_counts.get_mut(word))
+            else {
+                continue;
+            };
+            n_common -= usize::from(*window_counts <= *old_counts);
+            *window_counts -= 1;
         }
     }
     scored.sort_unstable_by(|a, b| b.cmp(a));
     scored.into_iter().take(WINDOWS_COMPARED).map(|(_, Reverse(first))| first).collect()
 }
 
-/// The words of a line; a line that has none is its own word.
+/// Splits a line into words; the whole line is one as well.
 fn split_words(line: &str) -> impl Iterator<Item = &str> {
     let line = line.trim();
     let words = line.split(|char: char| !char.is_alphanumeric()).filter(|word| !word.is_empty());
@@ -130,7 +133,7 @@ fn similarity_percent(old: &str, text: &str) -> u8 {
     (ratio * 100.0) as u8
 }
 
-/// Cuts a text that is too long to show.
+/// Truncates a text that is too long to show.
 pub(super) fn truncate_excerpt(text: &str) -> String {
     let text = text.trim_end_matches(['\r', '\n']);
     let shown = text.lines().take(SHOWN_LINES_MAX).collect::<Vec<_>>().join("\n");

@@ -1,9 +1,9 @@
-//! Recognises a line that stands for others: some models write `// ... existing code ...` for what is to stay.
+//! Detects placeholder lines: some models write `// ... existing code ...` for unchanged lines.
 
-/// What a comment begins with, in the languages that have some.
+/// Starts of comments in various languages.
 const COMMENTS: &[&str] = &["{/*", "<!--", "//", "/*", "--", "#", ";", "%", "*", "[", "("];
 
-/// How such a line goes on behind its dots.
+/// Continuations of a placeholder after its dots.
 const AFTER_DOTS: &[&str] = &[
     "existing",
     "rest of",
@@ -21,7 +21,7 @@ const AFTER_DOTS: &[&str] = &[
     "no changes",
 ];
 
-/// How it may begin without dots, in a comment.
+/// Starts of a placeholder in a comment without dots.
 const WITHOUT_DOTS: &[&str] = &[
     "existing code",
     "rest of the",
@@ -35,7 +35,7 @@ const WITHOUT_DOTS: &[&str] = &[
     "keep existing code",
 ];
 
-/// Finds such a line in a new text; one that the old text has as well is a line like any other.
+/// Finds a placeholder in the new text that the old text does not contain.
 pub(super) fn find_placeholder(old: &str, new: &str) -> Option<(usize, String)> {
     let found = new.lines().zip(1..).find(|(line, _)| is_placeholder(line) && !old.contains(line.trim()));
     found.map(|(line, number)| (number, line.trim().to_owned()))

@@ -2,12 +2,12 @@ use expect_test::{Expect, expect};
 
 use super::*;
 
-mod any;
-mod copied;
-mod endings;
-mod loose;
+mod copied_markup;
+mod line_endings;
+mod loose_matches;
+mod properties;
 
-/// Shows the outcome: how and where, then the new text line by line with its invisible characters.
+/// Renders the result: matcher and place, then the new text with visible line ends and tabs.
 #[track_caller]
 fn check_all(file: &str, old: &str, new: &str, occurrences: EditOccurrences, expected: &Expect) {
     let shown = match apply_edit(file, old, new, occurrences) {
@@ -27,7 +27,7 @@ fn check(file: &str, old: &str, new: &str, expected: &Expect) {
 }
 
 #[test]
-fn exact() {
+fn exact_match_is_replaced() {
     check(
         "one\ntwo\nthree\n",
         "two",
@@ -81,13 +81,13 @@ fn exact() {
 }
 
 #[test]
-fn refusals() {
+fn invalid_edits_are_refused() {
     check(
         "a\n",
         "",
         "b",
         &expect![[r#"
-            the old text is empty, which begins a new file, and this one has something in it; give the lines to replace, or write the whole file
+            the old text is empty, which creates a file, but this file has content; give the lines to replace, or write the whole file
         "#]],
     );
     check(
@@ -95,7 +95,7 @@ fn refusals() {
         "a",
         "a",
         &expect![[r#"
-        the edit changes nothing: the new text is what the file says already
+        the edit changes nothing: the file already contains the new text
     "#]],
     );
     check(
@@ -103,7 +103,7 @@ fn refusals() {
         "fn a() {\n    one();\n",
         "fn a() {  \n    one();\n",
         &expect![[r#"
-        the edit changes nothing: the new text is what the file says already
+        the edit changes nothing: the file already contains the new text
     "#]],
     );
     check(
@@ -117,13 +117,13 @@ fn refusals() {
 }
 
 #[test]
-fn an_old_text_in_several_places_is_refused() {
+fn ambiguous_old_text_is_refused() {
     check(
         "x\ny\nx\nx x\n",
         "x",
         "z",
         &expect![[r#"
-        the old text is in more than one place (lines 1, 3, 4); add lines around it until it names one place, or replace all of them
+        the old text is in more than one place (lines 1, 3, 4); add lines around it until it is unique, or replace all of them
     "#]],
     );
     check(
@@ -131,7 +131,7 @@ fn an_old_text_in_several_places_is_refused() {
         "aa",
         "b",
         &expect![[r#"
-        the old text is in more than one place (line 1); add lines around it until it names one place, or replace all of them
+        the old text is in more than one place (line 1); add lines around it until it is unique, or replace all of them
     "#]],
     );
     check(
@@ -139,7 +139,7 @@ fn an_old_text_in_several_places_is_refused() {
         "}\n}\n",
         "}\n",
         &expect![[r#"
-        the old text is in more than one place (lines 1, 2); add lines around it until it names one place, or replace all of them
+        the old text is in more than one place (lines 1, 2); add lines around it until it is unique, or replace all of them
     "#]],
     );
     check(
@@ -153,7 +153,7 @@ fn an_old_text_in_several_places_is_refused() {
 }
 
 #[test]
-fn every_occurrence() {
+fn all_occurrences_are_replaced() {
     let all = EditOccurrences::All;
     check_all(
         "x\ny\nx x\n",
@@ -205,7 +205,7 @@ fn every_occurrence() {
 }
 
 #[test]
-fn every_occurrence_is_indented_as_it_stands() {
+fn all_occurrences_keep_their_indentation() {
     let all = EditOccurrences::All;
     check_all(
         "  a\n  b\n    a\n    b\n",
@@ -223,7 +223,7 @@ fn every_occurrence_is_indented_as_it_stands() {
 }
 
 #[test]
-fn trailing_spaces() {
+fn trailing_spaces_are_ignored() {
     check(
         "one  \ntwo\t\nthree\n",
         "one\ntwo\nthree\n",
@@ -249,7 +249,7 @@ fn trailing_spaces() {
 }
 
 #[test]
-fn final_newlines_stay_as_they_are() {
+fn final_newlines_stay_unchanged() {
     check(
         "one\ntwo",
         "two\n",
@@ -294,13 +294,13 @@ fn final_newlines_stay_as_they_are() {
         "one\ntwo\n",
         "x\n",
         &expect![[r#"
-        the old text is in more than one place (lines 1, 3); add lines around it until it names one place, or replace all of them
+        the old text is in more than one place (lines 1, 3); add lines around it until it is unique, or replace all of them
     "#]],
     );
 }
 
 #[test]
-fn indentation() {
+fn indentation_is_adapted_to_file() {
     let file = "class A:\n    def f(self):\n        if x:\n            return 1\n\n        return 2\n";
     check(
         file,
@@ -331,8 +331,8 @@ fn indentation() {
 }
 
 #[test]
-fn indentation_that_does_not_fit() {
-    // The body is deeper than the head by another amount.
+fn indentation_that_does_not_fit_is_refused() {
+    // The body is indented by another amount than the head.
     check(
         "  if x:\n      a()\n      b()\n",
         "if x:\n  a()\n  b()\n",
@@ -342,7 +342,7 @@ fn indentation_that_does_not_fit() {
             |  c()\n
         "#]],
     );
-    // The new text goes further left than the file has room for.
+    // The new text would need a negative indentation.
     check(
         "if x:\n    a()\n",
         "    if x:\n        a()\n",
@@ -368,13 +368,13 @@ fn indentation_that_does_not_fit() {
         "\tone()",
         "\ttwo()",
         &expect![[r#"
-        the old text is in more than one place (lines 1, 2); add lines around it until it names one place, or replace all of them
+        the old text is in more than one place (lines 1, 2); add lines around it until it is unique, or replace all of them
     "#]],
     );
 }
 
 #[test]
-fn tabs_and_spaces() {
+fn tabs_and_spaces_are_converted() {
     check(
         "func f() {\n\tif x {\n\t\ta()\n\t}\n}\n",
         "    if x {\n        a()\n    }\n",
@@ -427,7 +427,7 @@ fn tabs_and_spaces() {
 }
 
 #[test]
-fn punctuation() {
+fn typographic_punctuation_equals_plain() {
     check(
         "say “hi” – it’s\u{a0}late…\n",
         "say \"hi\" - it's late...",
@@ -463,14 +463,14 @@ fn punctuation() {
         "‟a‟",
         "b",
         &expect![[r#"
-        the old text is in more than one place (lines 1, 2, 3); add lines around it until it names one place, or replace all of them
+        the old text is in more than one place (lines 1, 2, 3); add lines around it until it is unique, or replace all of them
     "#]],
     );
 }
 
 /// Inner lines count as much as the first and the last.
 #[test]
-fn a_frame_is_not_a_match() {
+fn matching_first_and_last_lines_are_no_match() {
     check(
         "fn total(items: &[Item]) -> u32 {\n    let tax = 7;\n    items.iter().map(Item::price).sum::<u32>() + tax\n}\n",
         "fn total(items: &[Item]) -> u32 {\n    todo!()\n}\n",
@@ -484,7 +484,7 @@ fn a_frame_is_not_a_match() {
         "a {\n  x\n  y\n}\n",
         "a {}\n",
         &expect![[r#"
-            the old text is not in the file; read the file again and copy the lines exactly; the most similar place is line 1 (84 % alike, the first difference is in line 2):
+            the old text is not in the file; read the file again and copy the lines exactly; the most similar place is line 1 (84 % similar, the first difference is in line 2):
             a {
               b
               c
@@ -494,13 +494,13 @@ fn a_frame_is_not_a_match() {
 }
 
 #[test]
-fn the_nearest_place_is_shown() {
+fn nearest_place_is_shown() {
     check(
         "fn one() {}\n\nfn price(item: &Item) -> u32 {\n    item.price * item.count\n}\n",
         "fn price(item: &Item) -> u64 {\n    item.price * item.amount\n}",
         "x",
         &expect![[r#"
-            the old text is not in the file; read the file again and copy the lines exactly; the most similar place is line 3 (94 % alike, the first difference is in line 3):
+            the old text is not in the file; read the file again and copy the lines exactly; the most similar place is line 3 (94 % similar, the first difference is in line 3):
             fn price(item: &Item) -> u32 {
                 item.price * item.count
             }
@@ -520,7 +520,7 @@ fn the_nearest_place_is_shown() {
         &long.replace("second", "third"),
         "x",
         &expect![[r#"
-            the old text is not in the file; read the file again and copy the lines exactly; the most similar place is line 1 (89 % alike, the first difference is in line 1):
+            the old text is not in the file; read the file again and copy the lines exactly; the most similar place is line 1 (89 % similar, the first difference is in line 1):
             let value = compute(first, second);
             let value = compute(first, second);
             let value = compute(first, second);
@@ -546,7 +546,7 @@ fn the_nearest_place_is_shown() {
 }
 
 #[test]
-fn the_nearest_place_is_not_sought_for_ever() {
+fn nearest_place_search_is_bounded() {
     let deep =
         format!("{}let count = 12;\n{}", "filler = 1;\n".repeat(15_000), "filler = 2;\n".repeat(4_000));
     check(
@@ -554,7 +554,7 @@ fn the_nearest_place_is_not_sought_for_ever() {
         "let counts = 12;",
         "x",
         &expect![[r#"
-            the old text is not in the file; read the file again and copy the lines exactly; the most similar place is line 15001 (96 % alike, the first difference is in line 15001):
+            the old text is not in the file; read the file again and copy the lines exactly; the most similar place is line 15001 (96 % similar, the first difference is in line 15001):
             let count = 12;
         "#]],
     );

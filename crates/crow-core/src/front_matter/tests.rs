@@ -10,12 +10,12 @@ fn check(text: &str, expected: &Expect) {
 }
 
 #[test]
-fn fields_and_body() {
+fn fields_and_body_are_split() {
     check(
-        "---\nname: review\ndescription: Use when: somebody asks #now\n# a comment\nmetadata:\n  author: x\n---\n\nDo it.\n",
+        "---\nname: review\ndescription: Use when: a user asks #now\n# a comment\nmetadata:\n  author: x\n---\n\nDo it.\n",
         &expect![[r##"
             name="review"
-            description="Use when: somebody asks #now"
+            description="Use when: a user asks #now"
             metadata="author: x"
             body="\nDo it.\n"
         "##]],
@@ -23,7 +23,7 @@ fn fields_and_body() {
 }
 
 #[test]
-fn values_over_several_lines_and_in_quotes() {
+fn values_may_span_lines_or_have_quotes() {
     check(
         "---\r\na: >-\r\n  one\r\n  two\r\nb: |\r\n  one\r\n\r\n  two\r\nc: \"a \\\"b\\\"\\n\"\r\nd: 'it''s'\r\ne: one\r\n  two\r\n---\r\nx",
         &expect![[r#"
@@ -38,19 +38,19 @@ fn values_over_several_lines_and_in_quotes() {
 }
 
 #[test]
-fn a_text_without_an_end_of_its_fields_is_all_body() {
+fn unclosed_fields_belong_to_body() {
     for text in ["", "x", "---", "---\nname: a\n", "\n---\nname: a\n---\n"] {
         assert_eq!(FrontMatter::parse(text), FrontMatter { fields: Vec::new(), body: text });
     }
 }
 
 #[test]
-fn a_mark_of_the_encoding_is_no_text() {
+fn byte_order_mark_is_skipped() {
     assert_eq!(FrontMatter::parse("\u{feff}---\nname: a\n---\nb").get("name"), Some("a"));
 }
 
 #[test]
-fn a_field_that_says_nothing_is_none() {
+fn empty_field_is_none() {
     let read = FrontMatter::parse("---\nname:\nx: ''\n---\n");
     assert_eq!((read.get("name"), read.get("x"), read.get("y")), (None, None, None));
 }

@@ -1,4 +1,4 @@
-//! What the settings of Git lead to: more configuration, folders of hooks, programs.
+//! Finds the files and directories that Git settings refer to: included configuration, hooks, programs.
 
 use std::collections::BTreeSet;
 
@@ -7,37 +7,37 @@ use super::{
     settings::{GitSetting, parse_settings},
 };
 
-/// More than any person has; what is beyond is not understood.
+/// More than any user has; a longer configuration counts as invalid.
 const MENTIONS_MAX: usize = 10_000;
 
-/// The longest text that is looked at.
+/// The longest text that is examined.
 pub(super) const BYTES_MAX: usize = 1024 * 1024;
 
-/// Something that a text which Git acts on leads to. Paths are as written: relative ones are meant from the work tree,
-/// those of more configuration from the folder of the text.
+/// A reference in a text that Git acts on. Paths are as written, relative to the work tree or, for included
+/// configuration, to the directory of the text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GitMention {
-    /// More configuration.
+    /// Included configuration.
     Include(String),
-    /// A work tree that the repository belongs to, from the repository.
+    /// The work tree of the repository, relative to the repository.
     WorkTree(String),
-    /// A folder whose programs are run, or copied to where they are.
-    Folder(String),
-    /// A file that Git runs or that decides what it runs, there or not.
+    /// A directory whose programs are run, or copied to such a place.
+    Directory(String),
+    /// A file that Git runs or that determines what it runs, whether it exists or not.
     Program(String),
-    /// One that is run when somebody asks for it by name, or by a hook.
+    /// A program that runs by an alias or a hook.
     Script(String),
-    /// A word that is one of these when such a file is there.
-    Perhaps(String),
+    /// A word that may be one of these if such a file exists.
+    PossiblePath(String),
 }
 
-/// Finds what a configuration leads to.
+/// Finds the references in a configuration.
 pub fn git_mentions(text: &str) -> Result<Vec<GitMention>, GitConfigError> {
     if text.len() > BYTES_MAX {
         return Err(GitConfigError::TooLong);
     }
     let mut mentions = BTreeSet::new();
-    for setting in parse_settings(text).ok_or(GitConfigError::NotUnderstood)? {
+    for setting in parse_settings(text).ok_or(GitConfigError::Invalid)? {
         if !is_plain_setting(&setting.section, &setting.key, &setting.value) {
             add_mention(&setting, &mut mentions);
         }
@@ -48,7 +48,7 @@ pub fn git_mentions(text: &str) -> Result<Vec<GitMention>, GitConfigError> {
     Ok(mentions.into_iter().collect())
 }
 
-/// Finds what a program of a hook's kind names: every word with a folder in it, and what is given to an interpreter.
+/// Finds the references in a hook script: every word with a directory, and arguments of interpreters.
 pub fn script_mentions(text: &str) -> Vec<GitMention> {
     let is_code = |line: &&str| !line.trim_start().starts_with('#') || line.starts_with("#!");
     let words = text.lines().filter(is_code).flat_map(|line| line_mentions(line, LineKind::Script));
@@ -64,18 +64,20 @@ fn add_mention(setting: &GitSetting, mentions: &mut BTreeSet<GitMention>) {
         ("include" | "includeif", "path") => drop(mentions.insert(GitMention::Include(value.to_owned()))),
         ("core", "worktree") => drop(mentions.insert(GitMention::WorkTree(value.to_owned()))),
         ("core", "hookspath") | ("init", "templatedir") => {
-            mentions.insert(GitMention::Folder(value.to_owned()));
+            mentions.insert(GitMention::Directory(value.to_owned()));
         }
         ("core", "attributesfile") => drop(mentions.insert(GitMention::Program(value.to_owned()))),
         ("alias", _) if value.starts_with('!') => mentions.extend(line_mentions(value, LineKind::Script)),
-        (section, key) if is_program(section, key) => mentions.extend(line_mentions(value, LineKind::Run)),
+        (section, key) if is_program(section, key) => {
+            mentions.extend(line_mentions(value, LineKind::Command));
+        }
         _ => mentions.extend(line_mentions(value, LineKind::Text)),
     }
 }
 
-/// Whether Git runs what a setting says.
+/// Whether Git runs the value of a setting.
 fn is_program(section: &str, key: &str) -> bool {
-    const ENDS: [&str; 22] = [
+    const PROGRAM_KEY_SUFFIXES: [&str; 22] = [
         "askpass",
         "clean",
         "cmd",
@@ -99,75 +101,80 @@ fn is_program(section: &str, key: &str) -> bool {
         "hook",
         "filter",
     ];
-    section == "pager" || key == "path" || ENDS.iter().any(|end| key.ends_with(end))
+    section == "pager" || key == "path" || PROGRAM_KEY_SUFFIXES.iter().any(|end| key.ends_with(end))
 }
 
-/// What is known of a line.
+/// The meaning of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LineKind {
-    /// Git runs it, with its own words behind.
-    Run,
-    /// It is run when somebody asks for it by name, or by a hook.
+    /// Git runs it, with arguments of its own.
+    Command,
+    /// An alias or a hook runs it.
     Script,
-    /// It is a text like any other.
+    /// Other text.
     Text,
 }
 
-/// What begins another command, or stands around one.
+/// Separators of commands and words.
 const BREAKS: [char; 18] =
     [' ', '\t', '\n', '\r', '\'', '"', '`', ';', '|', '&', '(', ')', '<', '>', '{', '}', '=', ','];
 
-/// Programs that run a file which they are given.
+/// Programs that run a file given as an argument.
 const INTERPRETERS: [&str; 19] = [
     ".", "source", "sh", "bash", "dash", "zsh", "ksh", "fish", "python", "python3", "perl", "ruby", "node",
     "deno", "bun", "php", "lua", "awk", "-f",
 ];
 
-/// Words behind which a command begins.
+/// Words before a command.
 const PREFIXES: [&str; 8] = ["exec", "env", "command", "time", "if", "then", "else", "do"];
 
-/// Finds the words of a line that may be paths: whole ones and, since quotes may stand inside quotes, the pieces of all.
+/// Finds the words of a line that may be paths: whole ones and, since quotes may be nested, all pieces.
 fn line_mentions(line: &str, kind: LineKind) -> Vec<GitMention> {
-    let mut found = Vec::new();
+    let mut mentions = Vec::new();
     let mention = |word: &str, is_sure: bool| match kind {
-        LineKind::Run if is_sure => GitMention::Program(word.to_owned()),
+        LineKind::Command if is_sure => GitMention::Program(word.to_owned()),
         LineKind::Script if is_sure => GitMention::Script(word.to_owned()),
-        LineKind::Run | LineKind::Script | LineKind::Text => GitMention::Perhaps(word.to_owned()),
+        LineKind::Command | LineKind::Script | LineKind::Text => GitMention::PossiblePath(word.to_owned()),
     };
-    let mut former: [&str; 2] = ["", ""];
+    let mut previous_words: [&str; 2] = ["", ""];
     let line = line.replace("${HOME}/", "~/").replace("$HOME/", "~/");
     for piece in line.split(BREAKS).filter(|piece| !piece.is_empty()) {
         let before = &line[..piece.as_ptr() as usize - line.as_ptr() as usize];
-        let begins = before.trim_end_matches([' ', '\t', '\'', '"', '!']);
-        let is_first = begins.is_empty()
-            || begins.ends_with([';', '|', '&', '(', '{', '`', '\n'])
-            || PREFIXES.contains(&former[1]);
-        let is_given = INTERPRETERS.contains(&former[1].rsplit('/').next().unwrap_or_default());
+        let line_before = before.trim_end_matches([' ', '\t', '\'', '"', '!']);
+        let is_first = line_before.is_empty()
+            || line_before.ends_with([';', '|', '&', '(', '{', '`', '\n'])
+            || PREFIXES.contains(&previous_words[1]);
+        let is_script_argument =
+            INTERPRETERS.contains(&previous_words[1].rsplit('/').next().unwrap_or_default());
         let piece = piece.trim_start_matches(['!', '#']);
-        let is_sure = |path: &str| is_given || (path.contains('/') && (is_first || kind == LineKind::Run));
-        if former[1] == "-m" && former[0].contains("python") {
-            // It looks for the module where it runs.
+        let is_sure = |path: &str| {
+            is_script_argument || (path.contains('/') && (is_first || kind == LineKind::Command))
+        };
+        if previous_words[1] == "-m" && previous_words[0].contains("python") {
+            // Python looks for the module in the working directory.
             let top = piece.split('.').next().unwrap_or_default();
-            found.push(mention(&format!("./{top}.py"), true));
-            found.push(mention(&format!("./{top}/__init__.py"), true));
-            found.push(mention(&format!("./{top}/__main__.py"), true));
+            mentions.push(mention(&format!("./{top}.py"), true));
+            mentions.push(mention(&format!("./{top}/__init__.py"), true));
+            mentions.push(mention(&format!("./{top}/__main__.py"), true));
         }
         if let Some(rest) = after_expansion(piece, before.chars().next_back()) {
             let path = format!("./{rest}");
-            found.push(mention(&path, is_sure(&path)));
+            mentions.push(mention(&path, is_sure(&path)));
         }
-        for part in piece.split("::").filter(|part| is_path(part, is_given || kind == LineKind::Run)) {
-            found.push(mention(part, is_sure(part)));
+        for part in
+            piece.split("::").filter(|part| is_path(part, is_script_argument || kind == LineKind::Command))
+        {
+            mentions.push(mention(part, is_sure(part)));
         }
-        former = [former[1], piece];
+        previous_words = [previous_words[1], piece];
     }
-    // A path with a space in it.
+    // A path with spaces.
     let quoted = line.split(['"', '\'']).skip(1).filter(|text| text.contains(' ') && is_path(text, false));
-    found.extend(quoted.map(|text| GitMention::Perhaps(text.to_owned())));
-    found
+    mentions.extend(quoted.map(|text| GitMention::PossiblePath(text.to_owned())));
+    mentions
 }
 
-/// What follows the last part of a path that is only known when the line runs.
+/// Returns the part of a path after an expansion that is only known at run time.
 fn after_expansion(piece: &str, before: Option<char>) -> Option<&str> {
     if before.is_some_and(|letter| ['"', '\'', ')', '}', '`'].contains(&letter)) && piece.starts_with('/') {
         return Some(piece.trim_start_matches('/')).filter(|rest| !rest.is_empty());
@@ -194,10 +201,10 @@ mod tests {
             .map(|mention| match mention {
                 GitMention::Include(path) => format!("include {path}"),
                 GitMention::WorkTree(path) => format!("tree {path}"),
-                GitMention::Folder(path) => format!("folder {path}"),
+                GitMention::Directory(path) => format!("folder {path}"),
                 GitMention::Program(path) => format!("program {path}"),
                 GitMention::Script(path) => format!("script {path}"),
-                GitMention::Perhaps(path) => format!("perhaps {path}"),
+                GitMention::PossiblePath(path) => format!("perhaps {path}"),
             })
             .collect();
         for expected in expected {
@@ -207,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_git_is_told_to_run_or_read_is_found() {
+    fn mentions_of_config_are_found() {
         check_mentions("[core]\nhooksPath = .husky/_\n", &["folder .husky/_"]);
         check_mentions("[include]\npath = ../.gitconfig\n", &["include ../.gitconfig"]);
         check_mentions("[includeIf \"gitdir:/\"]\npath = ~/x\n", &["include ~/x"]);
@@ -240,22 +247,22 @@ mod tests {
             &[],
         );
         check_mentions("[branch \"m\"]\nmerge = refs/heads/m\n[core]\nbare = false\n", &[]);
-        assert_eq!(git_mentions("[core"), Err(GitConfigError::NotUnderstood));
+        assert_eq!(git_mentions("[core"), Err(GitConfigError::Invalid));
         assert_eq!(git_mentions(&" ".repeat(BYTES_MAX + 1)), Err(GitConfigError::TooLong));
     }
 
     #[test]
-    fn what_a_hook_names_is_found() {
+    fn mentions_of_hook_script_are_found() {
         let text =
             "#!/bin/sh\n# not/this\n. \"$(dirname \"$0\")/_/h\"\nexec tools/check src/main.rs\ncargo test\n";
-        let found = script_mentions(text);
+        let mentions = script_mentions(text);
         for mention in [
-            GitMention::Perhaps("./_/h".to_owned()),
+            GitMention::PossiblePath("./_/h".to_owned()),
             GitMention::Script("tools/check".to_owned()),
-            GitMention::Perhaps("src/main.rs".to_owned()),
+            GitMention::PossiblePath("src/main.rs".to_owned()),
         ] {
-            assert!(found.contains(&mention), "{mention:?} is not in {found:?}");
+            assert!(mentions.contains(&mention), "{mention:?} is not in {mentions:?}");
         }
-        assert!(!found.iter().any(|mention| format!("{mention:?}").contains("not/this")));
+        assert!(!mentions.iter().any(|mention| format!("{mention:?}").contains("not/this")));
     }
 }

@@ -1,26 +1,26 @@
-//! The settings of a configuration, read as Git itself reads them.
+//! Parses Git configuration as Git does.
 
 use std::{iter::Peekable, str::Chars};
 
-/// One setting; the section and the key are in lower case, as Git compares them.
+/// One setting, with section and key in lower case, as Git compares them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct GitSetting {
     pub(super) section: String,
     pub(super) subsection: Option<String>,
     pub(super) key: String,
-    /// Empty where there is none.
+    /// Empty if there is none.
     pub(super) value: String,
 }
 
-/// Reads all settings; `None` where Git would not understand the text.
+/// Parses all settings; `None` for text that Git rejects.
 pub(super) fn parse_settings(text: &str) -> Option<Vec<GitSetting>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n");
-    let mut reader = ConfigReader { left: text.chars().peekable() };
+    let mut reader = ConfigReader { chars: text.chars().peekable() };
     let mut settings = Vec::new();
     let mut section: Option<(String, Option<String>)> = None;
-    while let Some(letter) = reader.left.next() {
+    while let Some(letter) = reader.chars.next() {
         match letter {
-            '#' | ';' => drop(reader.left.by_ref().find(|&letter| letter == '\n')),
+            '#' | ';' => drop(reader.chars.by_ref().find(|&letter| letter == '\n')),
             '[' => section = Some(reader.read_header()?),
             _ if is_space(letter) => {}
             _ if letter.is_ascii_alphabetic() => {
@@ -43,15 +43,15 @@ fn is_key_letter(letter: char) -> bool {
 }
 
 struct ConfigReader<'a> {
-    left: Peekable<Chars<'a>>,
+    chars: Peekable<Chars<'a>>,
 }
 
 impl ConfigReader<'_> {
-    /// Reads `core]`, `remote "origin"]` or the older `remote.origin]`.
+    /// Parses `core]`, `remote "origin"]` or the older `remote.origin]`.
     fn read_header(&mut self) -> Option<(String, Option<String>)> {
         let mut name = String::new();
         loop {
-            match self.left.next()? {
+            match self.chars.next()? {
                 ']' => break,
                 letter if is_space(letter) => {
                     let subsection = self.read_subsection(letter)?;
@@ -67,54 +67,54 @@ impl ConfigReader<'_> {
         }
     }
 
-    /// Reads the rest of `"origin"]`.
+    /// Parses the rest of `"origin"]`.
     fn read_subsection(&mut self, first: char) -> Option<String> {
         let mut letter = first;
         while is_space(letter) {
             if letter == '\n' {
                 return None;
             }
-            letter = self.left.next()?;
+            letter = self.chars.next()?;
         }
         if letter != '"' {
             return None;
         }
         let mut text = String::new();
         loop {
-            match self.left.next()? {
+            match self.chars.next()? {
                 '\n' => return None,
                 '"' => break,
-                '\\' => text.push(self.left.next().filter(|&letter| letter != '\n')?),
+                '\\' => text.push(self.chars.next().filter(|&letter| letter != '\n')?),
                 letter => text.push(letter),
             }
         }
-        (self.left.next()? == ']').then_some(text)
+        (self.chars.next()? == ']').then_some(text)
     }
 
     fn read_key(&mut self, first: char) -> String {
         let mut key = String::from(first.to_ascii_lowercase());
-        while let Some(letter) = self.left.next_if(|&letter| is_key_letter(letter)) {
+        while let Some(letter) = self.chars.next_if(|&letter| is_key_letter(letter)) {
             key.push(letter.to_ascii_lowercase());
         }
-        while self.left.next_if(|&letter| letter == ' ' || letter == '\t').is_some() {}
+        while self.chars.next_if(|&letter| letter == ' ' || letter == '\t').is_some() {}
         key
     }
 
-    /// Reads what stands behind a key, to the end of the line or of those that go on.
+    /// Parses the value after a key, to the end of the line or of its continuations.
     fn read_value(&mut self) -> Option<String> {
-        match self.left.next() {
+        match self.chars.next() {
             None | Some('\n') => return Some(String::new()),
             Some('=') => {}
             Some(_) => return None,
         }
-        let (mut value, mut n_kept) = (String::new(), 0);
+        let (mut value, mut n_trimmed) = (String::new(), 0);
         let mut is_quoted = false;
         loop {
-            match self.left.next() {
+            match self.chars.next() {
                 None | Some('\n') if is_quoted => return None,
                 None | Some('\n') => break,
                 Some('#' | ';') if !is_quoted => {
-                    let _ = self.left.by_ref().find(|&letter| letter == '\n');
+                    let _ = self.chars.by_ref().find(|&letter| letter == '\n');
                     break;
                 }
                 Some(letter) if is_space(letter) && !is_quoted => {
@@ -124,7 +124,7 @@ impl ConfigReader<'_> {
                     continue;
                 }
                 Some('"') => is_quoted = !is_quoted,
-                Some('\\') => match self.left.next() {
+                Some('\\') => match self.chars.next() {
                     Some('\n') => continue,
                     Some('t') => value.push('\t'),
                     Some('b') => value.push('\u{8}'),
@@ -134,9 +134,9 @@ impl ConfigReader<'_> {
                 },
                 Some(letter) => value.push(letter),
             }
-            n_kept = value.len();
+            n_trimmed = value.len();
         }
-        value.truncate(n_kept);
+        value.truncate(n_trimmed);
         Some(value)
     }
 }
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_are_read_as_git_reads_them() {
+    fn settings_are_parsed_like_git() {
         let text = "\u{feff}[Core]\r\n\tBare\r\n\tfsMonitor = \"./a b\" # c\n; x\n[filter.F] clean=a\\\n\\tb ; c\n\
                     [includeIf \"gitdir:~/x \\\"y\"] path = c\n[a-b]k=\" x \"  \n";
         let shown: Vec<String> = parse_settings(text)

@@ -6,11 +6,11 @@ use serde_json::Map;
 use super::*;
 use crate::{CallId, ContentPart, SessionId, ToolArguments, ToolCall, ToolResult};
 
-/// What an answer means to each event, in the order of [`HookEvent::ALL`]; one line when it is the same for all.
+/// Renders the decision for each event, in the order of [`HookEvent::ALL`]; one line if all are the same.
 #[track_caller]
 #[expect(clippy::needless_pass_by_value, reason = "`expect!` reads best in place")]
-fn check(end: HookExit, (stdout, stderr): (&str, &str), expect: Expect) {
-    let said = HookEvent::ALL.map(|event| format!("{:?}", parse_hook_output(event, &end, stdout, stderr)));
+fn check(exit: HookExit, stdout: &str, stderr: &str, expect: Expect) {
+    let said = HookEvent::ALL.map(|event| format!("{:?}", parse_hook_output(event, &exit, stdout, stderr)));
     let same = said.iter().all(|one| *one == said[0]);
     let lines = HookEvent::ALL.iter().zip(&said).map(|(event, said)| format!("{}: {said}", event.as_str()));
     expect.assert_eq(&if same { said[0].clone() } else { lines.collect::<Vec<_>>().join("\n") });
@@ -18,7 +18,7 @@ fn check(end: HookExit, (stdout, stderr): (&str, &str), expect: Expect) {
 
 #[track_caller]
 fn check_answer(stdout: &str, expect: Expect) {
-    check(HookExit::Exited(0), (stdout, "a word on the side"), expect);
+    check(HookExit::Exited(0), stdout, "a word on the side", expect);
 }
 
 #[track_caller]
@@ -41,7 +41,7 @@ fn check_told(moment: HookInput<'_>, expect: Expect) {
 }
 
 #[test]
-fn a_matcher_is_about_whole_names() {
+fn matcher_matches_whole_names() {
     check_matcher("", expect!["read edit terminal terminal_list mcp__docs__find"]);
     check_matcher("*", expect!["read edit terminal terminal_list mcp__docs__find"]);
     check_matcher("terminal", expect!["terminal"]);
@@ -53,7 +53,7 @@ fn a_matcher_is_about_whole_names() {
 }
 
 #[test]
-fn a_matcher_that_cannot_be_read() {
+fn matcher_rejects_invalid_expressions() {
     check_matcher("(edit", expect!["(edit is not a regular expression: unclosed group"]);
     check_matcher("edit)|(read", expect!["edit)|(read is not a regular expression: unopened group"]);
     assert!(!HookMatcher::parse(&"a".repeat(200)).unwrap().matches_tool("a"));
@@ -63,75 +63,75 @@ fn a_matcher_that_cannot_be_read() {
 }
 
 #[test]
-fn silence_and_chatter_mean_nothing() {
-    check_answer("", expect!["Nothing"]);
-    check_answer("  \n", expect!["Nothing"]);
-    check_answer("{}", expect!["Nothing"]);
+fn output_without_object_is_no_decision() {
+    check_answer("", expect!["NoDecision"]);
+    check_answer("  \n", expect!["NoDecision"]);
+    check_answer("{}", expect!["NoDecision"]);
     check_answer(
         "checked 3 files\n",
         expect![[r#"
-        PreToolUse: Nothing
-        PostToolUse: Nothing
-        UserPromptSubmit: Context("checked 3 files")
-        Stop: Nothing"#]],
+            PreToolUse: NoDecision
+            PostToolUse: NoDecision
+            UserPromptSubmit: Context("checked 3 files")
+            Stop: NoDecision"#]],
     );
     check_answer(
         "[1]",
         expect![[r#"
-        PreToolUse: Failed("its answer is JSON, and no object: a word on the side")
-        PostToolUse: Nothing
-        UserPromptSubmit: Failed("its answer is JSON, and no object: a word on the side")
-        Stop: Nothing"#]],
+            PreToolUse: Failed("its answer is JSON but not an object: a word on the side")
+            PostToolUse: NoDecision
+            UserPromptSubmit: Failed("its answer is JSON but not an object: a word on the side")
+            Stop: NoDecision"#]],
     );
-    check_answer(r#"{"continue":true,"suppressOutput":true,"note":1}"#, expect!["Nothing"]);
+    check_answer(r#"{"continue":true,"suppressOutput":true,"note":1}"#, expect!["NoDecision"]);
 }
 
 #[test]
-fn a_mark_before_an_answer_hides_no_refusal() {
+fn byte_order_mark_does_not_hide_block() {
     check_answer(
         "\u{feff}{\"decision\":\"block\",\"reason\":\"no\"}",
         expect![[r#"
-        PreToolUse: Block("no")
-        PostToolUse: Context("no")
-        UserPromptSubmit: Block("no")
-        Stop: GoOn("no")"#]],
+            PreToolUse: Block("no")
+            PostToolUse: Context("no")
+            UserPromptSubmit: Block("no")
+            Stop: ContinueTurn("no")"#]],
     );
 }
 
 #[test]
-fn a_yes_is_no_permission() {
-    check_answer(r#"{"decision":"approve","reason":"looks fine"}"#, expect!["Nothing"]);
+fn approval_is_no_permission() {
+    check_answer(r#"{"decision":"approve","reason":"looks fine"}"#, expect!["NoDecision"]);
     check_answer(
         r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow","permissionDecisionReason":"ok"}}"#,
-        expect!["Nothing"],
+        expect!["NoDecision"],
     );
 }
 
 #[test]
-fn a_no_means_to_each_event_what_it_can() {
+fn block_depends_on_event() {
     check_answer(
         r#"{"decision":"block","reason":" no pushes "}"#,
         expect![[r#"
-        PreToolUse: Block("no pushes")
-        PostToolUse: Context("no pushes")
-        UserPromptSubmit: Block("no pushes")
-        Stop: GoOn("no pushes")"#]],
+            PreToolUse: Block("no pushes")
+            PostToolUse: Context("no pushes")
+            UserPromptSubmit: Block("no pushes")
+            Stop: ContinueTurn("no pushes")"#]],
     );
     check_answer(
         r#"{"decision":"block"}"#,
         expect![[r#"
-        PreToolUse: Block("it gave no reason")
-        PostToolUse: Context("no, without a reason")
-        UserPromptSubmit: Block("it gave no reason")
-        Stop: GoOn("it gave no reason")"#]],
+            PreToolUse: Block("it gave no reason")
+            PostToolUse: Context("rejected without a reason")
+            UserPromptSubmit: Block("it gave no reason")
+            Stop: ContinueTurn("it gave no reason")"#]],
     );
     check_answer(
         r#"{"reason":"too late in the day"}"#,
         expect![[r#"
-        PreToolUse: Block("too late in the day")
-        PostToolUse: Context("too late in the day")
-        UserPromptSubmit: Block("too late in the day")
-        Stop: GoOn("too late in the day")"#]],
+            PreToolUse: Block("too late in the day")
+            PostToolUse: Context("too late in the day")
+            UserPromptSubmit: Block("too late in the day")
+            Stop: ContinueTurn("too late in the day")"#]],
     );
     check_answer(
         r#"{"hookSpecificOutput":{"permissionDecision":"deny","permissionDecisionReason":"not here"}}"#,
@@ -139,35 +139,35 @@ fn a_no_means_to_each_event_what_it_can() {
             PreToolUse: Block("not here")
             PostToolUse: Context("not here")
             UserPromptSubmit: Block("not here")
-            Stop: GoOn("not here")"#]],
+            Stop: ContinueTurn("not here")"#]],
     );
     check_answer(
         r#"{"decision":"block","reason":"bad style","context":"see STYLE.md"}"#,
         expect![[r#"
-        PreToolUse: Block("bad style")
-        PostToolUse: Context("bad style\nsee STYLE.md")
-        UserPromptSubmit: Block("bad style")
-        Stop: GoOn("bad style")"#]],
+            PreToolUse: Block("bad style")
+            PostToolUse: Context("bad style\nsee STYLE.md")
+            UserPromptSubmit: Block("bad style")
+            Stop: ContinueTurn("bad style")"#]],
     );
 }
 
 #[test]
-fn one_no_among_answers_counts() {
+fn block_in_any_field_counts() {
     check_answer(
         r#"{"decision":"approve","hookSpecificOutput":{"permissionDecision":"deny"}}"#,
         expect![[r#"
             PreToolUse: Block("it gave no reason")
-            PostToolUse: Context("no, without a reason")
+            PostToolUse: Context("rejected without a reason")
             UserPromptSubmit: Block("it gave no reason")
-            Stop: GoOn("it gave no reason")"#]],
+            Stop: ContinueTurn("it gave no reason")"#]],
     );
     check_answer(
         r#"{"decision":"block","hookSpecificOutput":{"permissionDecision":"allow"}}"#,
         expect![[r#"
-        PreToolUse: Block("it gave no reason")
-        PostToolUse: Context("no, without a reason")
-        UserPromptSubmit: Block("it gave no reason")
-        Stop: GoOn("it gave no reason")"#]],
+            PreToolUse: Block("it gave no reason")
+            PostToolUse: Context("rejected without a reason")
+            UserPromptSubmit: Block("it gave no reason")
+            Stop: ContinueTurn("it gave no reason")"#]],
     );
 }
 
@@ -176,84 +176,90 @@ fn context_is_added() {
     check_answer(
         r#"{"context":"use tabs"}"#,
         expect![[r#"
-        PreToolUse: Context("use tabs")
-        PostToolUse: Context("use tabs")
-        UserPromptSubmit: Context("use tabs")
-        Stop: Nothing"#]],
+            PreToolUse: Context("use tabs")
+            PostToolUse: Context("use tabs")
+            UserPromptSubmit: Context("use tabs")
+            Stop: NoDecision"#]],
     );
     check_answer(
         r#"{"hookSpecificOutput":{"additionalContext":"use tabs"}}"#,
         expect![[r#"
-        PreToolUse: Context("use tabs")
-        PostToolUse: Context("use tabs")
-        UserPromptSubmit: Context("use tabs")
-        Stop: Nothing"#]],
+            PreToolUse: Context("use tabs")
+            PostToolUse: Context("use tabs")
+            UserPromptSubmit: Context("use tabs")
+            Stop: NoDecision"#]],
     );
-    check_answer(r#"{"context":" "}"#, expect!["Nothing"]);
+    check_answer(r#"{"context":" "}"#, expect!["NoDecision"]);
 }
 
 #[test]
-fn the_end_of_everything_beats_the_rest() {
+fn end_takes_precedence() {
     check_answer(
         r#"{"continue":false,"stopReason":"budget","decision":"approve"}"#,
         expect![[r#"
-        PreToolUse: End("budget")
-        PostToolUse: End("budget")
-        UserPromptSubmit: Block("budget")
-        Stop: Nothing"#]],
+            PreToolUse: EndTurn("budget")
+            PostToolUse: EndTurn("budget")
+            UserPromptSubmit: Block("budget")
+            Stop: NoDecision"#]],
     );
     check_answer(
         r#"{"continue":false,"decision":"block","reason":"why"}"#,
         expect![[r#"
-        PreToolUse: End("why")
-        PostToolUse: End("why")
-        UserPromptSubmit: Block("why")
-        Stop: Nothing"#]],
+            PreToolUse: EndTurn("why")
+            PostToolUse: EndTurn("why")
+            UserPromptSubmit: Block("why")
+            Stop: NoDecision"#]],
     );
 }
 
 #[test]
-fn exit_two_refuses() {
+fn exit_code_two_blocks() {
     check(
         HookExit::Exited(2),
-        (r#"{"decision":"approve"}"#, "no\npushes\n"),
+        r#"{"decision":"approve"}"#,
+        "no\npushes\n",
         expect![[r#"
-        PreToolUse: Block("no\npushes")
-        PostToolUse: Context("no\npushes")
-        UserPromptSubmit: Block("no\npushes")
-        Stop: GoOn("no\npushes")"#]],
+            PreToolUse: Block("no\npushes")
+            PostToolUse: Context("no\npushes")
+            UserPromptSubmit: Block("no\npushes")
+            Stop: ContinueTurn("no\npushes")"#]],
     );
     check(
         HookExit::Exited(2),
-        ("", ""),
+        "",
+        "",
         expect![[r#"
-        PreToolUse: Block("it gave no reason")
-        PostToolUse: Context("no, without a reason")
-        UserPromptSubmit: Block("it gave no reason")
-        Stop: GoOn("it gave no reason")"#]],
+            PreToolUse: Block("it gave no reason")
+            PostToolUse: Context("rejected without a reason")
+            UserPromptSubmit: Block("it gave no reason")
+            Stop: ContinueTurn("it gave no reason")"#]],
     );
 }
 
 #[test]
-fn everything_else_failed() {
-    let why = |end: HookExit, expect: Expect| check(end, ("{}", ""), expect);
-    why(HookExit::Exited(1), expect![[r#"Failed("it ended with exit code 1")"#]]);
-    why(HookExit::Exited(127), expect![[r#"Failed("it ended with exit code 127")"#]]);
-    why(HookExit::Signalled(9), expect![[r#"Failed("signal 9 ended it")"#]]);
-    why(HookExit::TimedOut(Duration::from_secs(3)), expect![[r#"Failed("it ran longer than 3 s")"#]]);
-    why(
+fn other_exits_are_failures() {
+    let reason = |exit: HookExit, expect: Expect| check(exit, "{}", "", expect);
+    reason(HookExit::Exited(1), expect![[r#"Failed("it exited with code 1")"#]]);
+    reason(HookExit::Exited(127), expect![[r#"Failed("it exited with code 127")"#]]);
+    reason(HookExit::Signalled(9), expect![[r#"Failed("it was ended by signal 9")"#]]);
+    reason(
+        HookExit::TimedOut(Duration::from_secs(3)),
+        expect![[r#"Failed("it exceeded its timeout of 3 s")"#]],
+    );
+    reason(
         HookExit::NotStarted("there is no folder /gone".to_owned()),
         expect![[r#"Failed("it could not be started: there is no folder /gone")"#]],
     );
     check(
         HookExit::Exited(1),
-        ("", "sh: 1: jq: not found\n"),
-        expect![[r#"Failed("it ended with exit code 1: sh: 1: jq: not found")"#]],
+        "",
+        "sh: 1: jq: not found\n",
+        expect![[r#"Failed("it exited with code 1: sh: 1: jq: not found")"#]],
     );
 }
 
 #[test]
-fn an_answer_that_does_not_fit_failed() {
+fn invalid_answer_is_failure() {
     check_answer(
         "{decision: block}",
         expect![[
@@ -268,15 +274,15 @@ fn an_answer_that_does_not_fit_failed() {
     );
     check_answer(
         r#"{"decision":true}"#,
-        expect![[r#"Failed("its answer has a `decision` that is not text: a word on the side")"#]],
+        expect![[r#"Failed("its answer has a `decision` that is not a string: a word on the side")"#]],
     );
     check_answer(
         r#"{"decision":"maybe"}"#,
-        expect![[r#"Failed("its answer has a `decision` that Crow does not know: a word on the side")"#]],
+        expect![[r#"Failed("its answer has an unknown value of `decision`: a word on the side")"#]],
     );
     check_answer(
         r#"{"reason":["a"]}"#,
-        expect![[r#"Failed("its answer has a `reason` that is not text: a word on the side")"#]],
+        expect![[r#"Failed("its answer has a `reason` that is not a string: a word on the side")"#]],
     );
     check_answer(
         r#"{"continue":"no"}"#,
@@ -291,19 +297,19 @@ fn an_answer_that_does_not_fit_failed() {
     check_answer(
         r#"{"hookSpecificOutput":{"permissionDecision":"ask"}}"#,
         expect![[
-            r#"Failed("its answer has a `hookSpecificOutput.permissionDecision` that Crow does not know: a word on the side")"#
+            r#"Failed("its answer has an unknown value of `hookSpecificOutput.permissionDecision`: a word on the side")"#
         ]],
     );
     check_answer(
         r#"{"hookSpecificOutput":{"updatedInput":{"command":"ls"}}}"#,
         expect![[
-            r#"Failed("its answer has `hookSpecificOutput.updatedInput`, which Crow cannot do: a word on the side")"#
+            r#"Failed("its answer has `hookSpecificOutput.updatedInput`, which Crow does not support: a word on the side")"#
         ]],
     );
 }
 
 #[test]
-fn words_are_bounded() {
+fn texts_are_truncated() {
     let HookDecision::Block(reason) =
         parse_hook_output(HookEvent::PreToolUse, &HookExit::Exited(2), "", &"ä".repeat(20_000))
     else {
@@ -322,7 +328,7 @@ fn words_are_bounded() {
 }
 
 #[test]
-fn what_hooks_are_told() {
+fn input_json_of_each_event() {
     let mut arguments = Map::new();
     arguments.insert("command".to_owned(), "ls".into());
     let call = &ToolCall {
@@ -339,7 +345,7 @@ fn what_hooks_are_told() {
     );
     let outcome = &ToolResult::failure("exit code 1");
     check_told(
-        HookInput::AfterCall { call, outcome },
+        HookInput::AfterCall { call, result: outcome },
         expect![[r#"
         {"session_id":"brave-otter","cwd":"/project","hook_event_name":"PostToolUse","tool_name":"terminal","tool_input":{"command":"ls"},"tool_response":{"status":"failed","text":"exit code 1"}}
     "#]],
@@ -352,13 +358,13 @@ fn what_hooks_are_told() {
     "#]],
     );
     check_told(
-        HookInput::Stop { reply: "Done.", n_gone_on: 0 },
+        HookInput::Stop { reply: "Done.", n_continuations: 0 },
         expect![[r#"
         {"session_id":"brave-otter","cwd":"/project","hook_event_name":"Stop","stop_reason":"end_turn","stop_hook_active":false,"last_assistant_message":"Done."}
     "#]],
     );
     check_told(
-        HookInput::Stop { reply: "Done.", n_gone_on: 1 },
+        HookInput::Stop { reply: "Done.", n_continuations: 1 },
         expect![[r#"
         {"session_id":"brave-otter","cwd":"/project","hook_event_name":"Stop","stop_reason":"end_turn","stop_hook_active":true,"last_assistant_message":"Done."}
     "#]],
@@ -366,7 +372,7 @@ fn what_hooks_are_told() {
 }
 
 #[test]
-fn a_long_command_has_a_short_name() {
+fn name_is_truncated_first_line() {
     let hook = |command: &str| HookConfig {
         event: HookEvent::Stop,
         matcher: HookMatcher::default(),

@@ -1,10 +1,10 @@
-//! The structure of an image's file, from its beginning to its end: what is cut or mixed up is found without decoding a pixel.
-//! Each function gives the width and height, or `None` where the file is broken.
+//! The structure of image files, from start to end: detects truncated and damaged files without decoding pixels. Each
+//! function returns width and height, or `None` for a damaged file.
 
-/// Sides in pixels.
+/// Width and height in pixels.
 pub(super) type ImageSize = (u32, u32);
 
-/// Reads a file of a type that [`super::image_type`] names.
+/// Reads the size from a file of a type by [`super::image_type`].
 pub(super) fn read_image_size(bytes: &[u8], mime: &str) -> Option<ImageSize> {
     let mut reader = ByteReader { rest: bytes };
     match mime {
@@ -15,7 +15,7 @@ pub(super) fn read_image_size(bytes: &[u8], mime: &str) -> Option<ImageSize> {
     }
 }
 
-/// What is left of a file. Each reading takes something, so that every loop ends.
+/// The rest of a file. Each read consumes bytes, so that every loop ends.
 struct ByteReader<'a> {
     rest: &'a [u8],
 }
@@ -40,21 +40,21 @@ impl<'a> ByteReader<'a> {
     }
 }
 
-/// A header, data in pieces with a checksum each, and an end.
+/// PNG: a header, data chunks with checksums, and an end.
 fn read_png_size(reader: &mut ByteReader<'_>) -> Option<ImageSize> {
     reader.take(8)?;
     let mut sides = None;
     let mut has_data = false;
     loop {
         let n_bytes = u32::from_be_bytes(reader.take_array()?);
-        let whole = reader.rest;
+        let before_chunk = reader.rest;
         let kind: [u8; 4] = reader.take_array()?;
         let mut data = ByteReader { rest: reader.take_u32_len(n_bytes)? };
-        let checked = &whole[..whole.len() - reader.rest.len()];
+        let checked_bytes = &before_chunk[..before_chunk.len() - reader.rest.len()];
         let sum = u32::from_be_bytes(reader.take_array()?);
-        // Of the others decoders need none.
+        // Decoders need no other chunks.
         let is_needed = kind[0].is_ascii_uppercase();
-        if !kind.iter().all(u8::is_ascii_alphabetic) || (is_needed && chunk_crc(checked) != sum) {
+        if !kind.iter().all(u8::is_ascii_alphabetic) || (is_needed && chunk_crc(checked_bytes) != sum) {
             return None;
         }
         match (&kind, sides) {
@@ -70,7 +70,7 @@ fn read_png_size(reader: &mut ByteReader<'_>) -> Option<ImageSize> {
     }
 }
 
-/// The checksum of a piece, bit by bit of a byte at a time.
+/// Computes the checksum of a chunk with a table.
 fn chunk_crc(bytes: &[u8]) -> u32 {
     const TABLE: [u32; 256] = crc_table();
     !bytes.iter().fold(!0, |sum, byte| {
@@ -97,13 +97,13 @@ const fn crc_table() -> [u32; 256] {
     table
 }
 
-/// Segments, of which one is a frame's header, and scans up to the end.
+/// JPEG: segments including a frame header, and scans up to the end.
 fn read_jpeg_size(reader: &mut ByteReader<'_>) -> Option<ImageSize> {
     reader.take(2)?;
     let mut sides = None;
     let mut has_scan = false;
     loop {
-        // Between segments only filling may stand; a scan is gone through up to the next marker.
+        // Between segments only fill bytes are allowed; a scan is skipped up to the next marker.
         let marker = loop {
             match (reader.take_byte()?, reader.rest.first()) {
                 (0xff, Some(0xff)) => {}
@@ -134,7 +134,7 @@ fn read_jpeg_size(reader: &mut ByteReader<'_>) -> Option<ImageSize> {
     }
 }
 
-/// A screen, then images and extensions in blocks, and a trailer.
+/// GIF: a screen, then images and extensions in blocks, and a trailer.
 fn read_gif_size(reader: &mut ByteReader<'_>) -> Option<ImageSize> {
     reader.take(6)?;
     let sides =
@@ -163,12 +163,12 @@ fn read_gif_size(reader: &mut ByteReader<'_>) -> Option<ImageSize> {
     }
 }
 
-/// How long the table of colours is that these flags speak of.
+/// Returns the length of the color table by these flags.
 fn color_table_len(flags: u8) -> usize {
     if flags & 0x80 == 0 { 0 } else { 3 << ((flags & 7) + 1) }
 }
 
-/// A list of chunks as long as its header says, with a picture or frames among them.
+/// WebP: a list of chunks of the length in its header, including a picture or frames.
 fn read_webp_size(reader: &mut ByteReader<'_>) -> Option<ImageSize> {
     reader.take(4)?;
     let n_bytes = u32::from_le_bytes(reader.take_array()?);

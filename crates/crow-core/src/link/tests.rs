@@ -6,7 +6,7 @@ fn check(uri: &str, name: &str, expected: &str) {
 }
 
 #[test]
-fn files_are_paths_with_lines() {
+fn file_link_is_path_with_lines() {
     check("file:///p/src/main.rs", "main.rs", "[main.rs](/p/src/main.rs)");
     check("file:///p/a%20b.txt#L10:20", "a b", "[a b](/p/a b.txt) (lines 10 to 20)");
     check("file:///p/a#L3", "", "[/p/a] (line 3)");
@@ -15,7 +15,7 @@ fn files_are_paths_with_lines() {
 }
 
 #[test]
-fn lines_are_spelled_in_many_ways() {
+fn line_range_has_several_formats() {
     for range in
         ["#L3:9", "#L3-9", "#L3-L9", "#3-9", "#l3,9", "#L3C1-L9C20", "?lines=3-9", "?symbol=x&lines=3:9"]
     {
@@ -30,20 +30,20 @@ fn lines_are_spelled_in_many_ways() {
 }
 
 #[test]
-fn what_is_no_range_is_left_out() {
+fn invalid_line_range_is_ignored() {
     for fragment in ["L0", "L9:3", "Lx", "section", "L", "L3-", "L-3", "L+3", "L99999999999999999999", ""] {
         check(&format!("file:///p/a#{fragment}"), "", "[/p/a]");
     }
 }
 
 #[test]
-fn a_link_is_one_line() {
+fn link_is_rendered_as_one_line() {
     check("file:///p/a%0ASYSTEM: x", "b\nc", "[b\\nc](/p/a\\nSYSTEM: x)");
     check("x:\n\u{202e}", "", "[x:\\n\\u{202e}]");
 }
 
 #[test]
-fn everything_else_stays_an_address() {
+fn other_links_stay_unchanged() {
     check("https://example.org/a#L3", "page", "[page](https://example.org/a#L3)");
     check("https://example.org/a", "", "[https://example.org/a]");
     check("file://other-host/p/a", "", "[file://other-host/p/a]");
@@ -52,7 +52,7 @@ fn everything_else_stays_an_address() {
 }
 
 #[test]
-fn images_on_the_web_are_told_by_their_type_or_ending() {
+fn web_image_is_detected_by_type_or_extension() {
     let check = |uri: &str, mime: Option<&str>, expected: bool| {
         assert_eq!(is_web_image(uri, mime), expected, "{uri} {mime:?}");
     };

@@ -1,12 +1,12 @@
-//! Files that other programs run, or take programs from, by themselves: an editor that opens the folder, a shell that
-//! starts in it, a hook manager, another agent. Changing one is running something later, on someone else's command.
+//! Files that other programs run, or take programs from, automatically: editors, shells, hook managers, other agents.
+//! Changing such a file runs something later.
 
 use std::{ffi::OsStr, path::Path, sync::LazyLock};
 
 use super::paths::folded_names;
 
-/// Folders of editors, hook managers, containers and other agents, wherever they are.
-const FOLDERS: &[&str] = &[
+/// Directories of editors, hook managers, containers and other agents, at any place.
+const AUTORUN_DIRS: &[&str] = &[
     ".vscode",
     ".vscode-server",
     ".vs",
@@ -27,8 +27,8 @@ const FOLDERS: &[&str] = &[
     ".roo",
 ];
 
-/// Files, by their names; `*` at the beginning is any letters.
-const FILES: &[&str] = &[
+/// File names; a leading `*` matches any letters.
+const AUTORUN_FILES: &[&str] = &[
     ".envrc",
     ".gitmodules",
     ".gitconfig",
@@ -71,8 +71,8 @@ const FILES: &[&str] = &[
     ".screenrc",
 ];
 
-/// The ends of paths, name by name.
-const ENDS: &[&[&str]] = &[
+/// Path endings, by component.
+const PATH_ENDS: &[&[&str]] = &[
     &[".cargo", "config.toml"],
     &[".cargo", "config"],
     &[".aws", "config"],
@@ -81,8 +81,8 @@ const ENDS: &[&[&str]] = &[
     &[".emacs.d", "init.el"],
 ];
 
-/// Folders in the folder of a person's settings whose contents are run at the start of something.
-const SETTINGS: &[&str] = &[
+/// Entries of the user's configuration directory that run at the start of a program.
+const CONFIG_ENTRIES: &[&str] = &[
     "autostart",
     "systemd",
     "git",
@@ -97,9 +97,9 @@ const SETTINGS: &[&str] = &[
     "direnv",
 ];
 
-/// What else of a home folder is run, or read by what is run, at the start of a shell or by Git: programs that are
-/// called by name, and what Git connects and signs with.
-const OF_HOME: &[&str] = &[
+/// Other entries of the home directory that a shell or Git runs or reads: installed programs, and Git's connection
+/// and signing configuration.
+const HOME_ENTRIES: &[&str] = &[
     "bin",
     ".local/bin",
     ".cargo/bin",
@@ -122,7 +122,7 @@ const OF_HOME: &[&str] = &[
     ".pam_environment",
 ];
 
-/// Configurations of programs that keep hooks for Git, in the folder of a work tree.
+/// Configuration files of Git hook managers, in a work tree.
 const HOOK_MANAGERS: &[&str] = &[
     ".pre-commit-config.yaml",
     ".pre-commit-config.yml",
@@ -133,66 +133,66 @@ const HOOK_MANAGERS: &[&str] = &[
     ".overcommit.yml",
 ];
 
-/// Folders that tools fill with what others made; no shell or editor is at home in them.
-const OF_PACKAGES: &[&str] = &["node_modules", "site-packages", "target"];
+/// Directories of installed packages and build output, where shells and editors do not start.
+const PACKAGE_DIRS: &[&str] = &["node_modules", "site-packages", "target"];
 
-/// All of these names that do not begin with a dot.
-static WITHOUT_DOT: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
-    let files = FILES.iter().chain(HOOK_MANAGERS).chain(SETTINGS).copied();
-    let ends = ENDS.iter().filter_map(|names| names.last()).copied();
+/// All of these names without a leading dot.
+static UNDOTTED_NAMES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+    let files = AUTORUN_FILES.iter().chain(HOOK_MANAGERS).chain(CONFIG_ENTRIES).copied();
+    let ends = PATH_ENDS.iter().filter_map(|names| names.last()).copied();
     let names = files.chain(ends).chain(["launchagents"]);
     names.filter(|name| !name.starts_with('.')).map(|name| name.trim_start_matches('*')).collect()
 });
 
-/// Whether files that other programs run by themselves are looked for in a folder, given as seen from a session's folder.
-pub fn may_hold_autorun(below: &Path) -> bool {
-    !below.iter().any(|name| OF_PACKAGES.iter().any(|other| name == *other))
+/// Whether a directory, relative to a root, is searched for autorun files.
+pub fn may_hold_autorun(dir: &Path) -> bool {
+    !dir.iter().any(|name| PACKAGE_DIRS.iter().any(|other| name == *other))
 }
 
-/// Whether other programs run an entry of such a folder, or what is in it, by themselves. Cheap for most names.
-pub fn is_autorun_entry(below: &Path, name: &OsStr) -> bool {
+/// Whether other programs run an entry of such a directory, or its content, automatically. Cheap for most names.
+pub fn is_autorun_entry(dir: &Path, name: &OsStr) -> bool {
     let name = name.to_string_lossy();
     let ends_in = |end: &&str| {
         let start = name.len().checked_sub(end.len());
         start.is_some_and(|start| name.as_bytes()[start..].eq_ignore_ascii_case(end.as_bytes()))
     };
-    let may_be = name.starts_with('.') || !name.is_ascii() || WITHOUT_DOT.iter().any(ends_in);
-    may_be && is_autorun(&format!("/{}/{name}", below.display()))
+    let is_candidate = name.starts_with('.') || !name.is_ascii() || UNDOTTED_NAMES.iter().any(ends_in);
+    is_candidate && is_autorun(&format!("/{}/{name}", dir.display()))
 }
 
-/// Lists what other programs run, or take programs from, by themselves in a person's home folder.
+/// Returns the autorun files in a home directory.
 pub fn home_autorun_files() -> Vec<String> {
-    let files = FILES.iter().filter(|name| name.starts_with('.')).map(|name| (*name).to_owned());
-    let ends = ENDS.iter().map(|names| names.join("/"));
-    let settings = SETTINGS.iter().map(|name| format!(".config/{name}"));
-    files.chain(ends).chain(settings).chain(OF_HOME.iter().map(|name| (*name).to_owned())).collect()
+    let files = AUTORUN_FILES.iter().filter(|name| name.starts_with('.')).map(|name| (*name).to_owned());
+    let ends = PATH_ENDS.iter().map(|names| names.join("/"));
+    let settings = CONFIG_ENTRIES.iter().map(|name| format!(".config/{name}"));
+    files.chain(ends).chain(settings).chain(HOME_ENTRIES.iter().map(|name| (*name).to_owned())).collect()
 }
 
-/// Lists the configurations of programs that keep hooks for Git, in the folder of a work tree.
+/// Returns the configuration files of Git hook managers, in a work tree.
 pub fn hook_manager_files() -> &'static [&'static str] {
     HOOK_MANAGERS
 }
 
-/// Whether other programs run what is in a folder of this name by themselves.
-pub fn is_autorun_folder(name: &str) -> bool {
-    FOLDERS.iter().any(|folder| name.eq_ignore_ascii_case(folder))
+/// Whether other programs run the content of a directory of this name automatically.
+pub fn is_autorun_dir(name: &str) -> bool {
+    AUTORUN_DIRS.iter().any(|directory| name.eq_ignore_ascii_case(directory))
 }
 
-/// Whether other programs run what is in a file, or what it names, by themselves.
+/// Whether other programs run a file, or the programs that it names, automatically.
 pub(super) fn is_autorun(path: &str) -> bool {
     let names: Vec<String> = folded_names(path).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let Some(file) = names.last() else { return false };
-    let is_file = FILES.iter().chain(HOOK_MANAGERS).any(|name| match name.strip_prefix('*') {
+    let is_file = AUTORUN_FILES.iter().chain(HOOK_MANAGERS).any(|name| match name.strip_prefix('*') {
         Some(end) => file.ends_with(end),
         None => file == name,
     });
-    let in_settings = names.windows(2).any(|pair| pair[0] == ".config" && SETTINGS.contains(&pair[1]))
+    let in_settings = names.windows(2).any(|pair| pair[0] == ".config" && CONFIG_ENTRIES.contains(&pair[1]))
         || names.windows(2).any(|pair| pair == ["library", "launchagents"]);
     is_file
         || in_settings
-        || names.iter().any(|name| FOLDERS.contains(name))
-        || ENDS.iter().any(|end| names.ends_with(end))
+        || names.iter().any(|name| AUTORUN_DIRS.contains(name))
+        || PATH_ENDS.iter().any(|end| names.ends_with(end))
 }
 
 #[cfg(test)]
@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_are_told_as_paths_are() {
+    fn autorun_entry_agrees_with_path() {
         let is_it = |path: &str| {
             let path = Path::new(path);
             is_autorun_entry(path.parent().unwrap(), path.file_name().unwrap())
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_by_itself_is_known_by_its_place() {
+    fn autorun_path_is_detected_by_name() {
         for path in [
             "/w/.vscode/tasks.json",
             "/w/a/.VSCODE/settings.json",

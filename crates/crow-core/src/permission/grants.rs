@@ -1,4 +1,4 @@
-//! What a person's answers to earlier questions allow, each an effect on a target.
+//! Grants: the user's permissions beyond one call, each by effect and target.
 
 use std::collections::BTreeSet;
 
@@ -7,15 +7,16 @@ use serde_json::{Map, Value, json};
 use super::prefixes;
 use crate::shell::{self, ShellWord};
 
-/// One thing that a person allowed beyond a single call.
+/// A permission of the user beyond a single call.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Grant {
-    /// Running one command, as [`crate::shell::SimpleCommand::canonical_text`] writes it, or a whole line that changes folders.
+    /// Running one command, in the form of [`crate::shell::SimpleCommand::canonical_text`], or a whole line that
+    /// changes directories.
     Run(String),
-    /// Running every command that begins with these words, as an allow rule does.
+    /// Running every command that begins with these words, like an allow rule.
     RunPrefix(Vec<String>),
-    /// Running the command of exactly these words.
-    RunWhole(Vec<String>),
+    /// Running the command with exactly these words.
+    RunExact(Vec<String>),
     /// Changing files inside the roots.
     Edits,
     /// Reading this path outside the roots.
@@ -26,28 +27,28 @@ pub enum Grant {
     Tool {
         /// The server's name.
         server: String,
-        /// The tool's name there.
+        /// The tool's name on the server.
         tool: String,
     },
     /// Fetching pages of a site.
     Site(String),
     /// Searching the web.
-    Searches,
+    WebSearch,
 }
 
 impl Grant {
-    /// Names what is granted in a few words, such as "`cargo test …`" or "edits".
+    /// Describes the grant in a few words, such as "`cargo test …`" or "edits".
     pub fn description(&self) -> String {
         match self {
             Self::Run(command) => format!("`{command}`"),
             Self::RunPrefix(words) => format!("`{} …`", quote_words(words)),
-            Self::RunWhole(words) => format!("`{}`", quote_words(words)),
+            Self::RunExact(words) => format!("`{}`", quote_words(words)),
             Self::Edits => "edits".to_owned(),
             Self::Read(path) => format!("reading {path}"),
             Self::Write(path) => format!("writing {path}"),
             Self::Tool { server, tool } => format!("{tool} of the MCP server {server}"),
             Self::Site(site) => format!("pages of {site}"),
-            Self::Searches => "web searches".to_owned(),
+            Self::WebSearch => "web searches".to_owned(),
         }
     }
 
@@ -56,59 +57,59 @@ impl Grant {
         match self {
             Self::Run(command) => json!({"effect": "run", "target": command}),
             Self::RunPrefix(words) => json!({"effect": "run_prefix", "target": quote_words(words)}),
-            Self::RunWhole(words) => json!({"effect": "run_whole", "target": quote_words(words)}),
+            Self::RunExact(words) => json!({"effect": "run_whole", "target": quote_words(words)}),
             Self::Edits => json!({"effect": "edit", "target": "project"}),
             Self::Read(path) => json!({"effect": "read", "target": path}),
             Self::Write(path) => json!({"effect": "write", "target": path}),
             Self::Tool { server, tool } => json!({"effect": "call", "target": tool, "server": server}),
             Self::Site(site) => json!({"effect": "fetch", "target": site}),
-            Self::Searches => json!({"effect": "search", "target": "web"}),
+            Self::WebSearch => json!({"effect": "search", "target": "web"}),
         }
     }
 
-    /// Decodes a grant; `None` for anything that [`Grant::to_json`] does not write, which includes a prefix that is no
-    /// longer offered.
+    /// Decodes the output of [`Grant::to_json`]; `None` for anything else, including a prefix that is no longer
+    /// offered.
     pub fn from_json(value: &Value) -> Option<Self> {
         let value = value.as_object()?;
         let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
         let target = text("target")?;
-        let takes = |n_keys: usize| value.len() == n_keys;
+        let has_keys = |n_keys: usize| value.len() == n_keys;
         match (text("effect")?.as_str(), target.as_str()) {
-            ("run", _) if takes(2) && !target.is_empty() => Some(Self::Run(target)),
-            ("run_prefix", _) if takes(2) => Some(Self::RunPrefix(offered_words(&target, false)?)),
-            ("run_whole", _) if takes(2) => Some(Self::RunWhole(offered_words(&target, true)?)),
-            ("edit", "project") if takes(2) => Some(Self::Edits),
-            ("read", _) if takes(2) => Some(Self::Read(target)),
-            ("write", _) if takes(2) => Some(Self::Write(target)),
-            ("call", _) if takes(3) => Some(Self::Tool { server: text("server")?, tool: target }),
-            ("fetch", _) if takes(2) => Some(Self::Site(target)),
-            ("search", "web") if takes(2) => Some(Self::Searches),
+            ("run", _) if has_keys(2) && !target.is_empty() => Some(Self::Run(target)),
+            ("run_prefix", _) if has_keys(2) => Some(Self::RunPrefix(offered_words(&target, false)?)),
+            ("run_whole", _) if has_keys(2) => Some(Self::RunExact(offered_words(&target, true)?)),
+            ("edit", "project") if has_keys(2) => Some(Self::Edits),
+            ("read", _) if has_keys(2) => Some(Self::Read(target)),
+            ("write", _) if has_keys(2) => Some(Self::Write(target)),
+            ("call", _) if has_keys(3) => Some(Self::Tool { server: text("server")?, tool: target }),
+            ("fetch", _) if has_keys(2) => Some(Self::Site(target)),
+            ("search", "web") if has_keys(2) => Some(Self::WebSearch),
             _ => None,
         }
     }
 }
 
-/// Reads the words of a command that may be allowed for good.
-fn offered_words(text: &str, is_whole: bool) -> Option<Vec<String>> {
+/// Parses the words of a permanent grant.
+fn offered_words(text: &str, is_exact: bool) -> Option<Vec<String>> {
     let words = shell::parse_words(text).ok()?;
     let words: Vec<String> =
         words.iter().map(|word| word.known_text().map(str::to_owned)).collect::<Option<_>>()?;
-    prefixes::is_offered(&words, is_whole).then_some(words)
+    prefixes::is_offered(&words, is_exact).then_some(words)
 }
 
 fn quote_words(words: &[String]) -> String {
     words.iter().map(|word| shell::quote_word(word)).collect::<Vec<_>>().join(" ")
 }
 
-/// Grants that are remembered; whatever comes on top is asked again.
+/// Limit of stored grants; further calls ask again.
 const GRANTS_MAX: usize = 1_000;
 
-/// What a person allowed beyond single calls.
+/// A set of grants.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GrantSet(BTreeSet<Grant>);
 
 impl GrantSet {
-    /// Adds a grant; returns whether it is there afterwards.
+    /// Adds a grant; returns whether it is stored.
     pub fn add_grant(&mut self, grant: Grant) -> bool {
         if self.0.len() < GRANTS_MAX {
             self.0.insert(grant);
@@ -118,22 +119,22 @@ impl GrantSet {
         }
     }
 
-    /// Takes a grant back; returns whether it was there.
+    /// Removes a grant; returns whether it was stored.
     pub fn remove(&mut self, grant: &Grant) -> bool {
         self.0.remove(grant)
     }
 
-    /// Tells whether there is a grant.
+    /// Whether the set contains a grant.
     pub fn contains(&self, grant: &Grant) -> bool {
         self.0.contains(grant)
     }
 
-    /// Lists the grants, those of one effect together.
+    /// Returns the grants, ordered by effect.
     pub fn iter(&self) -> impl Iterator<Item = &Grant> {
         self.0.iter()
     }
 
-    /// Tells whether nothing is granted.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -143,52 +144,52 @@ impl GrantSet {
         self.0.iter().map(Grant::to_json).collect()
     }
 
-    /// Decodes what [`GrantSet::to_json`] writes. What is no grant is left out: it allows nothing.
+    /// Decodes the output of [`GrantSet::to_json`]. Invalid grants are omitted.
     pub fn from_json(value: &Value) -> Self {
         let grants = value.as_array().into_iter().flatten().filter_map(Grant::from_json);
         Self(grants.take(GRANTS_MAX).collect())
     }
 
-    /// The commands that are allowed for good.
+    /// Returns the permanently allowed commands.
     pub(super) fn lasting_commands(&self) -> impl Iterator<Item = LastingCommand<'_>> {
         self.0.iter().filter_map(|grant| match grant {
-            Grant::RunPrefix(words) => Some(LastingCommand { words, is_whole: false, is_granted: true }),
-            Grant::RunWhole(words) => Some(LastingCommand { words, is_whole: true, is_granted: true }),
+            Grant::RunPrefix(words) => Some(LastingCommand { words, is_exact: false, is_granted: true }),
+            Grant::RunExact(words) => Some(LastingCommand { words, is_exact: true, is_granted: true }),
             Grant::Run(_)
             | Grant::Edits
             | Grant::Read(_)
             | Grant::Write(_)
             | Grant::Tool { .. }
             | Grant::Site(_)
-            | Grant::Searches => None,
+            | Grant::WebSearch => None,
         })
     }
 
-    /// Keeps what frees a command from the question and not from the sandbox: edits, and programs that run the project's own
-    /// code. The person saw neither that code nor the whole command.
+    /// Returns the grants that replace the question but not the sandbox: edits, and programs that run the project's
+    /// own code. The user saw neither that code nor the whole command.
     pub(super) fn sandboxed_only(&self) -> Self {
-        let is_held = |grant: &&Grant| match grant {
-            Grant::RunPrefix(words) | Grant::RunWhole(words) => prefixes::runs_project(words),
+        let is_sandboxed = |grant: &&Grant| match grant {
+            Grant::RunPrefix(words) | Grant::RunExact(words) => prefixes::runs_project(words),
             Grant::Edits => true,
             Grant::Run(_)
             | Grant::Read(_)
             | Grant::Write(_)
             | Grant::Tool { .. }
             | Grant::Site(_)
-            | Grant::Searches => false,
+            | Grant::WebSearch => false,
         };
-        Self(self.0.iter().filter(is_held).cloned().collect())
+        Self(self.0.iter().filter(is_sandboxed).cloned().collect())
     }
 }
 
-/// A command that is allowed for good.
+/// A permanently allowed command.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LastingCommand<'a> {
-    /// The words it begins with.
+    /// Its first words.
     pub(super) words: &'a [String],
-    /// Nothing may follow.
-    pub(super) is_whole: bool,
-    /// A person allowed it, no rule.
+    /// Whether no further words may follow.
+    pub(super) is_exact: bool,
+    /// Whether a grant allows it, not a rule.
     pub(super) is_granted: bool,
 }
 
@@ -202,39 +203,39 @@ impl Extend<Grant> for GrantSet {
 
 impl FromIterator<Grant> for GrantSet {
     fn from_iter<T: IntoIterator<Item = Grant>>(grants: T) -> Self {
-        let mut all = Self::default();
-        all.extend(grants);
-        all
+        let mut set = Self::default();
+        set.extend(grants);
+        set
     }
 }
 
-/// What a question may remember of a yes.
+/// The grants that a permission request offers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GrantOffer {
-    /// What "allow for this session" grants; empty when each call is asked about.
+    /// The grants of "allow for this session"; empty if each call asks.
     pub session: Vec<Grant>,
-    /// What "always allow in this project" grants; empty when that is not offered.
+    /// The grants of "always allow in this project"; empty if that is not offered.
     pub project: Vec<Grant>,
 }
 
 impl GrantOffer {
-    /// Offers the same for both.
+    /// Offers the same grant for both.
     pub(super) fn for_both(grant: Grant) -> Self {
         Self { session: vec![grant.clone()], project: vec![grant] }
     }
 
-    /// Offers something for the session only.
+    /// Offers grants for the session only.
     pub(super) fn for_session(grants: Vec<Grant>) -> Self {
         Self { session: grants, project: Vec::new() }
     }
 
-    /// Encodes the offer, for a parent that asks in the place of a child.
+    /// Encodes the offer, for a parent that asks on behalf of a child.
     pub fn to_json(&self) -> Value {
         let list = |grants: &[Grant]| Value::from_iter(grants.iter().map(Grant::to_json));
         json!({"session": list(&self.session), "project": list(&self.project)})
     }
 
-    /// Decodes what [`GrantOffer::to_json`] writes; `None` when any part of it is something else.
+    /// Decodes the output of [`GrantOffer::to_json`]; `None` if any part is invalid.
     pub fn from_json(value: &Map<String, Value>) -> Option<Self> {
         let list = |key: &str| -> Option<Vec<Grant>> {
             let grants = value.get(key)?.as_array()?;
@@ -247,7 +248,7 @@ impl GrantOffer {
     }
 }
 
-/// The words of a command as far as each is known.
+/// Returns the leading words that are known.
 pub(super) fn known_words(words: &[ShellWord]) -> Vec<&str> {
     words.iter().map_while(ShellWord::known_text).collect()
 }

@@ -1,9 +1,9 @@
-//! The short list of what needs no rule: words of the shell itself that change nothing outside it.
+//! Commands that need no rule: shell builtins without outside effect.
 
 use crate::shell::{KnownExtent, ShellWord, SimpleCommand};
 
-/// Variables that change how a program speaks, not what it runs.
-const SETTINGS: &[&str] = &[
+/// Variables that change a program's output, not what it runs.
+const HARMLESS_VARIABLES: &[&str] = &[
     "LANG",
     "LANGUAGE",
     "TZ",
@@ -25,20 +25,19 @@ const SETTINGS: &[&str] = &[
     "GIT_TERMINAL_PROMPT",
 ];
 
-/// Tells whether setting a variable for a program is harmless.
+/// Whether setting a variable for a program is harmless.
 pub(super) fn is_harmless_variable(name: &str) -> bool {
-    SETTINGS.contains(&name) || name.starts_with("LC_")
+    HARMLESS_VARIABLES.contains(&name) || name.starts_with("LC_")
 }
 
-/// Tells whether setting a variable of the shell is harmless: no program we know reads one whose name is plain and
-/// in lower case.
+/// Whether setting a shell variable is harmless: no known program reads a variable with a lower-case name.
 pub(super) fn is_harmless_shell_variable(name: &str) -> bool {
     is_harmless_variable(name)
         || name.chars().all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit())
 }
 
-/// Variables that decide which programs are run or what they load, by their names or how these begin or end.
-const OF_PROGRAMS: &[&str] = &[
+/// Variables that determine which programs run or what they load, by name, prefix or suffix.
+const PROGRAM_VARIABLES: &[&str] = &[
     "PATH",
     "IFS",
     "ENV",
@@ -59,18 +58,20 @@ const OF_PROGRAMS: &[&str] = &[
     "MAKEFLAGS",
     "JAVA_TOOL_OPTIONS",
 ];
-const OF_PROGRAMS_BEGIN: &[&str] = &["LD_", "DYLD_", "GIT_", "PYTHON", "RUSTC", "CARGO_", "npm_config_"];
-const OF_PROGRAMS_END: &[&str] = &["PAGER", "EDITOR", "VISUAL", "BROWSER", "_WRAPPER", "_COMMAND", "ASKPASS"];
+const PROGRAM_VARIABLE_PREFIXES: &[&str] =
+    &["LD_", "DYLD_", "GIT_", "PYTHON", "RUSTC", "CARGO_", "npm_config_"];
+const PROGRAM_VARIABLE_SUFFIXES: &[&str] =
+    &["PAGER", "EDITOR", "VISUAL", "BROWSER", "_WRAPPER", "_COMMAND", "ASKPASS"];
 
-/// Whether a variable decides which programs are run, or what they load.
+/// Whether a variable determines which programs run or what they load.
 pub(super) fn names_program(name: &str) -> bool {
-    let is_known = OF_PROGRAMS.contains(&name)
-        || OF_PROGRAMS_BEGIN.iter().any(|start| name.starts_with(start))
-        || OF_PROGRAMS_END.iter().any(|end| name.ends_with(end));
+    let is_known = PROGRAM_VARIABLES.contains(&name)
+        || PROGRAM_VARIABLE_PREFIXES.iter().any(|start| name.starts_with(start))
+        || PROGRAM_VARIABLE_SUFFIXES.iter().any(|end| name.ends_with(end));
     is_known && !is_harmless_variable(name)
 }
 
-/// Tells whether a command is harmless by itself, but for where its output goes.
+/// Whether a command is harmless, except for its output file.
 pub(super) fn needs_no_rule(simple: &SimpleCommand) -> bool {
     let Some(program) = simple.words.first().and_then(ShellWord::known_text) else { return false };
     let arguments = &simple.words[1..];
@@ -79,34 +80,34 @@ pub(super) fn needs_no_rule(simple: &SimpleCommand) -> bool {
         "true" | "false" | ":" | "pwd" | "exit" | "break" | "continue" | "return" => are_known(),
         // With an option it may set a variable.
         "wait" => arguments.iter().all(|word| word.known_text().is_some_and(is_job)),
-        // Nothing it is given makes it do more than print.
+        // No argument makes it do more than print.
         "echo" => true,
         // It can set a variable instead.
         "printf" => arguments.first().and_then(ShellWord::known_text).is_some_and(only_formats),
-        // With -v some shells run what is in brackets; the other operands are only compared.
-        // Here more of them are calculated, and what is in brackets runs.
+        // With -v some shells run the text in brackets; other operands are only compared. In `[[` more operands are
+        // calculated, which runs the text in brackets.
         "[[" => {
             const CALCULATED: [&str; 9] = ["-v", "-R", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-t"];
             let is_plain = |word: &ShellWord| {
                 let subscribes = word.text.contains('[') && word.text.contains('$');
                 !(CALCULATED.contains(&word.text.as_str()) || subscribes)
             };
-            arguments.iter().all(|word| is_plain(word) && word.extent != KnownExtent::Splits)
+            arguments.iter().all(|word| is_plain(word) && word.extent != KnownExtent::Unknown)
         }
         "test" | "[" => are_known() && arguments.iter().all(|word| word.text != "-v"),
-        // Where it may go is asked elsewhere.
+        // The target is checked elsewhere.
         "cd" => true,
         "set" => only_strict(arguments),
         "command" => {
             let names = arguments.len() == 2 && are_known();
             names && ["-v", "-V"].contains(&arguments[0].text.as_str())
         }
-        // It writes where a redirection would.
+        // It writes like a redirection.
         "tee" => {
             let plain = ["-a", "--append", "-i", "-p"];
-            let is_fine =
+            let is_plain_word =
                 |word: &ShellWord| plain.contains(&word.text.as_str()) || !word.text.starts_with('-');
-            arguments.iter().all(|word| is_fine(word) && word.known_text().is_some())
+            arguments.iter().all(|word| is_plain_word(word) && word.known_text().is_some())
         }
         _ => false,
     }
@@ -117,7 +118,7 @@ fn is_job(word: &str) -> bool {
     !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Tells whether a format has only what prints: `%n` sets a variable.
+/// Whether a format only prints: `%n` sets a variable.
 fn only_formats(format: &str) -> bool {
     let single = format.replace("%%", "");
     let is_conversion = |part: &str| {
@@ -127,7 +128,7 @@ fn only_formats(format: &str) -> bool {
     !format.starts_with('-') && single.split('%').skip(1).all(is_conversion)
 }
 
-/// Tells whether a shell is only told to stop at errors or to show what it runs.
+/// Whether `set` only stops at errors or shows commands.
 fn only_strict(arguments: &[ShellWord]) -> bool {
     let mut words = arguments.iter().map(ShellWord::known_text);
     let Some(Some(letters)) = words.next() else { return false };

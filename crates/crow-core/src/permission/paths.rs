@@ -1,125 +1,129 @@
-//! Which paths are inside, and which are protected wherever they are.
+//! Path checks: inside the roots, protected, and secret.
 
 use std::path::{Component, Path, PathBuf};
 
 use super::SessionRoots;
 use crate::shell::{KnownExtent, ShellWord};
 
-/// Where a command writes or reads through a word of its line.
+/// The target of a word that is read or written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum WordTarget {
-    /// A device that keeps nothing.
-    Nowhere,
-    /// A place, resolved through links.
-    At(String),
-    /// Somewhere; the text is what is known of it.
+    /// A device that stores nothing.
+    Device,
+    /// A path, with links resolved.
+    Path(String),
+    /// Unknown; the text is the known part.
     Unknown(String),
 }
 
-/// Where a command line begins, and how paths are resolved from there.
+/// The working directory of a line, and the resolution of paths.
 #[derive(Clone, Copy)]
 pub(super) struct PathResolver<'a> {
-    /// `None` when the line goes somewhere else first.
+    /// `None` if the line changes the directory first.
     pub(super) cwd: Option<&'a str>,
     pub(super) resolve: &'a dyn Fn(&Path) -> PathBuf,
 }
 
 impl PathResolver<'_> {
-    /// Finds what a word names.
+    /// Resolves the target of a word.
     pub(super) fn resolve_word(&self, word: &ShellWord) -> WordTarget {
         let text = word.text.as_str();
         let unknown = || WordTarget::Unknown(text.to_owned());
         match word.extent {
-            KnownExtent::Whole => {}
-            KnownExtent::Home | KnownExtent::Begins | KnownExtent::Splits => return unknown(),
+            KnownExtent::Full => {}
+            KnownExtent::Home | KnownExtent::Prefix | KnownExtent::Unknown => return unknown(),
         }
         if ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero"].contains(&text) {
-            return WordTarget::Nowhere;
+            return WordTarget::Device;
         }
         let path = match self.cwd {
             _ if Path::new(text).is_absolute() => PathBuf::from(text),
             Some(cwd) if !text.is_empty() => Path::new(cwd).join(text),
             _ => return unknown(),
         };
-        WordTarget::At((self.resolve)(&path).display().to_string())
+        WordTarget::Path((self.resolve)(&path).display().to_string())
     }
 }
 
-/// Tells whether reading a path is free.
+/// Whether reading a path is free.
 pub(super) fn is_readable(path: &str, roots: &SessionRoots) -> bool {
     let is_work = is_inside(path, &roots.work) && !is_secret(path, roots) && !holds_protected(path, roots);
-    // What is laid out to be read lies in the configuration; a key there is nothing that it speaks of.
+    // Readable directories may be inside the configuration; keys in them stay secret.
     is_work || (is_inside(path, &roots.readable) && !is_key_path(path))
 }
 
-/// Whether a search that begins here would look into what is protected.
+/// Whether a search from this path would include protected paths.
 pub(super) fn holds_protected(path: &str, roots: &SessionRoots) -> bool {
     let folded = fold_path(path);
     roots.protected.iter().any(|protected| self::fold_path(protected).starts_with(&folded))
 }
 
-/// Compares whole path components, so that `/a/bc` is not inside `/a/b`.
+/// Whether a path is inside a root, by whole components: `/a/bc` is not inside `/a/b`.
 pub(super) fn is_inside(path: &str, roots: &[String]) -> bool {
     let path = Path::new(path);
     roots.iter().any(|root| path.starts_with(root))
 }
 
-/// The same where a name that only looks different may be the same name: more than is meant is inside then.
+/// The same with folded names; may include more than intended.
 fn is_inside_folded(path: &str, roots: &[String]) -> bool {
     let path = fold_path(path);
     roots.iter().any(|root| path.starts_with(fold_path(root)))
 }
 
-/// Tells what asks whenever it would be changed: what is secret, and what runs later on someone else's command.
+/// Whether every change of a path asks: secrets, and files that run later.
 pub(super) fn is_protected(path: &str, roots: &SessionRoots) -> bool {
     is_secret(path, roots) || is_git(path) || is_inside_folded(path, &roots.repository)
 }
 
-/// `.git` holds hooks that run later, on someone else's command.
+/// Whether a path is in a Git directory, whose hooks run later.
 pub(super) fn is_git(path: &str) -> bool {
-    // The second is the short name that Windows gives to the first.
+    // The second is the short name of the first on Windows.
     folded_names(path).any(|part| part == ".git" || part == "git~1")
 }
 
-/// Tells what asks even to be read: keys, and the configuration that holds some.
+/// Whether even reading a path asks: keys, and the configuration with keys.
 pub(super) fn is_secret(path: &str, roots: &SessionRoots) -> bool {
     is_inside_folded(path, &roots.protected) || is_below_home(path, roots) || is_key_path(path)
 }
 
-/// Finds a protected folder in a path whose home folder is written `~`.
+/// Whether a path that begins with `~/` is in a protected directory.
 fn is_below_home(path: &str, roots: &SessionRoots) -> bool {
     let Some(below) = path.strip_prefix("~/") else { return false };
     let below = normalize_path(&fold_path(below));
     let ends_in = |protected: &String, above: &Path| {
         !above.as_os_str().is_empty() && fold_path(protected).ends_with(above)
     };
-    below.ancestors().any(|above| roots.protected.iter().any(|protected| ends_in(protected, above)))
+    below.ancestors().any(|suffix| roots.protected.iter().any(|protected| ends_in(protected, suffix)))
 }
 
-/// Takes `..` back by the names alone, as a shell does.
+/// Resolves `..` by name alone, as a shell does.
 pub(super) fn normalize_path(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
+    let mut normalized = PathBuf::new();
     for part in path.components() {
         match part {
-            Component::ParentDir => drop(plain.pop()),
+            Component::ParentDir => drop(normalized.pop()),
             Component::CurDir => {}
-            Component::Normal(_) | Component::RootDir | Component::Prefix(_) => plain.push(part),
+            Component::Normal(_) | Component::RootDir | Component::Prefix(_) => normalized.push(part),
         }
     }
-    plain
+    normalized
 }
 
-/// Whether the known beginning of a word is how the path of a protected folder begins.
-pub(super) fn may_begin_protected(word: &ShellWord, place: &PathResolver<'_>, roots: &SessionRoots) -> bool {
+/// Whether the known start of a word is the start of a protected path.
+pub(super) fn may_begin_protected(
+    word: &ShellWord,
+    resolver: &PathResolver<'_>,
+    roots: &SessionRoots,
+) -> bool {
     let last = word.text.rsplit('/').next().unwrap_or_default();
-    let start = place.cwd.map_or_else(
+    let start = resolver.cwd.map_or_else(
         || word.text.clone(),
         |cwd| normalize_path(&Path::new(cwd).join(&word.text)).display().to_string(),
     );
     !last.is_empty() && roots.protected.iter().any(|protected| protected.starts_with(&start))
 }
 
-/// Recognises files that hold keys by their usual names.
+/// Whether a path is a key file, by its usual name.
 pub fn is_key_path(path: &str) -> bool {
     let mut parts = folded_names(path).peekable();
     while let Some(part) = parts.next() {
@@ -142,13 +146,13 @@ fn is_key_name(name: &str) -> bool {
     is_env || is_ssh || name == ".netrc" || name == "_netrc" || name.ends_with(".pem")
 }
 
-/// Lists the names in a path, folded.
+/// Returns the folded components of a path.
 pub(super) fn folded_names(path: &str) -> impl Iterator<Item = String> {
     let names = Path::new(path).components().filter(|part| matches!(part, Component::Normal(_)));
     names.map(|part| fold_name(&part.as_os_str().to_string_lossy()))
 }
 
-/// A path with its names folded.
+/// Returns a path with folded components.
 fn fold_path(path: &str) -> PathBuf {
     let parts = Path::new(path).components().map(|part| match part {
         Component::Normal(name) => fold_name(&name.to_string_lossy()).into(),
@@ -159,8 +163,8 @@ fn fold_path(path: &str) -> PathBuf {
     parts.collect()
 }
 
-/// Makes one of all names that some file system takes for the same: a disk from Windows or a Mac does not tell upper
-/// from lower case, leaves out dots and spaces at the end and marks that nobody sees, and opens streams behind a colon.
+/// Folds names that some file system considers equal: Windows and macOS disks ignore case, trailing dots and spaces
+/// and invisible characters, and open streams after a colon.
 pub(super) fn fold_name(name: &str) -> String {
     let folded = if name.is_ascii() {
         name.to_ascii_lowercase()
@@ -173,7 +177,7 @@ pub(super) fn fold_name(name: &str) -> String {
     if trimmed.is_empty() { stem.to_owned() } else { trimmed.to_owned() }
 }
 
-/// Marks that the file system of a Mac leaves out when it compares names.
+/// Characters that macOS file systems ignore in names.
 fn is_invisible(c: char) -> bool {
     matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
 }

@@ -1,37 +1,29 @@
-//! Which commands may be allowed for good, by the widest first words that still say what will happen.
+//! Commands that may be allowed permanently, by the shortest prefix that still determines their effect.
 //!
-//! Never here: interpreters, programs that send to or load from an address of choice, programs that remove, and programs
-//! that run another one. What an option of a listed program runs or writes elsewhere still asks, as under any rule.
+//! Never included: interpreters, programs that access an arbitrary address, programs that delete, and programs that
+//! run others. Options of a listed program that run something or write elsewhere still ask, as under any rule.
 
 use super::grants::known_words;
 use super::risks::program_name;
 use super::{Grant, harmless};
 use crate::shell::{ShellWord, SimpleCommand, WrapperEffect};
 
-/// Whether a program runs code of the project.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum CodeOwner {
-    /// It does: the sandbox holds it although the person allowed it.
-    Project,
-    /// It does its own work only.
-    Own,
-}
-
-/// A program and the words that its prefix has beside its name.
+/// A program with the possible rests of its prefix.
 struct PrefixRow {
     programs: &'static str,
-    code: CodeOwner,
-    /// Each alternative is words joined by `/`; `*` is one plain name, such as a target; `$` at the end: only options
-    /// follow, and they are part of what is allowed. Empty: the program alone.
-    then: &'static str,
+    /// Whether it runs code of the project: then it is confined although the user allowed it.
+    runs_project_code: bool,
+    /// Alternatives: words joined by `/`; `*` is one plain name, such as a target; `$` at the end allows only options
+    /// after it, which are part of the grant. Empty: the program alone.
+    alternatives: &'static str,
 }
 
-const fn project_row(programs: &'static str, then: &'static str) -> PrefixRow {
-    PrefixRow { programs, code: CodeOwner::Project, then }
+const fn project_row(programs: &'static str, alternatives: &'static str) -> PrefixRow {
+    PrefixRow { programs, runs_project_code: true, alternatives }
 }
 
-const fn own_row(programs: &'static str, then: &'static str) -> PrefixRow {
-    PrefixRow { programs, code: CodeOwner::Own, then }
+const fn own_row(programs: &'static str, alternatives: &'static str) -> PrefixRow {
+    PrefixRow { programs, runs_project_code: false, alternatives }
 }
 
 const ROWS: &[PrefixRow] = &[
@@ -88,52 +80,52 @@ const ROWS: &[PrefixRow] = &[
     own_row("journalctl", ""),
 ];
 
-/// What covers a command for good, where something safe does: a prefix, or the whole command.
+/// Returns the safe permanent grant for a command: a prefix, or the whole command.
 pub(super) fn safe_grant(simple: &SimpleCommand) -> Option<Grant> {
     let words = known_words(&simple.words);
-    let owned = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
+    let to_owned_words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
     match find_row(&words) {
-        Some((_, PrefixExtent::Prefix(n_words))) => Some(Grant::RunPrefix(owned(&words[..n_words]))),
-        // What is not known before it runs may be more than options.
-        Some((_, PrefixExtent::Whole)) if words.len() == simple.words.len() => {
-            Some(Grant::RunWhole(owned(&words)))
+        Some((_, PrefixExtent::Prefix(n_words))) => Some(Grant::RunPrefix(to_owned_words(&words[..n_words]))),
+        // Words unknown before the command runs may be more than options.
+        Some((_, PrefixExtent::Exact)) if words.len() == simple.words.len() => {
+            Some(Grant::RunExact(to_owned_words(&words)))
         }
-        Some((_, PrefixExtent::Whole)) => None,
+        Some((_, PrefixExtent::Exact)) => None,
         None => project_script(&words).map(|script| Grant::RunPrefix(vec![script.to_owned()])),
     }
 }
 
-/// Tells whether these words could be offered today: as a prefix that ends with them, or as a whole command.
-pub(super) fn is_offered(words: &[String], is_whole: bool) -> bool {
+/// Whether these words could be offered today: as a complete prefix, or as a whole command.
+pub(super) fn is_offered(words: &[String], is_exact: bool) -> bool {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match find_row(&words) {
-        Some((_, PrefixExtent::Prefix(n_words))) => !is_whole && n_words == words.len(),
-        Some((_, PrefixExtent::Whole)) => is_whole,
-        None => !is_whole && words.len() == 1 && project_script(&words).is_some(),
+        Some((_, PrefixExtent::Prefix(n_words))) => !is_exact && n_words == words.len(),
+        Some((_, PrefixExtent::Exact)) => is_exact,
+        None => !is_exact && words.len() == 1 && project_script(&words).is_some(),
     }
 }
 
-/// Tells whether a prefix lets the project's own code run.
+/// Whether a prefix runs the project's own code.
 pub(super) fn runs_project(words: &[String]) -> bool {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    find_row(&words).is_none_or(|(row, _)| row.code == CodeOwner::Project)
+    find_row(&words).is_none_or(|(row, _)| row.runs_project_code)
 }
 
-/// Programs of which each operand is a target, a goal or a task: what is allowed of one says nothing of another.
-const OF_TARGETS: &[&str] = &[
+/// Programs whose operands are targets, goals or tasks: a grant for one does not include another.
+const TARGET_PROGRAMS: &[&str] = &[
     "make", "gmake", "just", "task", "rake", "mage", "invoke", "mvn", "mvnw", "gradle", "gradlew", "sbt",
     "lein",
 ];
 
-/// Their options whose value is the next word, whatever that is.
+/// Options of theirs with the next word as value.
 const VALUED: &[&str] = &["--tests", "-pl", "--projects"];
 
-/// Tells whether a command names more targets than a prefix of so many words.
+/// Whether a command names more targets than the covered prefix.
 pub(super) fn has_more_targets(words: &[ShellWord], n_covered: usize) -> bool {
     let is_one = words
         .first()
         .and_then(ShellWord::known_text)
-        .is_some_and(|program| OF_TARGETS.contains(&program_name(program)));
+        .is_some_and(|program| TARGET_PROGRAMS.contains(&program_name(program)));
     let is_target = |at: usize| {
         let (before, text) = (words[at - 1].text.as_str(), words[at].text.as_str());
         let is_number = text.starts_with(|first: char| first.is_ascii_digit()) && before.starts_with('-');
@@ -142,7 +134,7 @@ pub(super) fn has_more_targets(words: &[ShellWord], n_covered: usize) -> bool {
     is_one && (n_covered.max(1)..words.len()).any(is_target)
 }
 
-/// What together covers commands for good; `None` where one of them has nothing safe.
+/// Returns permanent grants that together cover commands; `None` if one of them has no safe grant.
 pub(super) fn grants_for_commands<'a>(
     commands: impl Iterator<Item = &'a SimpleCommand>,
 ) -> Option<Vec<Grant>> {
@@ -153,7 +145,7 @@ pub(super) fn grants_for_commands<'a>(
         }
         match (safe_grant(command), &command.inner) {
             (Some(grant), _) => grants.push(grant),
-            (None, Some(inner)) if inner.through == WrapperEffect::Plainly => {
+            (None, Some(inner)) if inner.effect == WrapperEffect::Transparent => {
                 grants.extend(grants_for_commands(inner.commands.iter())?);
             }
             (None, _) => return None,
@@ -162,21 +154,21 @@ pub(super) fn grants_for_commands<'a>(
     Some(grants)
 }
 
-/// How much of a command a row covers.
+/// The part of a command that a row covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum PrefixExtent {
-    /// All of it, as it is.
-    Whole,
-    /// So many words, whatever follows.
+    /// All words, exactly.
+    Exact,
+    /// The first words, with any others after them.
     Prefix(usize),
 }
 
-/// Finds the row that covers most words of a command, a prefix rather than the whole.
+/// Finds the row that covers the most words of a command, preferring a prefix.
 fn find_row(words: &[&str]) -> Option<(&'static PrefixRow, PrefixExtent)> {
     let program = *words.first()?;
     let names = |row: &&PrefixRow| row.programs.split(' ').any(|name| name == program);
     let covers = ROWS.iter().filter(names).filter_map(|row| {
-        let extents = row.then.split(' ').filter_map(|then| match then {
+        let extents = row.alternatives.split(' ').filter_map(|then| match then {
             "" => Some(PrefixExtent::Prefix(1)),
             then => match_alternative(then, &words[1..]),
         });
@@ -185,9 +177,9 @@ fn find_row(words: &[&str]) -> Option<(&'static PrefixRow, PrefixExtent)> {
     covers.max_by_key(|(_, extent)| *extent)
 }
 
-/// Tells how much an alternative covers when the command goes on with these words.
-fn match_alternative(then: &str, words: &[&str]) -> Option<PrefixExtent> {
-    let (then, is_whole) = then.strip_suffix('$').map_or((then, false), |then| (then, true));
+/// Returns the part that an alternative covers of the words after the program.
+fn match_alternative(alternative: &str, words: &[&str]) -> Option<PrefixExtent> {
+    let (then, is_exact) = alternative.strip_suffix('$').map_or((alternative, false), |then| (then, true));
     let parts: Vec<&str> = then.split('/').filter(|part| !part.is_empty()).collect();
     let is_name = |word: &str| {
         let is_plain = |char: char| char.is_ascii_alphanumeric() || "-_:.".contains(char);
@@ -198,13 +190,13 @@ fn match_alternative(then: &str, words: &[&str]) -> Option<PrefixExtent> {
         return None;
     }
     let has_options_only = || words[parts.len()..].iter().all(|word| word.starts_with('-'));
-    match is_whole {
+    match is_exact {
         false => Some(PrefixExtent::Prefix(parts.len() + 1)),
-        true => has_options_only().then_some(PrefixExtent::Whole),
+        true => has_options_only().then_some(PrefixExtent::Exact),
     }
 }
 
-/// A script or program of the project, by a path that stays below the folder the session works in.
+/// Returns a project script or program, by its relative path below the working directory.
 fn project_script<'a>(words: &[&'a str]) -> Option<&'a str> {
     let program = *words.first()?;
     let below = program.strip_prefix("./")?;

@@ -1,50 +1,50 @@
-//! The programs that only read, with the options they may have for that. Data only; how a command is compared with it
-//! is `reading`'s. Strict: a program or an option that is not here does more than read.
+//! The programs that only read, with their allowed options. Data only; `read_only` does the comparison. Strict:
+//! programs and options that are not listed do more than read.
 
-/// What a program does with its operands.
+/// The meaning of a program's operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReaderOperands {
-    /// It has none.
+    /// No operands.
     None,
-    /// It has none, and without one of these options it does something else.
-    Shown,
-    /// They are text, and nothing is opened.
+    /// No operands, and one of these options is required.
+    OptionRequired,
+    /// Text; no file is opened.
     Text,
-    /// There is one, which is text; a second would be set.
-    One,
-    /// It opens these files and folders.
+    /// One text; a second one would be a new value.
+    OneText,
+    /// Files and directories to open.
     Files,
-    /// It shows names and facts of these files and folders, not what is in them.
+    /// Files and directories whose names and metadata are shown.
     Names,
-    /// The first is a pattern or a script, unless an option gave one; the others are files.
+    /// A pattern or a script, unless an option gave it, then files.
     PatternThenFiles,
-    /// It opens one file at the most: it would write to a second one.
+    /// At most one file: a second one would be written.
     OneFile,
-    /// One that says how something is shown, with a `+` in front.
+    /// A display format with a leading `+`.
     Format,
     /// Revisions and files of a Git repository.
     Revisions,
-    /// Text, if an option says that something is listed; otherwise it would make something.
-    Listed,
+    /// Text with a list option; without it, something would be created.
+    TextWithListOption,
 }
 
-/// A program, or a subcommand of one, that only reads with these options.
+/// A program, or a subcommand, that only reads with these options.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ReaderProgram {
     /// Its names.
     pub(super) names: &'static str,
-    /// The subcommands, of one or two words with a `+` between them; empty if it has none.
+    /// The subcommands, of one or two words joined by `+`; empty without any.
     pub(super) subcommands: &'static str,
     /// One-letter options without a value; `#` is a number.
     pub(super) flags: &'static str,
     /// One-letter options with a value.
     pub(super) valued: &'static str,
-    /// Long options, those with a value with `=` at the end.
+    /// Long options, with a trailing `=` if they have a value.
     pub(super) long: &'static str,
     pub(super) operands: ReaderOperands,
-    /// Whether no option at all, also of those not named here, makes it do more: then a file whose name looks like an
-    /// option does no harm.
-    pub(super) is_tame: bool,
+    /// Whether no option at all, listed or not, makes it do more: then a file name that looks like an option is
+    /// harmless.
+    pub(super) is_always_harmless: bool,
 }
 
 const fn tame_reader(
@@ -54,15 +54,15 @@ const fn tame_reader(
     valued: &'static str,
     long: &'static str,
 ) -> ReaderProgram {
-    ReaderProgram { names, subcommands: "", flags, valued, long, operands, is_tame: true }
+    ReaderProgram { names, subcommands: "", flags, valued, long, operands, is_always_harmless: true }
 }
 
 const fn strict_reader(reader: ReaderProgram) -> ReaderProgram {
-    ReaderProgram { is_tame: false, ..reader }
+    ReaderProgram { is_always_harmless: false, ..reader }
 }
 
 const fn with_subcommands(subcommands: &'static str, reader: ReaderProgram) -> ReaderProgram {
-    ReaderProgram { subcommands, is_tame: false, ..reader }
+    ReaderProgram { subcommands, is_always_harmless: false, ..reader }
 }
 
 /// Options of `git log`, `git show` and `git diff`, which share most of them.
@@ -77,13 +77,13 @@ const GIT_LOG: &str = "--oneline --graph --all --decorate --decorate= --no-decor
     --date-order --no-ext-diff --no-textconv --count --summary --numbered --email --committer --ancestry-path --no-index-never \
     --text --full-index --binary --inter-hunk-context= --pickaxe-all --pickaxe-regex --line-prefix= --no-prefix --notes --no-notes";
 
-/// Options of lists of branches and tags.
+/// Options for lists of branches and tags.
 const GIT_LIST: &str = "--all --list --remotes --verbose --show-current --contains= --no-contains= --merged --no-merged \
     --merged= --no-merged= --sort= --format= --points-at= --column --color --color= --no-color --abbrev= --ignore-case";
 
 /// The table.
 pub(super) const READERS: &[ReaderProgram] = &[
-    // Of the shell.
+    // Shell builtins and system information.
     tame_reader(
         "pwd whoami tty nproc uptime arch groups logname users umask",
         ReaderOperands::None,
@@ -123,7 +123,7 @@ pub(super) const READERS: &[ReaderProgram] = &[
         "so",
         "--human --bytes --json",
     ),
-    // Names and facts of files.
+    // Names and metadata of files.
     tame_reader(
         "ls",
         ReaderOperands::Names,
@@ -178,7 +178,7 @@ pub(super) const READERS: &[ReaderProgram] = &[
         "--dirsfirst --noreport --gitignore --prune --filelimit= --sort= \
          --du --si --charset= --matchdirs --ignore-case",
     )),
-    // What is in files.
+    // Content of files.
     tame_reader(
         "cat",
         ReaderOperands::Files,
@@ -348,15 +348,15 @@ pub(super) const READERS: &[ReaderProgram] = &[
         tame_reader("git", ReaderOperands::Revisions, "pPuszmtrRiEFwbBMCDgWcae#", "nLSGUl", GIT_LOG),
     ),
     with_subcommands("stash+list", tame_reader("git", ReaderOperands::Revisions, "ps", "n", GIT_LOG)),
-    with_subcommands("branch", tame_reader("git", ReaderOperands::Listed, "avrl", "", GIT_LIST)),
-    with_subcommands("tag", tame_reader("git", ReaderOperands::Listed, "l", "", GIT_LIST)),
+    with_subcommands("branch", tame_reader("git", ReaderOperands::TextWithListOption, "avrl", "", GIT_LIST)),
+    with_subcommands("tag", tame_reader("git", ReaderOperands::TextWithListOption, "l", "", GIT_LIST)),
     with_subcommands("remote", tame_reader("git", ReaderOperands::None, "v", "", "--verbose")),
     with_subcommands("remote+get-url", tame_reader("git", ReaderOperands::Text, "", "", "--push --all")),
     with_subcommands(
         "worktree+list submodule+status notes+list bisect+log",
         tame_reader("git", ReaderOperands::Text, "v", "", "--porcelain --verbose --cached --recursive"),
     ),
-    with_subcommands("config", tame_reader("git", ReaderOperands::One, "", "", "")),
+    with_subcommands("config", tame_reader("git", ReaderOperands::OneText, "", "", "")),
     strict_reader(tame_reader(
         "pgrep",
         ReaderOperands::Text,
@@ -368,7 +368,7 @@ pub(super) const READERS: &[ReaderProgram] = &[
         "config",
         tame_reader(
             "git",
-            ReaderOperands::Listed,
+            ReaderOperands::TextWithListOption,
             "lz",
             "",
             "--get= --get-all= --get-regexp= --list --show-origin --show-scope --name-only --global --local \
@@ -445,7 +445,7 @@ pub(super) const READERS: &[ReaderProgram] = &[
          --only-matching --full-name --max-count=",
         ),
     ),
-    // Others, where they only say what is there.
+    // Others, with options that only show information.
     with_subcommands("version", tame_reader("go", ReaderOperands::Files, "mv", "", "")),
     with_subcommands("env", tame_reader("go", ReaderOperands::Text, "", "", "-json -changed")),
     with_subcommands("doc", tame_reader("go", ReaderOperands::Text, "", "", "-all -c -cmd -short -src -u")),
@@ -473,10 +473,16 @@ pub(super) const READERS: &[ReaderProgram] = &[
             "--depth= --all --global --json --long --parseable --omit= --prod --production",
         ),
     ),
-    strict_reader(tame_reader("node nodejs npm pnpm yarn", ReaderOperands::Shown, "v", "", "--version")),
+    strict_reader(tame_reader(
+        "node nodejs npm pnpm yarn",
+        ReaderOperands::OptionRequired,
+        "v",
+        "",
+        "--version",
+    )),
     strict_reader(tame_reader(
         "python python2 python3 pip pip3",
-        ReaderOperands::Shown,
+        ReaderOperands::OptionRequired,
         "V",
         "",
         "--version",
@@ -484,10 +490,10 @@ pub(super) const READERS: &[ReaderProgram] = &[
     strict_reader(tame_reader(
         "bun deno ruby gem perl php gcc cc g++ clang make cmake ninja meson docker podman kubectl helm terraform gh jq rg git curl wget tmux vim \
          nvim bash zsh sqlite3 psql mysql protoc dotnet swift kotlinc scala",
-        ReaderOperands::Shown,
+        ReaderOperands::OptionRequired,
         "",
         "",
         "--version",
     )),
-    strict_reader(tame_reader("java javac", ReaderOperands::Shown, "", "", "-version --version")),
+    strict_reader(tame_reader("java javac", ReaderOperands::OptionRequired, "", "", "-version --version")),
 ];

@@ -1,27 +1,28 @@
-//! What in the words of one command asks even under a rule. Compares words with the table of programs;
-//! wherever programs read options in different ways, the dangerous way counts.
+//! The words of a command that ask even under a rule. Compares words with the risk table; if programs parse options
+//! differently, the dangerous way counts.
 
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::LazyLock;
 
 use super::paths::normalize_path;
-use super::programs::{
-    ENDED, EXEMPT, FED, FED_GIT, GENERIC, HARMLESS, LONE, LOOKS, NAMES_WITH_AT, PASSED, ROWS, RiskEffect,
-    RiskRow, RiskScope, UNBUNDLED, VALUED,
+use super::risk_table::{
+    DISPLAY_OPTIONS, DOUBLE_DASH_PROGRAMS, EXEMPT_OPTIONS, GENERIC_OPTIONS, HARMLESS_OPTIONS,
+    IGNORED_OPTIONS, INPUT_GIT_SUBCOMMANDS, INPUT_PROGRAMS, NAMES_WITH_AT, ROWS, RiskEffect, RiskRow,
+    RiskScope, UNBUNDLED_PROGRAMS, VALUED_LETTERS, VALUELESS,
 };
 use super::scripts;
 use crate::shell::{KnownExtent, ShellWord};
 
-/// A word that makes a program do more than its rule was written for.
+/// A word that makes a program do more than its rule allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CommandRisk {
-    /// Its place among the words; a rule that spells it out covers it.
-    pub(super) at: usize,
-    /// What it does.
-    pub(super) does: RiskEffect,
-    /// The same for a person, with the program as subject.
-    pub(super) why: &'static str,
+    /// The index of the word; a rule that states it covers it.
+    pub(super) word_index: usize,
+    /// The effect.
+    pub(super) effect: RiskEffect,
+    /// The reason for the user, with the program as its subject.
+    pub(super) reason: &'static str,
 }
 
 /// Finds the risks in the words of a command.
@@ -37,13 +38,15 @@ pub(super) fn find_risks(words: &[ShellWord]) -> Vec<CommandRisk> {
     risks.extend(scripts::find_script_risks(command.program, words));
     if let Some((at, module)) = command.python_module() {
         risks.extend(
-            self::find_risks(&module).into_iter().map(|risk| CommandRisk { at: risk.at + at, ..risk }),
+            self::find_risks(&module)
+                .into_iter()
+                .map(|risk| CommandRisk { word_index: risk.word_index + at, ..risk }),
         );
     }
     risks
 }
 
-/// Tells whether a command does what its input says.
+/// Whether a command runs the program text in its input.
 pub(super) fn reads_program(words: &[ShellWord]) -> bool {
     let Some(program) = words.first().and_then(ShellWord::known_text) else { return false };
     let rows = rows_for_program(program);
@@ -51,45 +54,46 @@ pub(super) fn reads_program(words: &[ShellWord]) -> bool {
     if let Some((_, module)) = command.python_module() {
         return reads_program(&module);
     }
-    let is_given = |option| {
+    let has_option = |option| {
         let mut words = words.iter().enumerate().skip(1);
         words.any(|(at, word)| command.matches_option(&word.text, option, at))
     };
-    let feeds = |row: &&RiskRow| {
+    let reads_input = |row: &&RiskRow| {
         let has = |wanted| row.options.split(' ').any(|option| option == wanted);
-        let is_named = |option| has(option) && is_given(option);
+        let is_named = |option| has(option) && has_option(option);
         has("0") && (command.is_bare() || is_named("-") || is_named("-s"))
     };
-    let is_fed = FED.split(' ').any(|fed| fed == command.program);
+    let reads_commands = INPUT_PROGRAMS.split(' ').any(|fed| fed == command.program);
     let mut subcommands = command.subcommand_words();
-    let mut is_git = || {
+    let mut is_git_input = || {
         command.program == "git"
-            && subcommands.any(|(_, word)| FED_GIT.split(' ').any(|fed| fed == word.text))
+            && subcommands.any(|(_, word)| INPUT_GIT_SUBCOMMANDS.split(' ').any(|fed| fed == word.text))
     };
-    is_fed || rows.iter().any(feeds) || is_git()
+    reads_commands || rows.iter().any(reads_input) || is_git_input()
 }
 
-/// Counts the words a rule covers at the beginning of a command; it need not name options that change nothing.
+/// Counts the leading words that a rule covers; it may omit harmless options.
 pub(super) fn count_covered_words(rule: &[String], words: &[ShellWord]) -> Option<usize> {
     let program = words.first().and_then(ShellWord::known_text).map(program_name).unwrap_or_default();
-    let passed = PASSED.iter().find(|(name, _)| *name == program).map_or("", |(_, options)| options);
-    let is_passed = |word: &&ShellWord| {
-        word.known_text().is_some_and(|word| passed.split(' ').any(|option| option == word))
+    let ignored_options =
+        IGNORED_OPTIONS.iter().find(|(name, _)| *name == program).map_or("", |(_, options)| options);
+    let is_ignored = |word: &&ShellWord| {
+        word.known_text().is_some_and(|word| ignored_options.split(' ').any(|option| option == word))
     };
     let mut at = 0;
     for (place, expected) in rule.iter().enumerate() {
-        let is_it = |word: &ShellWord| word.known_text() == Some(expected.as_str());
-        if place == 1 && !words.get(at).is_some_and(is_it) {
-            at += words.iter().skip(at).take_while(is_passed).count();
+        let matches_word = |word: &ShellWord| word.known_text() == Some(expected.as_str());
+        if place == 1 && !words.get(at).is_some_and(matches_word) {
+            at += words.iter().skip(at).take_while(is_ignored).count();
         }
-        words.get(at).filter(|word| is_it(word))?;
+        words.get(at).filter(|word| matches_word(word))?;
         at += 1;
     }
     Some(at)
 }
 
-/// The places of each program's rows in the table.
-static PLACES: LazyLock<HashMap<&'static str, Vec<usize>>> = LazyLock::new(|| {
+/// The row indices of each program in the table.
+static PROGRAM_ROWS: LazyLock<HashMap<&'static str, Vec<usize>>> = LazyLock::new(|| {
     let mut places: HashMap<&str, Vec<usize>> = HashMap::new();
     for (place, row) in ROWS.iter().enumerate() {
         row.programs.split(' ').for_each(|program| places.entry(program).or_default().push(place));
@@ -101,27 +105,27 @@ fn rows_for_program(program: &str) -> Vec<&'static RiskRow> {
     let program = program_name(program);
     let versionless = Some(strip_version(program)).filter(|name| *name != program);
     let names = [Some(program), versionless].into_iter().flatten();
-    let mut places: Vec<usize> = names.filter_map(|name| PLACES.get(name)).flatten().copied().collect();
+    let mut places: Vec<usize> = names.filter_map(|name| PROGRAM_ROWS.get(name)).flatten().copied().collect();
     places.sort_unstable();
     places.dedup();
     places.into_iter().filter_map(|place| ROWS.get(place)).collect()
 }
 
-/// Tells whether a word stands for what is already open, above all the input.
+/// Whether a word names an open file, such as stdin.
 pub(super) fn is_input(word: &str) -> bool {
     let path = normalize_path(Path::new(word));
     word == "-" || path.starts_with("/dev") || path.starts_with("/proc")
 }
 
-/// Programs of which `-m` names another.
+/// Programs with `-m MODULE`.
 const PYTHONS: &[&str] = &["python", "pypy"];
 
-/// Shows a program's name without its folder.
+/// Returns a program's name without its directory.
 pub(super) fn program_name(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
-/// Cuts off a version, as in `python3.12`.
+/// Removes a version, as in `python3.12`.
 pub(super) fn strip_version(program: &str) -> &str {
     let plain =
         program.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.' || letter == '-');
@@ -132,8 +136,8 @@ struct ProgramWords<'a> {
     words: &'a [ShellWord],
     program: &'a str,
     rows: &'a [&'a RiskRow],
-    /// Where no word is an option any more.
-    end: usize,
+    /// The index after which no word is an option.
+    options_end: usize,
 }
 
 impl<'a> ProgramWords<'a> {
@@ -143,24 +147,26 @@ impl<'a> ProgramWords<'a> {
         let ends = |at: &usize| {
             words[*at].known_text() == Some("--") && (*at == 1 || !words[at - 1].text.starts_with('-'))
         };
-        let end = (1..words.len()).find(ends).filter(|_| ENDED.contains(&program));
-        Self { words, program, rows, end: end.unwrap_or(words.len()) }
+        let end = (1..words.len()).find(ends).filter(|_| DOUBLE_DASH_PROGRAMS.contains(&program));
+        Self { words, program, rows, options_end: end.unwrap_or(words.len()) }
     }
 
     fn row_risks(&self, row: &RiskRow) -> Vec<CommandRisk> {
-        let places = match row.place {
+        let places = match row.scope {
             RiskScope::Anywhere => 1..self.words.len(),
-            RiskScope::InFront => 1..self.subcommand_words().last().map_or(self.words.len(), |(at, _)| at),
-            RiskScope::With(name) if self.subcommand_words().any(|(_, word)| word.text == name) => {
+            RiskScope::BeforeOperands => {
+                1..self.subcommand_words().last().map_or(self.words.len(), |(at, _)| at)
+            }
+            RiskScope::WithSubcommand(name) if self.subcommand_words().any(|(_, word)| word.text == name) => {
                 1..self.words.len()
             }
-            RiskScope::With(_) => return Vec::new(),
+            RiskScope::WithSubcommand(_) => return Vec::new(),
             RiskScope::Subcommand => {
                 let ends = self.subcommand_words().map(|(at, _)| at);
                 ends.clone().min().unwrap_or(0)..ends.max().map_or(0, |last| last + 1)
             }
         };
-        let risk = |at| CommandRisk { at, does: row.does, why: row.why };
+        let risk = |at| CommandRisk { word_index: at, effect: row.effect, reason: row.reason };
         let mut risks = Vec::new();
         for option in row.options.split(' ').filter(|option| !option.is_empty()) {
             match option {
@@ -178,42 +184,50 @@ impl<'a> ProgramWords<'a> {
         risks
     }
 
-    /// Finds what most programs read the same way: options that name a program or a place, and files with more words.
+    /// Finds risks that most programs share: options that name a program or a path, and files of arguments.
     fn generic_risks(&self) -> Vec<CommandRisk> {
         let is_exempt = |name: &str| {
-            let of_program = EXEMPT.iter().filter(|(program, _)| *program == self.program);
+            let of_program = EXEMPT_OPTIONS.iter().filter(|(program, _)| *program == self.program);
             of_program.flat_map(|(_, names)| names.split(' ')).any(|other| other == name)
-                || LOOKS.split_whitespace().any(|other| other == name)
+                || DISPLAY_OPTIONS.split_whitespace().any(|other| other == name)
         };
         let takes_names = NAMES_WITH_AT.split(' ').any(|name| name == self.program);
         let mut risks = Vec::new();
         for (at, word) in self.words.iter().enumerate().skip(1) {
             let name = word.text.split_once('=').map_or(word.text.as_str(), |(name, _)| name);
             if name.starts_with("--") {
-                let of_option = GENERIC.iter().find(|(start, ..)| name.starts_with(start));
+                let of_option = GENERIC_OPTIONS.iter().find(|(start, ..)| name.starts_with(start));
                 let of_option = of_option.filter(|_| !is_exempt(name));
-                risks.extend(of_option.map(|(_, does, why)| CommandRisk { at, does: *does, why }));
+                risks.extend(of_option.map(|(_, does, reason)| CommandRisk {
+                    word_index: at,
+                    effect: *does,
+                    reason,
+                }));
             }
             if word.text.starts_with('@') && word.text.len() > 1 && !takes_names {
-                risks.push(CommandRisk { at, does: RiskEffect::Runs, why: "takes its words from a file" });
+                risks.push(CommandRisk {
+                    word_index: at,
+                    effect: RiskEffect::Runs,
+                    reason: "reads arguments from a file",
+                });
             }
         }
         risks
     }
 
-    /// Tells whether nothing but options follows the program, and none that only shows something.
+    /// Whether only options follow the program, and none that only shows information.
     fn is_bare(&self) -> bool {
-        let shows = ["--version", "-V", "-v", "--help", "-h"];
+        let info_options = ["--version", "-V", "-v", "--help", "-h"];
         self.operand_words().next().is_none()
             && self.python_module().is_none()
-            && !self.words.iter().any(|word| shows.contains(&word.text.as_str()))
+            && !self.words.iter().any(|word| info_options.contains(&word.text.as_str()))
     }
 
-    /// Shows what may be the subcommand: the first operand, and while it may be an option's value, the next.
+    /// Returns the possible subcommands: the first operand and, while it may be an option's value, the next.
     fn subcommand_words(&self) -> impl Iterator<Item = (usize, &ShellWord)> + Clone {
         let is_value = |at: usize| {
             let before = self.words[at - 1].text.as_str();
-            at > 1 && before.starts_with('-') && !before.contains('=') && !LONE.contains(&before)
+            at > 1 && before.starts_with('-') && !before.contains('=') && !VALUELESS.contains(&before)
         };
         let n_values = self.operand_words().take_while(|(at, _)| is_value(*at)).count();
         self.operand_words().take(n_values + 1)
@@ -224,19 +238,19 @@ impl<'a> ProgramWords<'a> {
         self.words.iter().enumerate().skip(1).filter(move |(_, word)| is_operand(word))
     }
 
-    /// Finds the module that `python -m` runs, with its words and their place.
+    /// Returns the module that `python -m` runs, with its words and their index.
     fn python_module(&self) -> Option<(usize, Vec<ShellWord>)> {
         if !PYTHONS.contains(&self.program) {
             return None;
         }
         let flags = |letter| "bBdEhiIOPqsSuvx".contains(letter);
-        let is_it = |word: &ShellWord| {
+        let has_module_option = |word: &ShellWord| {
             word.text
                 .strip_prefix('-')
                 .is_some_and(|bundle| bundle.trim_start_matches(flags).starts_with('m'))
         };
-        // A value in front of it may look like an operand.
-        let at = self.words.iter().skip(1).position(is_it)? + 1;
+        // A preceding value may look like an operand.
+        let at = self.words.iter().skip(1).position(has_module_option)? + 1;
         let (_, joined) = self.words[at].text.split_once('m')?;
         let (at, mut words) = if joined.is_empty() {
             (at + 1, self.words.get(at + 1..)?.to_vec())
@@ -247,12 +261,12 @@ impl<'a> ProgramWords<'a> {
         if !joined.is_empty() {
             name.text = joined.to_owned();
         }
-        // It is no module itself, so this comes to an end.
+        // The module is no interpreter itself, so the recursion ends.
         (!PYTHONS.contains(&strip_version(program_name(&name.text)))).then_some((at, words))
     }
 
     fn matches_option(&self, word: &str, option: &str, at: usize) -> bool {
-        if option.starts_with('-') && option.len() > 1 && at > self.end {
+        if option.starts_with('-') && option.len() > 1 && at > self.options_end {
             return false;
         }
         let name = word.split_once('=').map_or(word, |(name, _)| name);
@@ -273,10 +287,10 @@ impl<'a> ProgramWords<'a> {
         }
         match option.strip_prefix('-') {
             Some(letter) if letter.len() == 1 => self.has_letter(word, letter, at),
-            // Single-dash words: some programs take them with two dashes, and joined to a value by any letter.
+            // Single-dash words: some programs accept them with two dashes, and with a joined value.
             Some(long) => {
                 let name = name.trim_start_matches('-');
-                // A test of this language takes the options of its tool so.
+                // A Go test accepts options of the go tool with this prefix.
                 let name = name.strip_prefix("test.").filter(|_| self.program == "go").unwrap_or(name);
                 name == long && word.starts_with('-') || has_joined_value(word, option)
             }
@@ -286,48 +300,54 @@ impl<'a> ProgramWords<'a> {
     }
 
     fn matches_long_option(&self, name: &str, word: &str, option: &str) -> bool {
-        let harmless = HARMLESS.iter().find(|(program, _)| *program == self.program);
+        let harmless = HARMLESS_OPTIONS.iter().find(|(program, _)| *program == self.program);
         let is_other = harmless.is_some_and(|(_, options)| options.split(' ').any(|other| other == name));
         match option.strip_suffix('=') {
             Some(option) => name == option && word.contains('='),
-            // An abbreviation is an option as well.
+            // An abbreviation is also an option.
             None => name == option || (name.len() > "--".len() && option.starts_with(name) && !is_other),
         }
     }
 
-    /// Looks for a letter in a bundle of one-letter options.
+    /// Finds a letter in a bundle of one-letter options.
     fn has_letter(&self, word: &str, letter: &str, at: usize) -> bool {
-        if UNBUNDLED.contains(&self.program) {
+        if UNBUNDLED_PROGRAMS.contains(&self.program) {
             let rest = word.strip_prefix('-').and_then(|bundle| bundle.strip_prefix(letter));
             return rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('=') || letter == "B");
         }
-        // The oldest way to call `tar` has no dash.
+        // The traditional syntax of `tar` has no dash.
         let is_old = at == 1 && self.program.ends_with("tar") && !word.starts_with('-');
         let bundle = match word.strip_prefix('-') {
             Some(bundle) if !bundle.starts_with('-') => bundle,
             None if is_old => word,
             _ => return false,
         };
-        let valued =
-            VALUED.iter().find(|(program, _)| *program == self.program).map_or("", |(_, letters)| letters);
+        let valued = VALUED_LETTERS
+            .iter()
+            .find(|(program, _)| *program == self.program)
+            .map_or("", |(_, letters)| letters);
         let end = bundle.find(|other: char| valued.contains(other)).map_or(bundle.len(), |end| end + 1);
         bundle.find(letter).is_some_and(|place| place < end || is_old)
     }
 
-    /// What is not known before it runs may become any of the options.
+    /// A word unknown before the command runs may become any option.
     fn unknown_word_risk(&self) -> Option<CommandRisk> {
         let has_options = self.rows.iter().any(|row| row.options.contains('-'));
         let may_be = |word: &ShellWord| {
             let is_open =
-                word.extent >= KnownExtent::Begins && word.text.starts_with('-') && !word.text.contains('=');
+                word.extent >= KnownExtent::Prefix && word.text.starts_with('-') && !word.text.contains('=');
             has_options && (word.may_be_option() || is_open)
         };
-        let at = self.words[..self.end].iter().skip(1).position(may_be)? + 1;
-        Some(CommandRisk { at, does: RiskEffect::Runs, why: "gets words that are not known before it runs" })
+        let at = self.words[..self.options_end].iter().skip(1).position(may_be)? + 1;
+        Some(CommandRisk {
+            word_index: at,
+            effect: RiskEffect::Runs,
+            reason: "gets words that are unknown before it runs",
+        })
     }
 }
 
-/// Tells whether a single-dash word has its value joined, as in `-fplugin=x` or `-Bdir`.
+/// Whether a single-dash word has a joined value, as in `-fplugin=x` or `-Bdir`.
 fn has_joined_value(word: &str, option: &str) -> bool {
     const JOINED: &[&str] =
         &["-XX", "-agentlib", "-agentpath", "-javaagent", "-Wl,", "-Wa,", "-Wp,", "-Xlinker", "-Xassembler"];

@@ -1,21 +1,21 @@
-//! Scripts inside a command that may run commands or write files: those of `sed`, `awk` and `sqlite3`, and values that
-//! name a file. Only what is plainly harmless passes.
+//! Scripts in arguments that may run commands or write files: those of `sed`, `awk` and `sqlite3`, and values that
+//! name a file. Only plainly harmless scripts pass.
 
-use super::programs::RiskEffect;
+use super::risk_table::RiskEffect;
 use super::risks::{CommandRisk, program_name, strip_version};
 use crate::shell::{ShellWord, SimpleCommand};
 
-/// Programs whose words and input are programs that can change files by any name.
+/// Interpreters, whose scripts can change any file.
 const INTERPRETERS: &str = "python pypy node nodejs deno bun ruby perl php lua luajit tclsh guile Rscript julia osascript awk gawk \
     mawk nawk sed gsed sqlite ed ex";
 
-/// Whether a program runs programs that it is given as texts.
+/// Whether a program runs scripts given as text.
 pub(super) fn is_interpreter(program: &str) -> bool {
     let program = strip_version(program_name(program));
     INTERPRETERS.split_whitespace().any(|name| name == program)
 }
 
-/// The texts in a command that are programs themselves, if it is an interpreter that is given one.
+/// Returns the scripts in a command, if it is an interpreter that gets one.
 pub(super) fn program_texts(simple: &SimpleCommand) -> Vec<&str> {
     let words = &simple.words;
     let Some(program) = words.first().and_then(ShellWord::known_text) else { return Vec::new() };
@@ -23,14 +23,14 @@ pub(super) fn program_texts(simple: &SimpleCommand) -> Vec<&str> {
         return Vec::new();
     }
     let is_text = |word: &&ShellWord| word.known_text().is_some_and(|text| !text.starts_with("--"));
-    let gets_text = super::risks::find_risks(words).iter().any(|risk| risk.does == RiskEffect::Runs);
-    let texts = words.iter().skip(1).filter(|_| gets_text).filter(is_text).map(|word| word.text.as_str());
+    let runs_text = super::risks::find_risks(words).iter().any(|risk| risk.effect == RiskEffect::Runs);
+    let texts = words.iter().skip(1).filter(|_| runs_text).filter(is_text).map(|word| word.text.as_str());
     let documents =
         simple.documents.iter().map(String::as_str).filter(|_| super::risks::reads_program(words));
     texts.chain(documents).collect()
 }
 
-/// Finds what in the words of a command may make its script do more than print.
+/// Finds words that may make a script do more than print.
 pub(super) fn find_script_risks(program: &str, words: &[ShellWord]) -> Vec<CommandRisk> {
     match program {
         "sed" | "gsed" => sed_risks(words),
@@ -41,7 +41,7 @@ pub(super) fn find_script_risks(program: &str, words: &[ShellWord]) -> Vec<Comma
     }
 }
 
-/// Options of `sed` that have no value and change nothing.
+/// Options of `sed` without a value or effect.
 const SED_FLAGS: &str = "nErsuz";
 const SED_LONG: &[&str] = &["--quiet", "--silent", "--regexp-extended", "--version", "--help"];
 
@@ -74,11 +74,11 @@ fn sed_risks(words: &[ShellWord]) -> Vec<CommandRisk> {
                 scripts.push((at, words.get(at).and_then(ShellWord::known_text)));
             }
             _ if SED_LONG.contains(&text) || letters.is_empty() => {}
-            // Nobody knows which of the next words is its value.
+            // It is unknown which of the next words is its value.
             _ => risks.push(CommandRisk {
-                at,
-                does: RiskEffect::Runs,
-                why: "gets an option that may move its script",
+                word_index: at,
+                effect: RiskEffect::Runs,
+                reason: "gets an option that may move its script",
             }),
         }
         at += 1;
@@ -87,12 +87,16 @@ fn sed_risks(words: &[ShellWord]) -> Vec<CommandRisk> {
         scripts.extend(operands.first());
     }
     scripts.retain(|(_, script)| !script.is_some_and(only_prints));
-    let why = "gets a script that may run commands or write files";
-    risks.extend(scripts.into_iter().map(|(at, _)| CommandRisk { at, does: RiskEffect::Runs, why }));
+    let reason = "gets a script that may run commands or write files";
+    risks.extend(scripts.into_iter().map(|(at, _)| CommandRisk {
+        word_index: at,
+        effect: RiskEffect::Runs,
+        reason,
+    }));
     risks
 }
 
-/// Recognises the scripts that people and models mostly write: `p`, `d`, `q`, `=` and `s` with an address.
+/// Whether a script consists of the common commands `p`, `d`, `q`, `=` and `s` with addresses.
 fn only_prints(script: &str) -> bool {
     let mut rest = script;
     loop {
@@ -110,7 +114,7 @@ fn only_prints(script: &str) -> bool {
     }
 }
 
-/// Steps over an address, if there is one: a line, the last one, or a pattern, or two of them.
+/// Skips an optional address: a line, the last one, a pattern, or a range.
 fn skip_address(text: &str) -> Option<&str> {
     let Some(after) = skip_one_address(text)? else { return Some(text) };
     match after.strip_prefix(',') {
@@ -119,7 +123,7 @@ fn skip_address(text: &str) -> Option<&str> {
     }
 }
 
-/// Gives what follows an address; the inner `None` when there is no address, the outer when it is odd.
+/// Returns the text after an address; the inner `None` without an address, the outer for an invalid one.
 fn skip_one_address(text: &str) -> Option<Option<&str>> {
     let first = text.chars().next();
     if first.is_some_and(|letter| letter.is_ascii_digit()) {
@@ -146,7 +150,7 @@ fn skip_command(text: &str) -> Option<&str> {
     }
 }
 
-/// Steps over a text up to a delimiter. In brackets programs differ on what ends it.
+/// Skips a text up to a delimiter. Programs differ on the end of a bracket expression.
 fn skip_delimited(text: &str, delimiter: char) -> Option<&str> {
     let mut letters = text.chars();
     let mut is_bracket = false;
@@ -168,9 +172,9 @@ fn skip_delimited(text: &str, delimiter: char) -> Option<&str> {
 fn awk_risk(words: &[ShellWord]) -> Option<CommandRisk> {
     let risk = |at| {
         Some(CommandRisk {
-            at,
-            does: RiskEffect::Runs,
-            why: "gets a script that may run commands or write files",
+            word_index: at,
+            effect: RiskEffect::Runs,
+            reason: "gets a script that may run commands or write files",
         })
     };
     let mut at = 1;
@@ -194,13 +198,13 @@ fn awk_risk(words: &[ShellWord]) -> Option<CommandRisk> {
     let script = words.get(at)?;
     let text = script.known_text().map(|text| text.replace("||", " ").replace(">=", " "));
     let is_harmless = |text: &str| {
-        let odd = ["system", "getline", "|", ">", "@", "fflush", "close"];
-        !odd.iter().any(|part| text.contains(part))
+        let risky_parts = ["system", "getline", "|", ">", "@", "fflush", "close"];
+        !risky_parts.iter().any(|part| text.contains(part))
     };
     if text.is_some_and(|text| is_harmless(&text)) { None } else { risk(at) }
 }
 
-/// Commands of its shell that only show something.
+/// Commands of the sqlite shell that only show information.
 const SQLITE_SHOWS: &[&str] = &[
     "tables",
     "schema",
@@ -227,11 +231,11 @@ const SQLITE_SHOWS: &[&str] = &[
     "explain",
 ];
 
-/// Functions and statements that reach other files or load code.
+/// Functions and statements that access other files or load code.
 const SQLITE_REACHES: &[&str] =
     &["writefile", "readfile", "load_extension", "edit(", "fts3_tokenizer", "attach", "vacuum"];
 
-/// A command of the shell stands behind a dot, in words of its own or at the start of a line.
+/// A shell command begins with a dot, as a word or at the start of a line.
 fn sqlite_risks(words: &[ShellWord]) -> Vec<CommandRisk> {
     let is_shown = |command: &str| {
         let name = command.split_whitespace().next().unwrap_or_default();
@@ -246,15 +250,15 @@ fn sqlite_risks(words: &[ShellWord]) -> Vec<CommandRisk> {
             || (!is_path && commands.any(|command| !is_shown(command)))
             || word.known_text().is_none()
     };
-    let why = "can run commands or write files";
+    let reason = "can run commands or write files";
     let words = words.iter().enumerate().skip(1);
     words
         .filter(|(_, word)| is_risky(word))
-        .map(|(at, _)| CommandRisk { at, does: RiskEffect::Runs, why })
+        .map(|(at, _)| CommandRisk { word_index: at, effect: RiskEffect::Runs, reason })
         .collect()
 }
 
-/// A value that begins with `@` is the name of a file, also where it is joined to its option.
+/// A value that begins with `@` is a file name, also joined to its option.
 fn curl_risks(words: &[ShellWord]) -> Vec<CommandRisk> {
     let names_file = |word: &ShellWord, before: &str| {
         let is_joined =
@@ -263,5 +267,7 @@ fn curl_risks(words: &[ShellWord]) -> Vec<CommandRisk> {
         is_joined || is_encoded
     };
     let places = (1..words.len()).filter(|&at| names_file(&words[at], &words[at - 1].text));
-    places.map(|at| CommandRisk { at, does: RiskEffect::Writes, why: "sends a file" }).collect()
+    places
+        .map(|at| CommandRisk { word_index: at, effect: RiskEffect::Writes, reason: "sends a file" })
+        .collect()
 }

@@ -13,35 +13,35 @@ use expect_test::{Expect, expect};
 use super::*;
 use crate::{PartialSandbox, SandboxMode, SandboxPolicy, SandboxSupport, ToolKind};
 
-/// Judges a touch in every mode, one line each.
+/// Evaluates an access in every mode, one line each.
 #[track_caller]
-fn check(touch: &ToolAccess, grants: &GrantSet, expected: &Expect) {
-    check_ruled("", touch, grants, expected);
+fn check(access: &ToolAccess, grants: &GrantSet, expected: &Expect) {
+    check_ruled("", access, grants, expected);
 }
 
-/// The same under rules, written as `allow: A, B; deny: C`.
+/// The same under rules, in the form `allow: A, B; deny: C`.
 #[track_caller]
-fn check_ruled(rules: &str, touch: &ToolAccess, grants: &GrantSet, expected: &Expect) {
+fn check_ruled(rules: &str, access: &ToolAccess, grants: &GrantSet, expected: &Expect) {
     let rules = read_rules(rules);
     let lines = Mode::ALL.map(|mode| {
-        let verdict = match judged(mode, &rules, touch, grants) {
+        let decision = match decide(mode, &rules, access, grants) {
             PermissionDecision::Allow => "allow".to_owned(),
-            PermissionDecision::Ask { offer, why } => {
-                let why = why.map(|why| format!(": {why}")).unwrap_or_default();
-                format!("ask, {}{why}", offered(&offer))
+            PermissionDecision::Ask { offer, reason: why } => {
+                let reason = why.map(|why| format!(": {why}")).unwrap_or_default();
+                format!("ask, {}{reason}", offered(&offer))
             }
-            PermissionDecision::Deny(why) => format!("deny: {why}"),
+            PermissionDecision::Deny(reason) => format!("deny: {reason}"),
         };
-        format!("{}: {verdict}\n", mode.as_str())
+        format!("{}: {decision}\n", mode.as_str())
     });
     expected.assert_eq(&lines.concat());
 }
 
-fn asks_each_time(verdict: &PermissionDecision) -> bool {
-    matches!(verdict, PermissionDecision::Ask { offer, .. } if offer.session.is_empty())
+fn asks_each_time(decision: &PermissionDecision) -> bool {
+    matches!(decision, PermissionDecision::Ask { offer, .. } if offer.session.is_empty())
 }
 
-/// Shows what a yes may be remembered as.
+/// Renders an offer of grants.
 fn offered(offer: &GrantOffer) -> String {
     let list = |grants: &[Grant]| grants.iter().map(Grant::description).collect::<Vec<_>>().join(", ");
     match (offer.session.is_empty(), offer.project.is_empty()) {
@@ -53,56 +53,60 @@ fn offered(offer: &GrantOffer) -> String {
 }
 
 #[test]
-fn what_needs_no_grant_was_approved_by_the_law() {
+fn approval_source_is_policy_without_grants() {
     let grants = |line: &str| GrantSet::from_iter([Grant::Run(line.to_owned())]);
     #[rustfmt::skip]
     let table = [
-        ("", Mode::Auto, "make", ApprovalSource::Law),
-        ("allow: make", Mode::Ask, "make", ApprovalSource::Law),
-        ("allow: make", Mode::Ask, "make && echo done", ApprovalSource::Law),
-        ("allow: git status", Mode::Ask, "git status; make", ApprovalSource::Person),
-        ("", Mode::Ask, "make", ApprovalSource::Person),
+        ("", Mode::Auto, "make", ApprovalSource::Policy),
+        ("allow: make", Mode::Ask, "make", ApprovalSource::Policy),
+        ("allow: make", Mode::Ask, "make && echo done", ApprovalSource::Policy),
+        ("allow: git status", Mode::Ask, "git status; make", ApprovalSource::User),
+        ("", Mode::Ask, "make", ApprovalSource::User),
     ];
     let roots = SessionRoots { work: vec!["/w/a".into()], ..SessionRoots::default() };
     for (rules, mode, line, expected) in table {
         let rules = read_rules(rules);
-        let law = EffectivePolicy { mode, rules: &rules, roots: &roots, resolve: &resolve };
-        let touch = ToolAccess::Runs(line.to_owned());
-        let facets =
-            ToolCallInfo { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), touch };
-        // A grant frees the call, and does not make it the law's.
+        let policy = EffectivePolicy { mode, rules: &rules, roots: &roots, resolve: &resolve };
+        let access = ToolAccess::Runs(line.to_owned());
+        let info =
+            ToolCallInfo { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), access };
+        // A grant allows the call, but is not part of the policy.
         assert_eq!(
-            evaluate_call(&law, &grants("make"), "terminal", &facets),
+            evaluate_call(&policy, &grants("make"), "terminal", &info),
             PermissionDecision::Allow,
             "{line}"
         );
-        assert_eq!(approval_source(&law, &grants("make"), "terminal", &facets), expected, "{rules:?} {line}");
+        assert_eq!(
+            approval_source(&policy, &grants("make"), "terminal", &info),
+            expected,
+            "{rules:?} {line}"
+        );
     }
 }
 
 #[test]
-fn an_always_for_the_projects_code_is_not_the_word_of_the_law() {
+fn approval_source_is_grant_for_project_code() {
     #[rustfmt::skip]
     let table = [
-        ("", Mode::Ask, "make test", ApprovalSource::Lasting),
-        ("", Mode::AcceptEdits, "make test", ApprovalSource::Lasting),
-        ("allow: make", Mode::Ask, "make test", ApprovalSource::Law),
-        ("", Mode::Auto, "make test", ApprovalSource::Law),
-        ("", Mode::AcceptEdits, "make check", ApprovalSource::Building),
-        ("", Mode::Ask, "git fetch", ApprovalSource::Person),
+        ("", Mode::Ask, "make test", ApprovalSource::ProjectCodeGrant),
+        ("", Mode::AcceptEdits, "make test", ApprovalSource::ProjectCodeGrant),
+        ("allow: make", Mode::Ask, "make test", ApprovalSource::Policy),
+        ("", Mode::Auto, "make test", ApprovalSource::Policy),
+        ("", Mode::AcceptEdits, "make check", ApprovalSource::BuildCommand),
+        ("", Mode::Ask, "git fetch", ApprovalSource::User),
     ];
     let roots = SessionRoots { work: vec!["/w/a".into()], ..SessionRoots::default() };
     let prefix = |words: &str| Grant::RunPrefix(words.split(' ').map(str::to_owned).collect());
     let grants = GrantSet::from_iter([prefix("make test"), prefix("git fetch")]);
     for (rules, mode, line, expected) in table {
         let rules = read_rules(rules);
-        let law = EffectivePolicy { mode, rules: &rules, roots: &roots, resolve: &resolve };
-        let touch = ToolAccess::Runs(line.to_owned());
-        let facets =
-            ToolCallInfo { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), touch };
-        assert_eq!(evaluate_call(&law, &grants, "terminal", &facets), PermissionDecision::Allow, "{line}");
+        let policy = EffectivePolicy { mode, rules: &rules, roots: &roots, resolve: &resolve };
+        let access = ToolAccess::Runs(line.to_owned());
+        let info =
+            ToolCallInfo { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), access };
+        assert_eq!(evaluate_call(&policy, &grants, "terminal", &info), PermissionDecision::Allow, "{line}");
         assert_eq!(
-            approval_source(&law, &grants, "terminal", &facets),
+            approval_source(&policy, &grants, "terminal", &info),
             expected,
             "{mode:?} {rules:?} {line}"
         );
@@ -110,7 +114,7 @@ fn an_always_for_the_projects_code_is_not_the_word_of_the_law() {
 }
 
 #[test]
-fn a_rule_covers_outputs_in_the_project_only() {
+fn rule_covers_output_inside_project_only() {
     let rules = "allow: gcc, make, javac, ruff check, dot, grep, mypy, gcc -o /opt/x, path(/opt/y)";
     let roots = SessionRoots { work: vec!["/w/a".into()], ..SessionRoots::default() };
     let free = [
@@ -142,56 +146,58 @@ fn a_rule_covers_outputs_in_the_project_only() {
         "mypy --html-report=/etc a.py",
     ];
     let rules = read_rules(rules);
-    let law = EffectivePolicy { mode: Mode::Ask, rules: &rules, roots: &roots, resolve: &resolve };
+    let policy = EffectivePolicy { mode: Mode::Ask, rules: &rules, roots: &roots, resolve: &resolve };
     for (lines, is_free) in [(&free[..], true), (&asked[..], false)] {
         for line in lines {
-            let touch = ToolAccess::Runs((*line).to_owned());
-            let facets =
-                ToolCallInfo { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), touch };
-            let verdict = evaluate_call(&law, &GrantSet::default(), "terminal", &facets);
-            assert_eq!(verdict == PermissionDecision::Allow, is_free, "{line}: {verdict:?}");
+            let access = ToolAccess::Runs((*line).to_owned());
+            let info =
+                ToolCallInfo { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), access };
+            let decision = evaluate_call(&policy, &GrantSet::default(), "terminal", &info);
+            assert_eq!(decision == PermissionDecision::Allow, is_free, "{line}: {decision:?}");
         }
     }
 }
 
-/// Judges a line in `/w/a` with what the sandbox can do, with and without a grant for it.
+/// Evaluates a line in `/w/a` with a sandbox support, with and without a grant for it.
 #[track_caller]
 fn check_sandboxed(support: &SandboxSupport, line: &str, is_asked: bool) {
     let rules = read_rules("allow: make, chmod, kill, sh -c");
     let roots = SessionRoots { work: vec!["/w/a".into()], ..SessionRoots::default() };
-    let sandbox = SandboxPolicy { choice: SandboxMode::Unapproved, support };
-    let touch = ToolAccess::Runs(line.to_owned());
-    let facets = ToolCallInfo { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), touch };
+    let sandbox = SandboxPolicy { sandbox_mode: SandboxMode::Unapproved, support };
+    let access = ToolAccess::Runs(line.to_owned());
+    let info = ToolCallInfo { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), access };
     for mode in [Mode::Ask, Mode::Auto] {
-        let law = EffectivePolicy { mode, rules: &rules, roots: &roots, resolve: &resolve };
-        if evaluate_call(&law, &GrantSet::default(), "terminal", &facets) != PermissionDecision::Allow {
+        let policy = EffectivePolicy { mode, rules: &rules, roots: &roots, resolve: &resolve };
+        if evaluate_call(&policy, &GrantSet::default(), "terminal", &info) != PermissionDecision::Allow {
             assert_eq!(mode, Mode::Ask, "{line}");
             continue;
         }
-        let verdict = evaluate_call_in_sandbox(&law, &GrantSet::default(), "terminal", &facets, &sandbox);
-        let PermissionDecision::Ask { offer, why } = verdict else {
-            assert!(!is_asked && verdict == PermissionDecision::Allow, "{mode:?} {line}: {verdict:?}");
+        let decision = evaluate_call_in_sandbox(&policy, &GrantSet::default(), "terminal", &info, &sandbox);
+        let PermissionDecision::Ask { offer, reason: why } = decision else {
+            assert!(!is_asked && decision == PermissionDecision::Allow, "{mode:?} {line}: {decision:?}");
             continue;
         };
         assert!(
             is_asked && why.is_some_and(|why| why.contains("permissions.sandbox: off")),
             "{mode:?} {line}"
         );
-        let approval = approval_source_in_sandbox(&law, &GrantSet::default(), "terminal", &facets, &sandbox);
-        assert_eq!(approval, ApprovalSource::Person);
+        let approval = approval_source_in_sandbox(&policy, &GrantSet::default(), "terminal", &info, &sandbox);
+        assert_eq!(approval, ApprovalSource::User);
         if !offer.session.is_empty() {
             let grants = offer.session.into_iter().collect();
-            let again = evaluate_call_in_sandbox(&law, &grants, "terminal", &facets, &sandbox);
+            let again = evaluate_call_in_sandbox(&policy, &grants, "terminal", &info, &sandbox);
             assert_eq!(again, PermissionDecision::Allow, "an always is remembered: {line}");
         }
     }
 }
 
 #[test]
-fn what_the_sandbox_cannot_hold_is_asked() {
-    let none = SandboxSupport::None { reason: "no Landlock".into() };
-    let partial =
-        SandboxSupport::Partial(PartialSandbox { no_namespace: Some("x".into()), signals_open: true });
+fn command_asks_if_sandbox_cannot_confine_it() {
+    let none = SandboxSupport::Unavailable { reason: "no Landlock".into() };
+    let partial = SandboxSupport::Partial(PartialSandbox {
+        namespace_problem: Some("x".into()),
+        signals_unconfined: true,
+    });
     for line in ["make", "make && echo done"] {
         check_sandboxed(&SandboxSupport::Full, line, false);
         check_sandboxed(&partial, line, false);
@@ -212,15 +218,15 @@ fn what_the_sandbox_cannot_hold_is_asked() {
     }
 }
 
-/// Judges as in a session in `/w/a` and `/w/b`, where `/w/a/link` leads out.
-fn judged(mode: Mode, rules: &PermissionRules, touch: &ToolAccess, grants: &GrantSet) -> PermissionDecision {
+/// Evaluates in a session with `/w/a` and `/w/b`, where `/w/a/link` leads out.
+fn decide(mode: Mode, rules: &PermissionRules, access: &ToolAccess, grants: &GrantSet) -> PermissionDecision {
     let roots = SessionRoots {
         work: vec!["/w/a".into(), "/w/b".into()],
         readable: vec!["/w/a/.crow/spill".into()],
         protected: vec!["/w/a/.crow".into(), "/home/me/.crow".into()],
         repository: vec!["/w/a/meta".into()],
     };
-    let tool = match touch {
+    let tool = match access {
         ToolAccess::Nothing => "todo",
         ToolAccess::Reads(_) => "read",
         ToolAccess::Writes(_) => "write",
@@ -229,13 +235,13 @@ fn judged(mode: Mode, rules: &PermissionRules, touch: &ToolAccess, grants: &Gran
         ToolAccess::Fetches { .. } => "web_fetch",
         ToolAccess::Searches => "web_search",
     };
-    let facets = ToolCallInfo {
+    let info = ToolCallInfo {
         title: String::new(),
         kind: ToolKind::Other,
         locations: Vec::new(),
-        touch: touch.clone(),
+        access: access.clone(),
     };
-    evaluate_call(&EffectivePolicy { mode, rules, roots: &roots, resolve: &resolve }, grants, tool, &facets)
+    evaluate_call(&EffectivePolicy { mode, rules, roots: &roots, resolve: &resolve }, grants, tool, &info)
 }
 
 fn resolve(path: &Path) -> PathBuf {
@@ -273,7 +279,7 @@ fn runs(command: &str) -> ToolAccess {
 }
 
 #[test]
-fn nothing_and_reads() {
+fn reads_ask_outside_roots() {
     let none = GrantSet::default();
     check(
         &ToolAccess::Nothing,
@@ -308,7 +314,7 @@ fn nothing_and_reads() {
 }
 
 #[test]
-fn writes() {
+fn writes_depend_on_mode_and_path() {
     let none = GrantSet::default();
     let mut granted = GrantSet::default();
     granted.add_grant(Grant::Edits);
@@ -347,7 +353,7 @@ fn writes() {
 }
 
 #[test]
-fn what_is_protected_always_asks() {
+fn protected_paths_always_ask() {
     let mut granted = GrantSet::default();
     granted.add_grant(Grant::Edits);
     check(
@@ -382,13 +388,13 @@ fn what_is_protected_always_asks() {
     );
 }
 
-/// Tells which paths ask in `auto` to be changed and to be read: `w`, `r`, or nothing.
+/// Checks which paths ask in `auto` for changing and reading: `w`, `r`, or nothing.
 #[track_caller]
 fn check_protected(list: &[(&str, &str)]) {
-    let law = PermissionRules::default();
+    let policy = PermissionRules::default();
     for (path, expected) in list {
-        let asks = |mode: Mode, touch: ToolAccess| {
-            matches!(judged(mode, &law, &touch, &GrantSet::default()), PermissionDecision::Ask { .. })
+        let asks = |mode: Mode, access: ToolAccess| {
+            matches!(decide(mode, &policy, &access, &GrantSet::default()), PermissionDecision::Ask { .. })
         };
         let writes = asks(Mode::Auto, ToolAccess::Writes(paths(&[path])));
         let reads = asks(Mode::Ask, ToolAccess::Reads(paths(&[path])));
@@ -399,8 +405,8 @@ fn check_protected(list: &[(&str, &str)]) {
 }
 
 #[test]
-fn what_is_missing_or_spelled_otherwise_is_protected() {
-    // Only names are judged, so whether anything is there makes no difference.
+fn protected_paths_include_missing_and_folded_names() {
+    // Only names are checked, whether or not the files exist.
     check_protected(&[
         ("/w/a/x", ""),
         ("/w/a/.git", "w"),
@@ -432,13 +438,13 @@ fn what_is_missing_or_spelled_otherwise_is_protected() {
 }
 
 #[test]
-fn a_search_above_what_is_protected_asks() {
-    // Folders that hold a repository are searched all the time, those that hold the configuration are not.
+fn search_above_protected_path_asks() {
+    // Directories with a repository are often searched, those with the configuration are not.
     check_protected(&[("/w/a", "r"), ("/w/b", ""), ("/w/A", "r")]);
 }
 
 #[test]
-fn commands() {
+fn commands_ask_without_rule() {
     let mut grants = GrantSet::default();
     check(
         &runs("ls"),
@@ -474,7 +480,7 @@ fn commands() {
 }
 
 #[test]
-fn modes_are_read_as_they_are_spelled() {
+fn modes_round_trip_through_text() {
     for mode in Mode::ALL {
         assert_eq!(Mode::parse(mode.as_str()), Some(mode));
     }
@@ -482,7 +488,7 @@ fn modes_are_read_as_they_are_spelled() {
 }
 
 #[test]
-fn the_configuration_asks_even_inside_a_root_and_output_kept_in_it_is_read_freely() {
+fn configuration_asks_inside_root_except_readable_output() {
     check(
         &ToolAccess::Reads(vec!["/w/a/.crow/spill/1".into()]),
         &GrantSet::default(),

@@ -1,21 +1,20 @@
-//! What the variables of a line may hold: the values that the line itself gives them, the working directory and the
-//! home folder.
+//! The possible values of variables in a line: assignments in the line, the working directory and the home directory.
 
 use std::collections::BTreeMap;
 
 use crate::shell::{Assignment, KnownExtent, ShellWord, SimpleCommand, WordPiece};
 
-/// Readings of one word that are looked at; more are not told apart.
+/// Limit of readings of one word; with more, the word counts as unknown.
 const READINGS_MAX: usize = 16;
 
-/// The values that a line gives to its variables.
+/// The values of a line's variables.
 #[derive(Clone)]
 pub(super) struct ShellVariables {
     values: BTreeMap<String, Vec<ShellWord>>,
 }
 
 impl ShellVariables {
-    /// Collects the assignments of all commands of a line, which begins in `cwd` and stays there if that is known.
+    /// Collects the assignments of all commands of a line; `cwd` is its working directory, if known and constant.
     pub(super) fn from_commands(commands: &[&SimpleCommand], cwd: Option<&str>) -> Self {
         let mut values: BTreeMap<String, Vec<ShellWord>> = BTreeMap::new();
         let mut add = |name: &str, value: ShellWord| values.entry(name.to_owned()).or_default().push(value);
@@ -24,22 +23,22 @@ impl ShellVariables {
                 add(name, value.clone());
             }
         }
-        add("HOME", ShellWord { text: "~".into(), extent: KnownExtent::Home, rest: Vec::new() });
+        add("HOME", ShellWord { text: "~".into(), extent: KnownExtent::Home, pieces: Vec::new() });
         if let Some(cwd) = cwd {
             add("PWD", ShellWord::from_text(cwd));
         }
         Self { values }
     }
 
-    /// Lists what a word may be: itself, and with each of the values that its variables are given in the line.
+    /// Returns the possible readings of a word, with each value of its variables.
     pub(super) fn word_readings(&self, word: &ShellWord) -> Vec<ShellWord> {
-        if word.rest.is_empty() {
+        if word.pieces.is_empty() {
             return vec![word.clone()];
         }
         let is_home = word.text == "~" || word.text.starts_with("~/");
-        let extent = if is_home { KnownExtent::Home } else { KnownExtent::Whole };
-        let mut readings = vec![ShellWord { text: word.text.clone(), extent, rest: Vec::new() }];
-        for piece in &word.rest {
+        let extent = if is_home { KnownExtent::Home } else { KnownExtent::Full };
+        let mut readings = vec![ShellWord { text: word.text.clone(), extent, pieces: Vec::new() }];
+        for piece in &word.pieces {
             let values = self.piece_values(piece);
             let longer =
                 readings.iter().flat_map(|reading| values.iter().map(|value| join_words(reading, value)));
@@ -52,24 +51,24 @@ impl ShellVariables {
     }
 
     fn piece_values(&self, piece: &WordPiece) -> Vec<ShellWord> {
-        let same = || unknown_word(piece.clone());
+        let unknown = || unknown_word(piece.clone());
         match piece {
             WordPiece::Known(text) => vec![ShellWord::from_text(text.as_str())],
-            WordPiece::Glob => vec![same()],
-            WordPiece::Unknown(instead) => {
-                let instead =
-                    instead.iter().flat_map(|text| split_blanks(&ShellWord::from_text(text.as_str())));
-                instead.chain([same()]).collect()
+            WordPiece::Glob => vec![unknown()],
+            WordPiece::Unknown(default) => {
+                let default =
+                    default.iter().flat_map(|text| split_blanks(&ShellWord::from_text(text.as_str())));
+                default.chain([unknown()]).collect()
             }
             WordPiece::Variable(name) => match self.values.get(name) {
                 Some(values) => values.iter().flat_map(split_blanks).collect(),
-                None => vec![same()],
+                None => vec![unknown()],
             },
         }
     }
 }
 
-/// The assignments of a command. A loop over a list begins with one of something unknown, which the values replace.
+/// Returns the assignments of a command. A loop over a list begins with an unknown value, which the list replaces.
 fn given_assignments(simple: &SimpleCommand) -> &[Assignment] {
     match simple.assignments.as_slice() {
         [first, values @ ..]
@@ -84,40 +83,40 @@ fn given_assignments(simple: &SimpleCommand) -> &[Assignment] {
     }
 }
 
-/// A word of which only this is there.
+/// A word with a single unknown piece.
 fn unknown_word(piece: WordPiece) -> ShellWord {
-    ShellWord { text: String::new(), extent: KnownExtent::Begins, rest: vec![piece] }
+    ShellWord { text: String::new(), extent: KnownExtent::Prefix, pieces: vec![piece] }
 }
 
-/// Splits a value at blanks, where it may become several words.
+/// Splits a value at white space, where it may become several words.
 fn split_blanks(value: &ShellWord) -> Vec<ShellWord> {
     let has_blanks = value.text.contains([' ', '\t', '\n']);
-    match value.rest.is_empty() && has_blanks {
+    match value.pieces.is_empty() && has_blanks {
         true => value.text.split_whitespace().map(ShellWord::from_text).collect(),
         false => vec![value.clone()],
     }
 }
 
-fn join_words(front: &ShellWord, back: &ShellWord) -> ShellWord {
-    let mut joined = front.clone();
-    match joined.rest.last_mut() {
+fn join_words(start: &ShellWord, end: &ShellWord) -> ShellWord {
+    let mut joined = start.clone();
+    match joined.pieces.last_mut() {
         None => {
-            // A home folder behind other text is only text.
+            // A tilde after other text is only text.
             let is_start = joined.text.is_empty();
-            joined.text.push_str(&back.text);
-            if back.extent != KnownExtent::Home || is_start {
-                joined.extent = joined.extent.max(back.extent);
+            joined.text.push_str(&end.text);
+            if end.extent != KnownExtent::Home || is_start {
+                joined.extent = joined.extent.max(end.extent);
             }
         }
-        Some(WordPiece::Known(text)) => text.push_str(&back.text),
-        Some(WordPiece::Glob | WordPiece::Variable(_) | WordPiece::Unknown(_)) if back.text.is_empty() => {}
+        Some(WordPiece::Known(text)) => text.push_str(&end.text),
+        Some(WordPiece::Glob | WordPiece::Variable(_) | WordPiece::Unknown(_)) if end.text.is_empty() => {}
         Some(WordPiece::Glob | WordPiece::Variable(_) | WordPiece::Unknown(_)) => {
-            joined.rest.push(WordPiece::Known(back.text.clone()));
+            joined.pieces.push(WordPiece::Known(end.text.clone()));
         }
     }
-    joined.rest.extend(back.rest.iter().cloned());
-    if !joined.rest.is_empty() {
-        joined.extent = joined.extent.max(KnownExtent::Begins);
+    joined.pieces.extend(end.pieces.iter().cloned());
+    if !joined.pieces.is_empty() {
+        joined.extent = joined.extent.max(KnownExtent::Prefix);
     }
     joined
 }

@@ -1,12 +1,12 @@
-//! The names that models bring along from the tools of other agents, and what they are here. Knows the parameters of
-//! Crow's own tools and nothing else of them.
+//! Aliases of parameter names from the tools of other agents. Knows the parameters of Crow's own tools, nothing else
+//! of them.
 
-/// Other names for one parameter.
+/// Aliases of one parameter.
 pub(super) struct ParameterAliases {
     pub(super) parameter: &'static str,
-    /// The tools whose parameter is meant; none means all that have one of that name.
+    /// The tools with this meaning; empty for all tools with such a parameter.
     pub(super) tools: &'static [&'static str],
-    /// The names, in snake case.
+    /// The aliases, in snake case.
     pub(super) names: &'static [&'static str],
 }
 
@@ -25,7 +25,7 @@ const fn for_tools(
 const TASKS: &[&str] = &["task_send", "task_read", "task_cancel"];
 const LISTS: &[&str] = &["grep", "web_search", "query_memory", "query_session"];
 
-/// Each means one thing only for the tool it is given to; what also has another meaning is left out.
+/// Each alias is unambiguous for its tool; ambiguous ones are omitted.
 pub(super) const ALIASES: &[ParameterAliases] = &[
     for_all_tools(
         "file_path",
@@ -326,8 +326,8 @@ pub(super) const ALIASES: &[ParameterAliases] = &[
     for_tools(&["speckit_converge"], "is_critical", &["critical"]),
 ];
 
-/// Names under which models say why they make a call. Nothing that a call does depends on them.
-const COMMENTS: &[&str] = &[
+/// Names for the model's comment on a call, without any effect.
+const COMMENT_NAMES: &[&str] = &[
     "description",
     "explanation",
     "reason",
@@ -338,22 +338,22 @@ const COMMENTS: &[&str] = &[
     "thought",
 ];
 
-/// What else changes nothing, by tool: a comment under a name of its own, or what is so anyway.
-const WITHOUT_EFFECT: &[(&str, &[&str])] = &[
+/// Other names without effect, by tool: comments under another name, or the default behavior.
+const IGNORED_PARAMETERS: &[(&str, &[&str])] = &[
     ("edit", &["instruction", "instructions"]),
-    // Hits always have their line numbers.
+    // Hits always have line numbers.
     ("grep", &["n", "line_numbers", "show_line_numbers"]),
     ("todo", &["active_form", "id", "priority"]),
     ("query_memory", &["search_type", "include_forks", "agent_idx", "mode"]),
     ("query_session", &["search_type", "include_forks", "agent_idx"]),
 ];
 
-/// Whether a name stands for a comment on the call.
-pub(super) fn is_comment(squeezed: &str) -> bool {
-    COMMENTS.contains(&squeezed)
+/// Whether a name is a comment on the call.
+pub(super) fn is_comment(normalized: &str) -> bool {
+    COMMENT_NAMES.contains(&normalized)
 }
 
-/// Names that change nothing about what a tool does.
+/// Returns the names without effect for a tool.
 pub(super) fn ignored_parameters(tool: &str) -> &'static [&'static str] {
-    WITHOUT_EFFECT.iter().find(|(name, _)| *name == tool).map_or(&[], |(_, names)| names)
+    IGNORED_PARAMETERS.iter().find(|(name, _)| *name == tool).map_or(&[], |(_, names)| names)
 }

@@ -1,5 +1,5 @@
-//! Text that is no prefix of a JSON text: single quotes, bare keys, Python's words, missing commas.
-//! The repair itself is somebody else's; this file watches over what it makes of strings.
+//! Repairs text that is no prefix of JSON: single quotes, bare keys, Python literals, missing commas. A library does
+//! the repair; this file checks its effect on strings.
 
 mod scan;
 
@@ -12,10 +12,10 @@ use self::scan::MalformedScan;
 use super::{LocatedDoubt, PartialRead};
 use crate::DoubtKind;
 
-/// Above this a malformed text is no call but an accident; the repair looks back and forth in it.
+/// A longer malformed text is no call; the repair is not linear.
 const BYTES_MAX: usize = 4 << 20;
 
-/// Repairs the object that begins `text`.
+/// Repairs the object at the start of `text`.
 pub(super) fn repair_malformed(text: &str) -> Option<PartialRead<'_>> {
     if text.len() > BYTES_MAX {
         return None;
@@ -29,32 +29,32 @@ pub(super) fn repair_malformed(text: &str) -> Option<PartialRead<'_>> {
     let value: Map<String, Value> = serde_json::from_str(&repaired).ok()?;
     let rest = scan.rest.unwrap_or_default();
     let end = text.len() - rest.len();
-    let lack = if let Some(end) = scan.odd_at {
-        Some(LocatedDoubt { kind: DoubtKind::Guessed, end })
-    } else if let Some((kind, end)) = scan.odd_string {
+    let located_doubt = if let Some(end) = scan.ambiguous_at {
+        Some(LocatedDoubt { kind: DoubtKind::Ambiguous, end })
+    } else if let Some((kind, end)) = scan.string_doubt {
         Some(LocatedDoubt { kind, end })
     } else if scan.ends_in_string {
-        Some(LocatedDoubt { kind: DoubtKind::CutInString, end })
+        Some(LocatedDoubt { kind: DoubtKind::TruncatedString, end })
     } else if scan.rest.is_none() && !scan.lacks_brackets_only {
-        Some(LocatedDoubt { kind: DoubtKind::NotClosed, end })
+        Some(LocatedDoubt { kind: DoubtKind::UnclosedValue, end })
     } else if super::find_duplicate_key(&repaired).is_some() {
-        Some(LocatedDoubt { kind: DoubtKind::KeyTwice, end })
+        Some(LocatedDoubt { kind: DoubtKind::DuplicateKey, end })
     } else if !has_only(&value, &scan.words) || (scan.has_single_quotes && rest.contains('\'')) {
-        Some(LocatedDoubt { kind: DoubtKind::Guessed, end })
+        Some(LocatedDoubt { kind: DoubtKind::Ambiguous, end })
     } else if scan.rest.is_none() {
-        Some(LocatedDoubt { kind: DoubtKind::BracketsMissing, end })
+        Some(LocatedDoubt { kind: DoubtKind::MissingBrackets, end })
     } else {
         None
     };
-    Some((value, lack, rest))
+    Some((value, located_doubt, rest))
 }
 
-/// A number at the very end may lack digits, and `1` for `120` would be a lie.
+/// A number at the very end may lack digits, and `1` for `120` would be wrong.
 fn ends_in_number(text: &str) -> bool {
     text.trim_end().ends_with(|last: char| last.is_ascii_digit() || matches!(last, '.' | '-'))
 }
 
-/// Whatever stands nowhere in the text was put together by the repair.
+/// Whether all strings occur in the source, and none was composed by the repair.
 fn has_only(map: &Map<String, Value>, words: &SourceWords) -> bool {
     map.iter().all(|(key, value)| words.has_key(key) && is_only(value, words))
 }
@@ -68,12 +68,12 @@ fn is_only(value: &Value, words: &SourceWords) -> bool {
     }
 }
 
-/// What may become a key or a string.
+/// Possible keys and strings of the source.
 #[derive(Default)]
 struct SourceWords {
-    /// What stands between quotes, unescaped.
+    /// Texts between quotes, unescaped.
     strings: HashSet<String>,
-    /// What stands bare before a colon.
+    /// Bare words before a colon.
     bare_keys: HashSet<String>,
 }
 

@@ -1,8 +1,8 @@
-//! What may stand around an object without changing what it is: fences, tags, the marks of a model's format. Words may
-//! not: an object that a sentence speaks of is no call.
+//! Markup around an object that does not change its meaning: fences, tags, tokens of a model's format. Prose is not:
+//! an object in a sentence is no call.
 
-/// The words that the tags and marks of calls are made of, whoever's format it is: `<tool_call>`, `<|tool▁call▁begin|>`,
-/// `[TOOL_CALLS]`, `<seed:function_call>`. A tag with any other word in it may say anything of what it holds.
+/// The words in tags and tokens of calls, of any format: `<tool_call>`, `<|tool▁call▁begin|>`, `[TOOL_CALLS]`,
+/// `<seed:function_call>`. A tag with any other word may change the meaning.
 const CALL_WORDS: [&str; 72] = [
     "action",
     "antml",
@@ -81,7 +81,7 @@ const CALL_WORDS: [&str; 72] = [
 /// Attributes of such tags.
 const ATTRIBUTES: [&str; 6] = ["call_id", "id", "index", "name", "string", "type"];
 
-/// What a fence may say of the text in it.
+/// Info strings of code fences.
 const LANGUAGES: [&str; 20] = [
     "bash",
     "console",
@@ -105,13 +105,13 @@ const LANGUAGES: [&str; 20] = [
     "yaml",
 ];
 
-/// Brackets and signs that models leave around an object.
+/// Punctuation that models leave around an object.
 const SIGNS: &str = "()]},;:=.`'\"";
 
-/// The word that names the format, with or without a fence.
+/// The name of the format, with or without a fence.
 const FORMAT: &str = "json";
 
-/// Whether a text is nothing but markup.
+/// Whether a text consists of markup.
 pub(super) fn is_markup(text: &str) -> bool {
     let mut rest = text;
     loop {
@@ -131,7 +131,7 @@ pub(super) fn is_markup(text: &str) -> bool {
     }
 }
 
-/// Skips the language of a fence, which is alone on its line unless it is the format.
+/// Skips the info string of a fence, which is alone on its line unless it is the format.
 fn after_fence(text: &str) -> Option<&str> {
     let is_of_language = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-' | '+');
     let after = text.trim_start_matches(is_of_language);
@@ -147,7 +147,7 @@ fn after_format(text: &str) -> Option<&str> {
     (word.eq_ignore_ascii_case(FORMAT) && ends).then_some(after)
 }
 
-/// Whether this stands between `<` and `>` of a tag that calls are put in.
+/// Whether this is the content of a call's tag.
 fn is_tag(tag: &str) -> bool {
     let tag = tag.trim_end_matches('/');
     let (name, attributes) = tag.split_once(char::is_whitespace).unwrap_or((tag, ""));
@@ -167,13 +167,13 @@ fn is_tag(tag: &str) -> bool {
         })
 }
 
-/// Whether this stands between the brackets of a mark such as `[TOOL_CALLS]`.
+/// Whether this is the content of a bracketed token such as `[TOOL_CALLS]`.
 fn is_mark(mark: &str) -> bool {
     let mark = mark.trim_start_matches('/');
     !mark.contains(|char: char| char.is_lowercase()) && is_call_name(&mark.to_lowercase())
 }
 
-/// Whether a name in small letters has words of calls in it and no others.
+/// Whether a lower-case name consists of words of calls.
 fn is_call_name(name: &str) -> bool {
     let mut words =
         name.split(|char: char| "_-.:|▁｜".contains(char)).filter(|word| !word.is_empty()).peekable();
@@ -185,12 +185,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_can_be_searched() {
+    fn call_words_are_sorted() {
         assert!(CALL_WORDS.is_sorted());
     }
 
     #[test]
-    fn tags_and_marks_of_calls_are_markup() {
+    fn tags_and_tokens_of_calls_are_markup() {
         for text in [
             "<tool_call>",
             "</tool_call>",
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn other_tags_are_words() {
+    fn other_tags_are_no_markup() {
         for text in [
             "<example>",
             "<think>",

@@ -1,27 +1,27 @@
-//! Windows paths whose backslashes a model did not escape: JSON reads `C:\new` as a line break in a name. Where the
-//! text shows that they stand for themselves they are kept; where it cannot, the value is refused.
+//! Windows paths whose backslashes were not escaped: JSON decodes `C:\new` with a line break. If the text shows that
+//! backslashes are literal, they are escaped; otherwise the value is rejected.
 
 use serde_json::Value;
 
-use super::closer::{self, StringEscape};
+use super::json_reader::{self, StringEscape};
 
-/// Parameters that are paths, and what the names of such parameters end with.
+/// Path parameters, and suffixes of their names.
 const PATH_NAMES: [&str; 8] = ["path", "paths", "filename", "cwd", "dir", "directory", "folder", "workdir"];
 const PATH_ENDS: [&str; 7] = ["_path", "Path", "_paths", "_dir", "_directory", "_folder", "_filename"];
 
-/// Parameters that a shell reads.
+/// Shell command parameters.
 const COMMAND_NAMES: [&str; 2] = ["command", "cmd"];
 
-/// A string in which Windows paths were not escaped.
+/// A string with unescaped Windows paths.
 pub(super) struct EscapedPaths {
-    /// What stands between its quotes, with those paths escaped.
+    /// The source between its quotes, with the paths escaped.
     pub(super) source: String,
-    /// A line may end in it where a path seems to go on.
+    /// Whether a line may end inside a path.
     pub(super) is_guess: bool,
 }
 
-/// Escapes the Windows paths of what stands between the quotes of a string, if another backslash in it escapes nothing
-/// and so tells that this string was not escaped.
+/// Escapes the Windows paths in the source of a string, if another invalid escape shows that the string was not
+/// escaped.
 pub(super) fn escape_windows_paths(source: &str) -> Option<EscapedPaths> {
     if !has_bare_backslash(source) {
         return None;
@@ -32,33 +32,33 @@ pub(super) fn escape_windows_paths(source: &str) -> Option<EscapedPaths> {
     if is_path && !source.contains(r"\\") {
         return Some(EscapedPaths { source: source.replace('\\', r"\\"), is_guess: false });
     }
-    let mut spelled = String::with_capacity(source.len() + 8);
-    let (mut in_paths, mut between) = (false, false);
+    let mut escaped = String::with_capacity(source.len() + 8);
+    let (mut in_paths, mut in_other_text) = (false, false);
     let mut rest = source;
     while let Some(at) = next_drive(rest) {
         let (before, path) = rest.split_at(at);
         let (path, after) = path.split_at(path_len(path));
-        spelled.push_str(before);
-        between |= has_line_end(before);
+        escaped.push_str(before);
+        in_other_text |= has_line_end(before);
         if path.contains(r"\\") {
-            spelled.push_str(path);
+            escaped.push_str(path);
         } else {
             in_paths |= has_line_end(path);
-            spelled.push_str(&path.replace('\\', r"\\"));
+            escaped.push_str(&path.replace('\\', r"\\"));
         }
         rest = after;
     }
-    between |= has_line_end(rest);
+    in_other_text |= has_line_end(rest);
     let has_paths = rest.len() < source.len();
-    has_paths.then(|| EscapedPaths { source: spelled + rest, is_guess: in_paths && between })
+    has_paths.then(|| EscapedPaths { source: escaped + rest, is_guess: in_paths && in_other_text })
 }
 
-/// Whether a line ends in the source of a string, or seems to.
+/// Whether the source of a string contains a line end.
 fn has_line_end(source: &str) -> bool {
     source.contains(r"\n") || source.contains(r"\r") || source.contains('\n')
 }
 
-/// Says what is wrong with the value of a parameter in which an unescaped path became something else.
+/// Describes the damage in a value by an unescaped path.
 pub(super) fn describe_damage(name: &str, value: &Value) -> Option<String> {
     let is_path = PATH_NAMES.contains(&name) || PATH_ENDS.iter().any(|end| name.ends_with(end));
     let damaged = match value {
@@ -72,39 +72,39 @@ pub(super) fn describe_damage(name: &str, value: &Value) -> Option<String> {
         | Value::Array(_)
         | Value::Object(_) => None,
     };
-    let what = match damaged? {
+    let description = match damaged? {
         '\n' | '\r' => "a line break",
         '\t' => "a tab",
         _ => "a control character",
     };
     let example = r#""C:\\new\\file.txt""#;
-    Some(format!("has {what} in a path; a backslash is written twice in JSON: {example}"))
+    Some(format!("has {description} in a path; a backslash is written twice in JSON: {example}"))
 }
 
-/// Whether an escape of two characters, such as `\t`, stands for a control character.
+/// Whether a character has an escape such as `\t`.
 fn is_escape_char(char: char) -> bool {
     matches!(char, '\n' | '\r' | '\t' | '\u{8}' | '\u{c}')
 }
 
-/// The control character that stands where a path goes on behind a drive.
+/// Returns the control character in a path after a drive.
 fn control_after_drive(text: &str) -> Option<char> {
     text.match_indices(':').find_map(|(colon, _)| {
         let mut next = text[colon + 1..].chars();
         let control = next.next().filter(|char| is_escape_char(*char))?;
-        let goes_on = next.next().is_some_and(|char| char.is_alphanumeric() || matches!(char, '_' | '.'));
-        let is_path = goes_on
+        let continues = next.next().is_some_and(|char| char.is_alphanumeric() || matches!(char, '_' | '.'));
+        let is_path = continues
             && ends_with_drive_letter(&text[..colon])
             && !(control == '\n' && is_single_letter_line(&text[..colon]));
         is_path.then_some(control)
     })
 }
 
-/// Whether a text ends with a line, not its first, that holds nothing but a letter: as in a heredoc, and not as in a path.
+/// Whether the last line of several is a single letter: as in a heredoc, unlike in a path.
 fn is_single_letter_line(text: &str) -> bool {
     text.rsplit_once('\n').is_some_and(|(_, line)| line.trim_start().len() == 1)
 }
 
-/// Whether a text ends with the letter of a drive and nothing that it is a part of.
+/// Whether a text ends with a separate drive letter.
 fn ends_with_drive_letter(text: &str) -> bool {
     let mut chars = text.chars().rev();
     chars.next().is_some_and(|char| char.is_ascii_alphabetic()) && chars.next().is_none_or(is_around_path)
@@ -114,19 +114,19 @@ fn is_around_path(char: char) -> bool {
     char.is_whitespace() || "\"'`=(),;|&<>[]{}".contains(char)
 }
 
-/// Whether a backslash before the character of a name escapes nothing.
+/// Whether a backslash before a name character is no escape.
 fn has_bare_backslash(source: &str) -> bool {
     let mut rest = source;
     while let Some(at) = rest.find('\\') {
         rest = &rest[at..];
-        let n_bytes = match closer::parse_escape(rest) {
-            StringEscape::Char(_, n_bytes) | StringEscape::Lone(n_bytes) => n_bytes,
+        let n_bytes = match json_reader::parse_escape(rest) {
+            StringEscape::Char(_, n_bytes) | StringEscape::LoneSurrogate(n_bytes) => n_bytes,
             StringEscape::Literal
                 if rest[1..].starts_with(|char: char| char.is_alphanumeric() || "_.-$~".contains(char)) =>
             {
                 return true;
             }
-            StringEscape::Literal | StringEscape::Cut => 1,
+            StringEscape::Literal | StringEscape::Truncated => 1,
         };
         rest = &rest[n_bytes..];
     }
@@ -140,7 +140,7 @@ fn is_drive(text: &str) -> bool {
         && bytes.get(3) != Some(&b'\\')
 }
 
-/// Finds where a path begins with a drive.
+/// Returns the start of a path with a drive.
 fn next_drive(text: &str) -> Option<usize> {
     text.match_indices(":\\").map(|(colon, _)| colon).find_map(|colon| {
         let start = colon.checked_sub(1)?;

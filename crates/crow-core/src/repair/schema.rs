@@ -1,91 +1,90 @@
-//! Compares arguments with a tool's schema: what is required, the types, and the values to choose from. Mends what
-//! can mean one thing only. Must never judge what it does not know of a schema: the tool itself says no to the rest.
+//! Validates arguments against a tool's schema: required parameters, types and enums. Corrects unambiguous mistakes.
+//! Ignores unknown keywords: the tool itself checks the rest.
 
 use serde_json::{Map, Number, Value};
 
 use super::paths;
 
-/// As much of a wrong value as a model needs to recognise it.
+/// Characters of a wrong value in a message.
 const SHOWN_CHARS_MAX: usize = 60;
 
-/// More than that nobody mends at once.
+/// Limit of problems listed in a message.
 const PROBLEMS_SHOWN_MAX: usize = 8;
 
-/// More than that to choose from is no help in a sentence.
+/// Limit of choices listed in a message.
 const CHOICES_SHOWN_MAX: usize = 20;
 
-/// Checks arguments against an object schema; mends the obvious, and says of the rest where it is wrong and what is
-/// wanted there.
+/// Validates arguments against an object schema; returns the corrected arguments or a message with all problems.
 pub fn check_against_schema(schema: &Value, map: &Map<String, Value>) -> Result<Map<String, Value>, String> {
     fit_object(schema, map.clone(), "").map_err(|problems| {
         let n_more = problems.len().saturating_sub(PROBLEMS_SHOWN_MAX);
         let shown = &problems[..problems.len() - n_more];
-        let more = if n_more == 0 { String::new() } else { format!("; and {n_more} more") };
-        shown.join("; ") + &more
+        let item_problems = if n_more == 0 { String::new() } else { format!("; and {n_more} more") };
+        shown.join("; ") + &item_problems
     })
 }
 
-/// A value as the schema wants it, or what is wrong with it, a sentence each.
+/// A corrected value, or its problems, one sentence each.
 type FitResult<T = Value> = Result<T, Vec<String>>;
 
-fn fit_value(schema: &Value, value: Value, place: &str) -> FitResult {
-    let value = fit_alternative(schema, value, place)?;
-    let value = fit_type(schema, value, place)?;
-    let value = fit_choice(schema, value, place)?;
-    check_sign(schema, &value, place)?;
+fn fit_value(schema: &Value, value: Value, path: &str) -> FitResult {
+    let value = fit_alternative(schema, value, path)?;
+    let value = fit_type(schema, value, path)?;
+    let value = fit_choice(schema, value, path)?;
+    check_sign(schema, &value, path)?;
     match value {
-        Value::Object(map) => fit_object(schema, map, place).map(Value::Object),
-        Value::Array(items) => fit_array(&schema["items"], items, place).map(Value::Array),
+        Value::Object(map) => fit_object(schema, map, path).map(Value::Object),
+        Value::Array(items) => fit_array(&schema["items"], items, path).map(Value::Array),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(value),
     }
 }
 
-fn fit_object(schema: &Value, map: Map<String, Value>, place: &str) -> FitResult<Map<String, Value>> {
+fn fit_object(schema: &Value, map: Map<String, Value>, path: &str) -> FitResult<Map<String, Value>> {
     let required: Vec<&str> =
         schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    let within = |name: &str| if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") };
+    let child_path = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
     let missing: Vec<&str> = required.iter().copied().filter(|name| !map.contains_key(*name)).collect();
     let mut fitting = Map::new();
     let mut problems = Vec::new();
     for (name, value) in map {
-        let may_go = value.is_null() && !required.contains(&name.as_str());
-        match fit_value(&schema["properties"][&name], value, &within(&name)) {
+        let is_omitted = value.is_null() && !required.contains(&name.as_str());
+        match fit_value(&schema["properties"][&name], value, &child_path(&name)) {
             Ok(value) => {
                 let damage = paths::describe_damage(&name, &value);
-                problems.extend(damage.map(|damage| format!("`{}` {damage}", within(&name))));
+                problems.extend(damage.map(|damage| format!("`{}` {damage}", child_path(&name))));
                 fitting.insert(name, value);
             }
-            // Nothing, where nothing has to be, is how some spell that it is left out.
-            Err(_) if may_go => {}
-            Err(more) => problems.extend(more),
+            // Some models write null for an omitted parameter.
+            Err(_) if is_omitted => {}
+            Err(item_problems) => problems.extend(item_problems),
         }
     }
     for name in missing {
-        let wanted = describe_schema(&schema["properties"][name]);
-        problems.push(format!("`{}` is missing; it must be {wanted}", within(name)));
+        let expected = describe_schema(&schema["properties"][name]);
+        problems.push(format!("`{}` is missing; it must be {expected}", child_path(name)));
     }
     if problems.is_empty() { Ok(fitting) } else { Err(problems) }
 }
 
-fn fit_array(schema: &Value, items: Vec<Value>, place: &str) -> FitResult<Vec<Value>> {
+fn fit_array(schema: &Value, items: Vec<Value>, path: &str) -> FitResult<Vec<Value>> {
     let mut fitting = Vec::with_capacity(items.len());
     let mut problems = Vec::new();
     for (index, item) in items.into_iter().enumerate() {
-        match fit_value(schema, item, &format!("{place}[{index}]")) {
+        match fit_value(schema, item, &format!("{path}[{index}]")) {
             Ok(item) => fitting.push(item),
-            Err(more) => problems.extend(more),
+            Err(item_problems) => problems.extend(item_problems),
         }
     }
     if problems.is_empty() { Ok(fitting) } else { Err(problems) }
 }
 
-/// Fits a value to the one alternative that it can be meant for.
-fn fit_alternative(schema: &Value, value: Value, place: &str) -> FitResult {
+/// Corrects a value to the only matching alternative.
+fn fit_alternative(schema: &Value, value: Value, path: &str) -> FitResult {
     let Some(alternatives) = schema_alternatives(schema) else { return Ok(value) };
-    let fits = alternatives.iter().filter_map(|schema| fit_value(schema, value.clone(), place).ok());
+    let fits = alternatives.iter().filter_map(|schema| fit_value(schema, value.clone(), path).ok());
     match unique_reading(fits.collect(), &value) {
         Some(fitting) => Ok(fitting),
-        None => Err(vec![type_error(schema, &value, place)]),
+        None => Err(vec![type_error(schema, &value, path)]),
     }
 }
 
@@ -93,59 +92,58 @@ fn schema_alternatives(schema: &Value) -> Option<&Vec<Value>> {
     schema["anyOf"].as_array().or_else(|| schema["oneOf"].as_array())
 }
 
-fn fit_type(schema: &Value, value: Value, place: &str) -> FitResult {
+fn fit_type(schema: &Value, value: Value, path: &str) -> FitResult {
     let names = type_names(schema);
     if names.is_empty() || names.iter().any(|name| has_type(&value, name)) {
         return Ok(value);
     }
-    let read = names.iter().filter_map(|name| coerce_value(schema, &value, name));
-    match unique_reading(read.collect(), &value) {
+    let coerced = names.iter().filter_map(|name| coerce_value(schema, &value, name));
+    match unique_reading(coerced.collect(), &value) {
         Some(fitting) => Ok(fitting),
-        None => Err(vec![type_error(schema, &value, place)]),
+        None => Err(vec![type_error(schema, &value, path)]),
     }
 }
 
-/// The value itself if it is among the readings, or the reading that all of them agree on.
+/// Returns the value itself if it is among the readings, or else the reading that all agree on.
 fn unique_reading(mut readings: Vec<Value>, value: &Value) -> Option<Value> {
-    if let Some(place) = readings.iter().position(|reading| reading == value) {
-        return Some(readings.swap_remove(place));
+    if let Some(path) = readings.iter().position(|reading| reading == value) {
+        return Some(readings.swap_remove(path));
     }
     let first = readings.pop()?;
     readings.iter().all(|reading| *reading == first).then_some(first)
 }
 
-/// Fits a value to the ones to choose from, which some spell in another case.
-fn fit_choice(schema: &Value, value: Value, place: &str) -> FitResult {
+/// Corrects a value to an enum member, ignoring case.
+fn fit_choice(schema: &Value, value: Value, path: &str) -> FitResult {
     let Some(choices) = schema["enum"].as_array() else { return Ok(value) };
     if choices.contains(&value) {
         return Ok(value);
     }
-    let is_meant = |choice: &&Value| match (*choice, &value) {
+    let is_same_choice = |choice: &&Value| match (*choice, &value) {
         (Value::String(choice), Value::String(text)) => choice.to_lowercase() == text.to_lowercase(),
         (Value::Number(choice), Value::Number(number)) => choice.as_f64() == number.as_f64(),
         _ => false,
     };
-    let mut meant = choices.iter().filter(is_meant);
-    match (meant.next(), meant.next()) {
+    let mut matching_choices = choices.iter().filter(is_same_choice);
+    match (matching_choices.next(), matching_choices.next()) {
         (Some(choice), None) => Ok(choice.clone()),
-        (Some(_), Some(_)) | (None, _) => Err(vec![type_error(schema, &value, place)]),
+        (Some(_), Some(_)) | (None, _) => Err(vec![type_error(schema, &value, path)]),
     }
 }
 
-/// Refuses a negative number where none is allowed, which the tool itself might say in words of its own. Whatever else is too
-/// small or too large a tool takes for the least or the most it can do, and tells.
-fn check_sign(schema: &Value, value: &Value, place: &str) -> FitResult<()> {
-    let is_below = |bound: &f64| value.as_f64().is_some_and(|number| number < 0.0 && 0.0 <= *bound);
-    match schema["minimum"].as_f64().filter(is_below) {
-        Some(minimum) => Err(vec![format!("`{place}` must be at least {minimum}, not {value}")]),
+/// Rejects a negative number if none is allowed. The tool itself clamps other numbers to its range and reports that.
+fn check_sign(schema: &Value, value: &Value, path: &str) -> FitResult<()> {
+    let is_too_small = |bound: &f64| value.as_f64().is_some_and(|number| number < 0.0 && 0.0 <= *bound);
+    match schema["minimum"].as_f64().filter(is_too_small) {
+        Some(minimum) => Err(vec![format!("`{path}` must be at least {minimum}, not {value}")]),
         None => Ok(()),
     }
 }
 
-/// The types that a schema allows; none named means any.
+/// Returns the types that a schema allows; empty for any.
 fn type_names(schema: &Value) -> Vec<&str> {
-    let named = &schema["type"];
-    let names = named.as_array().map_or(std::slice::from_ref(named), Vec::as_slice);
+    let type_value = &schema["type"];
+    let names = type_value.as_array().map_or(std::slice::from_ref(type_value), Vec::as_slice);
     names.iter().filter_map(Value::as_str).collect()
 }
 
@@ -158,12 +156,12 @@ fn has_type(value: &Value, name: &str) -> bool {
         "array" => value.is_array(),
         "object" => value.is_object(),
         "null" => value.is_null(),
-        // A type nobody knows cannot be judged.
+        // Unknown types are not checked.
         _ => true,
     }
 }
 
-/// What a value of another type obviously stands for.
+/// Converts a value of another type, if its meaning is obvious.
 fn coerce_value(schema: &Value, value: &Value, name: &str) -> Option<Value> {
     match (name, value) {
         ("string", Value::Number(number)) if number.is_i64() || number.is_u64() => {
@@ -182,21 +180,21 @@ fn coerce_value(schema: &Value, value: &Value, name: &str) -> Option<Value> {
         ("array", Value::String(text)) if text.trim_start().starts_with('[') => {
             serde_json::from_str(text).ok().map(Value::Array)
         }
-        // Nothing is no item.
+        // Null is not an item.
         ("array", Value::Null) => None,
         ("array", one) => is_one_of(&schema["items"], one).then(|| Value::Array(vec![one.clone()])),
         _ => None,
     }
 }
 
-/// Tells whether a value may be meant for an item. Of a list of lists it may be the list as well.
+/// Whether a value may be a single item. For a list of lists it may be the list itself.
 fn is_one_of(items: &Value, value: &Value) -> bool {
     let names = type_names(items);
     let is_of = |name: &&str| has_type(value, name) || coerce_value(items, value, name).is_some();
     names.is_empty() || (!names.contains(&"array") && names.iter().any(is_of))
 }
 
-/// A number that is whole, as the integer it is.
+/// Converts a whole number to an integer.
 fn to_integer(number: &Number) -> Option<Value> {
     if number.is_i64() || number.is_u64() {
         return Some(Value::Number(number.clone()));
@@ -205,11 +203,11 @@ fn to_integer(number: &Number) -> Option<Value> {
     format!("{float:.0}").parse::<i64>().ok().map(Value::from)
 }
 
-fn type_error(schema: &Value, value: &Value, place: &str) -> String {
-    format!("`{place}` must be {}, not {}", describe_schema(schema), describe_value(value))
+fn type_error(schema: &Value, value: &Value, path: &str) -> String {
+    format!("`{path}` must be {}, not {}", describe_schema(schema), describe_value(value))
 }
 
-/// Says what a schema wants.
+/// Describes the values that a schema allows.
 fn describe_schema(schema: &Value) -> String {
     if let Some(choices) = schema["enum"].as_array() {
         let n_more = choices.len().saturating_sub(CHOICES_SHOWN_MAX);

@@ -7,17 +7,17 @@ use super::*;
 
 #[track_caller]
 fn check(text: &str, expected: &str) {
-    let why = match read_arguments(text) {
-        ToolArguments::Unreadable { why } => why,
+    let reason = match read_arguments(text) {
+        ToolArguments::Unreadable { reason: why } => why,
         ToolArguments::Repaired { doubt: Some(doubt), .. } => format!("{doubt}; {}", doubt.advice()),
         ToolArguments::Valid(_) | ToolArguments::Repaired { doubt: None, .. } => "nothing".to_owned(),
     };
-    assert_eq!(why, expected, "{text}");
+    assert_eq!(reason, expected, "{text}");
 }
 
-/// What a model reads of it.
+/// The messages to the model.
 #[test]
-fn sentences() {
+fn messages_for_unreadable_arguments() {
     check("{'a':1,}", "nothing");
     check(
         r#"{"command":"ls""#,
@@ -31,24 +31,24 @@ fn sentences() {
     check(r#"{"a":1}{"a":2}"#, "another object follows at line 1 column 7; send one call for each");
     check(
         r#"{"command":"echo "hi" there"}"#,
-        "what was meant at line 1 column 18 had to be guessed; send the call again as JSON, with each quote, backslash \
-         and line end in a string escaped",
+        "the text at line 1 column 18 is ambiguous; send the call again as JSON, with each quote, backslash and line end \
+         in a string escaped",
     );
     check(
         r#"do not run {"command":"ls"} please"#,
-        "the arguments are not a JSON object: words stand before it; send the call again with one",
+        "the arguments are not a JSON object: other text precedes it; send the call again with one",
     );
     check(
         r#"{"command":"ls"} is bad"#,
-        "words follow at line 1 column 16; send the call again with nothing but the object",
+        "other text follows at line 1 column 16; send the call again with nothing but the object",
     );
     check(
         r#"{"command":"echo \ud83d"}"#,
-        "half a character stands in a string that ends at line 1 column 24; send the call again with whole characters",
+        "half a surrogate pair is in the string that ends at line 1 column 24; send the call again with whole characters",
     );
     check(
         r#"{"command":"ls","command":"rm -r x"}"#,
-        "a key has a second value at line 1 column 35, which is not the first; send the call again with each key once",
+        "a key has a second value at line 1 column 35, which differs from the first; send the call again with each key once",
     );
     check("[1]", "the arguments are not a JSON object: they are a list; send the call again with one");
     check(
@@ -57,9 +57,9 @@ fn sentences() {
     );
 }
 
-/// Deep or hostile text ends soon, and the stack holds.
+/// Deep or hostile text ends soon, without a stack overflow.
 #[test]
-fn bounded() {
+fn hostile_text_ends_soon() {
     for piece in ["[", "{", "{\"a\":", "{'a':[", "\"", "'", "\\", "{\"a\" ", "{a:\"", "(", "{\"a\":\"b,\""] {
         for start in ["", "{", "{'a':"] {
             read_arguments(&format!("{start}{}", piece.repeat(10_000)));
@@ -75,7 +75,7 @@ fn any_value() -> impl Strategy<Value = Value> {
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
         any::<i64>().prop_map(Value::from),
-        // Quarters, which every reader of floats agrees on.
+        // Quarters, on which every float parser agrees.
         any::<i32>().prop_map(|quarters| Value::from(f64::from(quarters) / 4.0)),
         any_text().prop_map(Value::from),
     ];
@@ -96,7 +96,7 @@ fn any_object() -> impl Strategy<Value = Map<String, Value>> {
     prop::collection::vec((any_text(), any_value()), 0..5).prop_map(|pairs| pairs.into_iter().collect())
 }
 
-/// Spells an object as strictly ASCII, escapes and all, or as it is.
+/// Encodes an object as ASCII with escapes, or as UTF-8.
 fn spelled(map: &Map<String, Value>, is_ascii: bool) -> String {
     let text = serde_json::to_string(map).unwrap();
     if !is_ascii {
@@ -125,7 +125,7 @@ fn agrees(part: &Value, whole: &Value) -> bool {
     }
 }
 
-/// A call of a tool that does something, as a model writes it.
+/// A call of a tool with an effect, as a model writes it.
 fn any_call() -> impl Strategy<Value = Value> {
     let write = (any_text(), any_text()).prop_map(|(path, text)| json!({"file_path": path, "content": text}));
     let edit =
@@ -146,7 +146,7 @@ fn any_call() -> impl Strategy<Value = Value> {
     prop_oneof![write, edit, terminal]
 }
 
-/// Each way to spell a call as JSON, and what models put around one.
+/// Every JSON encoding of a call, and the markup around one.
 fn any_spelling() -> impl Strategy<Value = fn(&Value) -> String> {
     let spellings: [fn(&Value) -> String; 7] = [
         |call| call.to_string(),
@@ -160,7 +160,7 @@ fn any_spelling() -> impl Strategy<Value = fn(&Value) -> String> {
     prop::sample::select(spellings.to_vec())
 }
 
-/// Spells a value as Python does.
+/// Encodes a value in Python syntax.
 fn python(value: &Value) -> String {
     let join = |pieces: Vec<String>| pieces.join(", ");
     match value {
@@ -196,18 +196,18 @@ fn is_runnable(text: &str) -> bool {
 
 proptest! {
     #[test]
-    fn a_valid_object_stays_as_it_is(map in any_object(), is_ascii: bool) {
+    fn valid_object_stays_unchanged(map in any_object(), is_ascii: bool) {
         prop_assert_eq!(read_arguments(&spelled(&map, is_ascii)), ToolArguments::Valid(map));
     }
 
     #[test]
-    fn an_encoded_object_is_decoded(map in any_object()) {
+    fn encoded_object_is_decoded(map in any_object()) {
         let text = Value::String(spelled(&map, false)).to_string();
         prop_assert_eq!(read_arguments(&text), ToolArguments::Repaired { value: map, doubt: None });
     }
 
     #[test]
-    fn no_prefix_lies(map in any_object(), is_ascii: bool) {
+    fn prefix_never_changes_values(map in any_object(), is_ascii: bool) {
         let text = spelled(&map, is_ascii);
         let whole = Value::Object(map);
         for (end, _) in text.char_indices().skip(1) {
@@ -216,16 +216,16 @@ proptest! {
                 ToolArguments::Unreadable { .. } => {}
                 ToolArguments::Repaired { value, doubt } => {
                     prop_assert!(agrees(&Value::Object(value), &whole), "{}", &text[..end]);
-                    let place = doubt.and_then(|doubt| doubt.place);
+                    let place = doubt.and_then(|doubt| doubt.position);
                     prop_assert_eq!(place, Some(TextPosition { line: 1, column: end }), "{}", &text[..end]);
                 }
             }
         }
     }
 
-    /// The empty beginning is a call without arguments, which these tools refuse.
+    /// The empty prefix is a call without arguments, which these tools reject.
     #[test]
-    fn no_beginning_of_a_call_may_run(call in any_call(), spell in any_spelling()) {
+    fn truncated_call_never_runs(call in any_call(), spell in any_spelling()) {
         let text = spell(&call);
         prop_assert_eq!(Value::Object(read_arguments(&text).to_object()), call);
         prop_assert!(is_runnable(&text), "{}", text);
@@ -236,13 +236,13 @@ proptest! {
         }
     }
 
-    /// Whatever is behind a beginning that lacks nothing but brackets, the brackets alone make the same of it.
+    /// For a prefix that lacks only brackets, any text after it gives the same result as the brackets.
     #[test]
-    fn where_only_brackets_are_missing_brackets_complete_it(map in any_object(), is_ascii: bool) {
+    fn missing_brackets_complete_a_prefix(map in any_object(), is_ascii: bool) {
         let text = spelled(&map, is_ascii);
         for (end, _) in text.char_indices().skip(1) {
             let ToolArguments::Repaired { value, doubt: Some(doubt) } = read_arguments(&text[..end]) else { continue };
-            if doubt.kind == DoubtKind::BracketsMissing {
+            if doubt.kind == DoubtKind::MissingBrackets {
                 let closed = closed(&text[..end]);
                 prop_assert_eq!(read_arguments(&closed), ToolArguments::Valid(value), "{}", closed);
             }
@@ -250,7 +250,7 @@ proptest! {
     }
 
     #[test]
-    fn words_before_an_object_make_it_none(
+    fn text_before_an_object_is_rejected(
         words in "(<think>|```|`|\\()?[a-z]{2,8}( [a-z]{1,8}){0,3}[ :\n]",
         map in any_object(),
         after in "( [a-z]{2,8}){0,2}",
@@ -262,20 +262,20 @@ proptest! {
     }
 
     #[test]
-    fn words_behind_an_object_leave_a_doubt(map in any_object(), words in "[ \n][a-ik-z]{2,8}( [a-z]{1,8}){0,3}") {
+    fn text_after_an_object_leaves_a_doubt(map in any_object(), words in "[ \n][a-ik-z]{2,8}( [a-z]{1,8}){0,3}") {
         let text = spelled(&map, false) + &words;
         prop_assert!(!is_runnable(&text), "{}", text);
     }
 
     #[test]
-    fn half_a_character_never_runs(before in "[a-z ]{0,5}", half in 0xD800_u16..0xE000, after in "[a-z ]{0,5}", quote in "[\"']") {
+    fn lone_surrogate_never_runs(before in "[a-z ]{0,5}", half in 0xD800_u16..0xE000, after in "[a-z ]{0,5}", quote in "[\"']") {
         let text = format!("{{{quote}command{quote}: {quote}{before}\\u{half:04x}{after}{quote}}}");
         prop_assert!(!is_runnable(&text), "{}", text);
     }
 
-    /// One backslash that escapes nothing tells that the others of the path were not escaped either.
+    /// One invalid escape shows that the other backslashes of the path were not escaped either.
     #[test]
-    fn a_path_keeps_its_backslashes(
+    fn path_keeps_its_backslashes(
         names in prop::collection::vec("[a-zA-Z0-9_.]{1,6}", 1..5),
         drive in "[A-Z]:",
         single_quotes: bool,
@@ -288,7 +288,7 @@ proptest! {
     }
 
     #[test]
-    fn no_beginning_of_a_python_call_may_run(call in any_call()) {
+    fn truncated_python_call_never_runs(call in any_call()) {
         let text = python(&call);
         prop_assert_eq!(Value::Object(read_arguments(&text).to_object()), call, "{}", &text);
         prop_assert!(is_runnable(&text), "{}", text);
@@ -297,27 +297,27 @@ proptest! {
         }
     }
 
-    /// Quotes that were not escaped end a string early: half of it must not run.
+    /// Unescaped quotes end a string early: half of it must not run.
     #[test]
-    fn a_string_with_bare_quotes_never_loses_a_part(text in "[a-z \"',:{}\\[\\]]{0,20}", is_single: bool) {
+    fn string_with_bare_quotes_is_never_shortened(text in "[a-z \"',:{}\\[\\]]{0,20}", is_single: bool) {
         let quote = if is_single { '\'' } else { '"' };
         let call = format!("{{{quote}command{quote}: {quote}{text}{quote}, {quote}timeout{quote}: 5}}");
         let meant = json!({"command": text, "timeout": 5});
-        // With commas and colons in it the text may be JSON that means something else, which nobody can tell.
+        // With commas and colons the text may be other valid JSON, which cannot be detected.
         if is_runnable(&call) && !(text.contains(',') && text.contains(':')) {
             prop_assert_eq!(Value::Object(read_arguments(&call).to_object()), meant, "{}", call);
         }
     }
 
     #[test]
-    fn what_is_read_is_read_again_as_it_is(text in any_wild_text()) {
+    fn parsed_object_round_trips(text in any_wild_text()) {
         let value = read_arguments(&text).to_object();
         let written = Value::Object(value.clone()).to_string();
         prop_assert_eq!(read_arguments(&written), ToolArguments::Valid(value), "{}", text);
     }
 }
 
-/// Closes the brackets that a beginning of JSON leaves open.
+/// Closes the open brackets of a JSON prefix.
 fn closed(text: &str) -> String {
     let (mut open, mut in_string, mut escaped) = (Vec::new(), false, false);
     for char in text.chars() {
@@ -334,7 +334,7 @@ fn closed(text: &str) -> String {
     open.iter().rev().fold(text.to_owned(), |text, bracket| text + &bracket.to_string())
 }
 
-/// Text that is JSON in pieces only.
+/// Text with fragments of JSON.
 fn any_wild_text() -> impl Strategy<Value = String> {
     let pieces = vec![
         "{",

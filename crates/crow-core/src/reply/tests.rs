@@ -3,7 +3,7 @@ use serde_json::Value;
 
 use super::*;
 
-/// Feeds events into reply 7, ends it, and shows what a person saw and what is left.
+/// Feeds events into reply 7, ends it, and renders the deltas and the reply.
 #[track_caller]
 fn check(events: &[ModelEvent<'_>], ended: ReplyEnd, expected: &Expect) {
     let mut builder = ReplyBuilder::new(7);
@@ -30,11 +30,11 @@ fn check(events: &[ModelEvent<'_>], ended: ReplyEnd, expected: &Expect) {
 
 fn call<'a>(slot: usize, id: &'a str, name: &'a str, arguments: &'a str) -> ModelEvent<'a> {
     let given = |text: &'a str| (!text.is_empty()).then_some(text);
-    ModelEvent::Call { slot, id: given(id), name: given(name), arguments }
+    ModelEvent::Call { index: slot, id: given(id), name: given(name), arguments }
 }
 
 #[test]
-fn words_add_up() {
+fn text_deltas_add_up() {
     check(
         &[
             ModelEvent::Thought("hm"),
@@ -45,7 +45,7 @@ fn words_add_up() {
             ModelEvent::Usage(TokenUsage::new(1, 1)),
             ModelEvent::Usage(TokenUsage::new(10, 5)),
         ],
-        ReplyEnd::Normally,
+        ReplyEnd::Complete,
         &expect![[r#"
             thought "hm"
             text "good "
@@ -56,7 +56,7 @@ fn words_add_up() {
 }
 
 #[test]
-fn pieces_of_calls_find_their_call() {
+fn call_pieces_are_joined_by_index() {
     check(
         &[
             call(0, "a", "read", r#"{"file_"#),
@@ -65,7 +65,7 @@ fn pieces_of_calls_find_their_call() {
             call(3, "", "", r#"{"pattern":"x"}"#),
             call(0, "", "", r#""y"}"#),
         ],
-        ReplyEnd::Normally,
+        ReplyEnd::Complete,
         &expect![[r#"
             msg-7 "" ("")
             call-7-0 = a: read {"file_path":"y"}
@@ -74,25 +74,25 @@ fn pieces_of_calls_find_their_call() {
 }
 
 #[test]
-fn the_first_id_and_name_stand() {
+fn first_id_and_name_count() {
     check(
         &[call(0, "a", "read", "{"), call(0, "a", "read", "}"), call(0, "b", "write", "")],
-        ReplyEnd::Normally,
+        ReplyEnd::Complete,
         &expect![[r#"
             msg-7 "" ("")
             call-7-0 = a: read {}"#]],
     );
     check(
         &[call(0, "", "", ""), call(0, "late", "todo", "")],
-        ReplyEnd::Normally,
+        ReplyEnd::Complete,
         &expect![[r#"
         msg-7 "" ("")
         call-7-0 = late: todo {}"#]],
     );
-    // Two calls with the provider's same id, and one with none.
+    // Two calls with the same provider ID, and one without.
     check(
         &[call(0, "a", "read", "{}"), call(1, "a", "read", "{}"), call(2, "", "glob", "{}")],
-        ReplyEnd::Normally,
+        ReplyEnd::Complete,
         &expect![[r#"
             msg-7 "" ("")
             call-7-0 = a: read {}
@@ -102,7 +102,7 @@ fn the_first_id_and_name_stand() {
 }
 
 #[test]
-fn arguments_that_were_cut_are_not_trusted() {
+fn truncated_arguments_are_not_run() {
     check(
         &[
             call(0, "a", "write", r#"{"content":"half of"#),
@@ -119,7 +119,7 @@ fn arguments_that_were_cut_are_not_trusted() {
 }
 
 #[test]
-fn brackets_that_a_model_forgot_are_closed_where_the_reply_ended_regularly() {
+fn missing_brackets_are_accepted_in_complete_reply() {
     let events = [
         call(0, "a", "write", r#"{"content":"x""#),
         call(1, "b", "write", r#"{"content":"x","#),
@@ -133,43 +133,43 @@ fn brackets_that_a_model_forgot_are_closed_where_the_reply_ended_regularly() {
         let reply = builder.into_reply(ended);
         reply.calls.iter().map(|call| call.arguments.doubt().map(|doubt| doubt.kind)).collect::<Vec<_>>()
     };
-    use crate::DoubtKind::{BracketsMissing, CutInString, NotClosed};
-    assert_eq!(doubts(ReplyEnd::Normally), [None, Some(NotClosed), Some(CutInString)]);
-    assert_eq!(doubts(ReplyEnd::OutputLimit), [Some(BracketsMissing), Some(NotClosed), None]);
+    use crate::DoubtKind::{MissingBrackets, TruncatedString, UnclosedValue};
+    assert_eq!(doubts(ReplyEnd::Complete), [None, Some(UnclosedValue), Some(TruncatedString)]);
+    assert_eq!(doubts(ReplyEnd::OutputLimit), [Some(MissingBrackets), Some(UnclosedValue), None]);
 }
 
 #[test]
-fn calls_of_one_reply_have_a_number() {
+fn calls_of_one_reply_are_limited() {
     let reply = |n_calls| {
         let mut builder = ReplyBuilder::new(7);
         for slot in 0..n_calls {
             builder.on_event(call(slot, "", "read", "{}"));
         }
-        let reply = builder.into_reply(ReplyEnd::Normally);
-        let why = match reply.calls.last().map(|call| &call.arguments) {
-            Some(ToolArguments::Unreadable { why }) => why.clone(),
+        let reply = builder.into_reply(ReplyEnd::Complete);
+        let reason = match reply.calls.last().map(|call| &call.arguments) {
+            Some(ToolArguments::Unreadable { reason: why }) => why.clone(),
             _ => String::new(),
         };
-        (reply.calls.len(), why)
+        (reply.calls.len(), reason)
     };
     assert_eq!(reply(128), (128, String::new()));
-    let why = "the reply has more than 128 calls; the 127 before this one were taken, this one and all behind it were \
+    let reason = "the reply has more than 128 calls; the 127 before this one were accepted, this one and all after it were \
                not; make fewer calls at once";
-    assert_eq!(reply(129), (128, why.to_owned()));
-    assert_eq!(reply(20_000), (128, why.to_owned()));
+    assert_eq!(reply(129), (128, reason.to_owned()));
+    assert_eq!(reply(20_000), (128, reason.to_owned()));
 }
 
 #[test]
-fn a_reply_that_became_too_large_says_so_to_the_call_it_was_cut_in() {
+fn too_large_reply_has_error_in_truncated_call() {
     let mut builder = ReplyBuilder::new(7);
     builder.on_event(call(0, "a", "write", r#"{"content":"x"}"#));
     let reply = builder.into_reply(ReplyEnd::SizeLimit);
-    let why = "the reply was cut inside this call, at 16 MiB: no reply may be larger; send it again in smaller pieces";
-    assert_eq!(reply.calls[0].arguments, ToolArguments::Unreadable { why: why.to_owned() });
+    let reason = "the reply was truncated inside this call at 16 MiB, the maximum size; send the call again in smaller parts";
+    assert_eq!(reply.calls[0].arguments, ToolArguments::Unreadable { reason: reason.to_owned() });
 }
 
 #[test]
-fn a_reply_that_broke_off_keeps_its_words_and_drops_its_calls() {
+fn interrupted_reply_keeps_text_without_calls() {
     let events = [ModelEvent::Text("I will"), call(0, "a", "write", r#"{"content":"x"}"#)];
     check(
         &events,
@@ -188,7 +188,7 @@ fn a_reply_that_broke_off_keeps_its_words_and_drops_its_calls() {
 }
 
 #[test]
-fn usage_alone_is_nothing_that_arrived() {
+fn usage_alone_counts_as_empty() {
     let mut builder = ReplyBuilder::new(0);
     assert!(builder.is_empty());
     builder.on_event(ModelEvent::Usage(TokenUsage::default()));
@@ -198,11 +198,14 @@ fn usage_alone_is_nothing_that_arrived() {
 }
 
 #[test]
-fn what_a_model_sealed_is_its_own() {
+fn provider_state_is_returned_to_its_model_only() {
     let mut builder = ReplyBuilder::new(0).with_model("acme/acme-9");
-    assert_eq!(builder.on_event(ModelEvent::Sealed(&Value::from("signature"))), None);
-    let reply = builder.into_reply(ReplyEnd::Normally);
+    assert_eq!(builder.on_event(ModelEvent::ProviderState(&Value::from("signature"))), None);
+    let reply = builder.into_reply(ReplyEnd::Complete);
     assert_eq!(reply.provider_state_for("acme/acme-9"), ["signature"]);
     assert_eq!(reply.provider_state_for("other/acme-9"), [""; 0]);
-    assert_eq!(ReplyBuilder::new(0).with_model("acme/acme-9").into_reply(ReplyEnd::Normally).sealed, None);
+    assert_eq!(
+        ReplyBuilder::new(0).with_model("acme/acme-9").into_reply(ReplyEnd::Complete).provider_state,
+        None
+    );
 }

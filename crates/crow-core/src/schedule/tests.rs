@@ -1,7 +1,7 @@
 use super::*;
 use crate::ToolKind;
 
-/// Calls spelled `r PATH..`, `w PATH..`, `x COMMAND` or `-`; for each the earlier ones it waits for.
+/// Calls in the form `r PATH..`, `w PATH..`, `x COMMAND` or `-`; for each the earlier ones it waits for.
 #[track_caller]
 fn check(calls: &str, expected: &[&[usize]]) {
     let calls: Vec<ToolCallInfo> = calls.split(" | ").map(facets).collect();
@@ -13,24 +13,24 @@ fn check(calls: &str, expected: &[&[usize]]) {
 fn facets(call: &str) -> ToolCallInfo {
     let (kind, rest) = call.split_once(' ').unwrap_or((call, ""));
     let paths = || rest.split(' ').map(str::to_owned).collect();
-    let touch = match kind {
+    let access = match kind {
         "r" => ToolAccess::Reads(paths()),
         "w" => ToolAccess::Writes(paths()),
         "x" => ToolAccess::Runs(rest.to_owned()),
         _ => ToolAccess::Nothing,
     };
-    ToolCallInfo { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), touch }
+    ToolCallInfo { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), access }
 }
 
 #[test]
-fn side_by_side() {
+fn independent_calls_run_in_parallel() {
     check("r /a | r /a | -", &[&[], &[], &[]]);
     check("w /a | w /b | r /c", &[&[], &[], &[]]);
     check("x ls | x ls | r /a", &[&[], &[], &[]]);
 }
 
 #[test]
-fn one_after_another() {
+fn conflicting_calls_run_in_order() {
     check("w /a | w /a | w /a", &[&[], &[0], &[0, 1]]);
     check("r /a | w /a /b | r /b", &[&[], &[0], &[1]]);
     check("w /a | x make | w /b", &[&[], &[0], &[1]]);
@@ -38,6 +38,6 @@ fn one_after_another() {
 }
 
 #[test]
-fn a_call_that_is_not_there() {
+fn unknown_call_waits_for_none() {
     assert_eq!(conflicting_earlier_calls(&[], 3), Vec::<usize>::new());
 }

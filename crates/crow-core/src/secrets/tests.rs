@@ -20,7 +20,7 @@ fn names_of_credentials_are_secret() {
     );
 }
 
-/// One of several, in plural, in one word, in other spellings.
+/// Numbered names, plurals, joined words, and other cases.
 #[test]
 fn spellings_of_credentials_are_secret() {
     check(
@@ -40,7 +40,7 @@ fn spellings_of_credentials_are_secret() {
 }
 
 #[test]
-fn other_names_are_not() {
+fn other_names_are_not_secret() {
     check(
         "PATH HOME SSH_AUTH_SOCK GPG_KEY GPG_AGENT_INFO KEYBOARD_KEY XKB_DEFAULT_LAYOUT MAX_TOKENS TOKENIZERS_PARALLELISM \
          GOOGLE_APPLICATION_CREDENTIALS AWS_PROFILE AWS_REGION KUBECONFIG SECRETARY MONKEY TURKEY SORT_KEY CACHE_KEY \
@@ -65,7 +65,7 @@ fn check_value(name: &str, value: &str, expected: bool) {
 }
 
 #[test]
-fn an_address_with_a_password_is_secret() {
+fn url_with_password_is_secret() {
     for (value, expected) in [
         ("postgres://me:word@host/db", true),
         ("postgresql+asyncpg://me:w@rd@host:5432/db?sslmode=require", true),
@@ -88,7 +88,7 @@ fn an_address_with_a_password_is_secret() {
 }
 
 #[test]
-fn a_path_is_no_credential_and_a_key_in_place_of_one_is() {
+fn credentials_are_secret_unless_a_path() {
     check_value("GOOGLE_APPLICATION_CREDENTIALS", "/home/me/key.json", false);
     check_value("GOOGLE_APPLICATION_CREDENTIALS", r#"{"type":"service_account"}"#, true);
     check_value("DB_CREDENTIALS", "~/.db", false);

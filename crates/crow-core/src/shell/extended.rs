@@ -1,16 +1,16 @@
-//! What only shells with more in them read: arrays, functions, `((…))`, braces, `$'…'`. Read to find what a line may do;
-//! whatever has two readings of which one would do more is not understood here either.
+//! Syntax of extended shells only: arrays, functions, `((…))`, braces, `$'…'`. Finds what a line may do; if one of
+//! two readings would do more, the line is still an error.
 
 use super::expand::name_len;
 use super::lex::{LexedWord, ShellReader};
 use super::parse::{ListEnding, unbalanced_error};
 use super::{Assignment, ShellDialect, ShellParseError, ShellWord, SimpleCommand, WordPiece};
 
-/// Words that braces may stand for.
+/// Limit of words in a brace expansion.
 const BRACED_MAX: usize = 64;
 
 impl ShellReader<'_> {
-    /// Reads `[[ … ]]` without operators, which is a program to shells that do not have it.
+    /// Reads `[[ … ]]` without operators, which is a program in other shells.
     pub(super) fn read_condition(&mut self) -> Result<(), ShellParseError> {
         let n_commands = self.commands.len();
         self.read_simple_command()?;
@@ -20,16 +20,16 @@ impl ShellReader<'_> {
         };
         match self.commands.last() {
             Some(simple) if self.commands.len() > n_commands && is_whole(simple) => Ok(()),
-            _ => Err(ShellParseError("has a condition that not every shell reads alike")),
+            _ => Err(ShellParseError("has a condition that shells parse differently")),
         }
     }
 
-    /// Reads `[[ … ]]` with what may be in it. To shells that do not have it, it is a program that fails: what follows `&&`
-    /// does not run, what follows `||` does.
+    /// Reads `[[ … ]]` with any content. In other shells it is a program that fails: commands after `&&` do not run,
+    /// those after `||` do.
     pub(super) fn read_extended_condition(&mut self) -> Result<(), ShellParseError> {
-        let (start, n_commands, depth) = (self.at, self.commands.len(), self.depth);
+        let (start, n_commands, depth) = (self.position, self.commands.len(), self.depth);
         if self.read_simple_command().is_err() {
-            (self.at, self.depth) = (start, depth);
+            (self.position, self.depth) = (start, depth);
             self.commands.truncate(n_commands);
             return self.skip_grouped_condition();
         }
@@ -49,62 +49,61 @@ impl ShellReader<'_> {
         last.and_then(ShellWord::known_text) != Some("]]")
     }
 
-    /// Steps over a condition with parentheses, which no other shell reads at all.
+    /// Skips a condition with parentheses, which no other shell accepts.
     fn skip_grouped_condition(&mut self) -> Result<(), ShellParseError> {
-        let odd = ShellParseError("has a condition that not every shell reads alike");
+        let error = ShellParseError("has a condition that shells parse differently");
         let rest = self.rest();
-        let end = rest.find(" ]]").ok_or(odd)?;
-        let inside = &rest[..end];
-        if !inside.contains('(') || inside.contains(['`', '\n', ';', '&', '\'', '"']) || inside.contains("$(")
-        {
-            return Err(odd);
+        let end = rest.find(" ]]").ok_or(error)?;
+        let body = &rest[..end];
+        if !body.contains('(') || body.contains(['`', '\n', ';', '&', '\'', '"']) || body.contains("$(") {
+            return Err(error);
         }
-        self.at += end + " ]]".len();
+        self.position += end + " ]]".len();
         self.commands
             .push(SimpleCommand { words: vec![ShellWord::from_text("[[")], ..SimpleCommand::default() });
         Ok(())
     }
 
-    /// Reads one word, or all that its braces stand for.
+    /// Reads one word, or all words of its brace expansion.
     pub(super) fn read_words(&mut self) -> Result<Vec<ShellWord>, ShellParseError> {
-        let start = self.at;
+        let start = self.position;
         let LexedWord { word, has_braces, .. } = self.read_word()?;
         if has_braces { self.read_braced(start) } else { Ok(vec![word]) }
     }
 
-    /// Reads the word between `start` and here again as the words that its braces stand for.
+    /// Reads the word from `start` again as the words of its brace expansion.
     pub(super) fn read_braced(&mut self, start: usize) -> Result<Vec<ShellWord>, ShellParseError> {
-        let raw = self.text.get(start..self.at).unwrap_or_default();
-        let texts = expand_braces(raw).ok_or(ShellParseError("has braces that stand for too much"))?;
+        let raw = self.text.get(start..self.position).unwrap_or_default();
+        let texts = expand_braces(raw).ok_or(ShellParseError("has braces that expand to too many words"))?;
         let mut words = Vec::new();
         for text in texts.iter().filter(|text| !text.is_empty()) {
             let mut reader = ShellReader::new(text, self.depth + 1, self.dialect)?;
-            // What is in its substitutions was seen already.
+            // The commands in its substitutions were read already.
             reader.n_substitutions = self.n_substitutions;
             words.push(reader.read_word()?.word);
-            if reader.at != text.len() {
+            if reader.position != text.len() {
                 return Err(unbalanced_error());
             }
         }
         Ok(words)
     }
 
-    /// Reads `$'…'` or `$"…"` behind the dollar.
+    /// Reads `$'…'` or `$"…"` after the dollar.
     pub(super) fn read_dollar_quoted(&mut self, word: &mut ShellWord) -> Result<(), ShellParseError> {
         let is_double = self.take("\"");
         if is_double {
             return self.read_double_quoted(word);
         }
-        self.at += 1;
+        self.position += 1;
         let end = self.rest().find('\'').ok_or(ShellParseError("has a quote that does not end"))?;
-        let inside = &self.rest()[..end];
-        // Other shells see the end of the text here.
-        if inside.ends_with('\\') {
+        let body = &self.rest()[..end];
+        // In other shells the text ends here.
+        if body.ends_with('\\') {
             return Err(ShellParseError("has a quote after a dollar"));
         }
-        let text = unescape_ansi_c(inside).ok_or(ShellParseError("has an unusual escape"))?;
+        let text = unescape_ansi_c(body).ok_or(ShellParseError("has an unusual escape"))?;
         text.chars().for_each(|letter| word.push(letter));
-        self.at += end + 1;
+        self.position += end + 1;
         Ok(())
     }
 
@@ -120,29 +119,29 @@ impl ShellReader<'_> {
                 _ => {}
             }
             if n_open == 0 {
-                let inside = rest.get("((".len()..at).and_then(|inside| inside.strip_suffix(')'));
-                let inside = inside.ok_or(ShellParseError("has arithmetic that does not end"))?;
-                self.read_expansions(inside)?;
-                self.at += at + 1;
+                let body = rest.get("((".len()..at).and_then(|inside| inside.strip_suffix(')'));
+                let body = body.ok_or(ShellParseError("has arithmetic that does not end"))?;
+                self.read_expansions(body)?;
+                self.position += at + 1;
                 return Ok(());
             }
         }
         Err(ShellParseError("has arithmetic that does not end"))
     }
 
-    /// Reads `((…))` where a command is: to some shells two groups, and then what is in them runs.
+    /// Reads `((…))` as a command: in some shells two groups, whose content runs.
     pub(super) fn read_double_parenthesis(&mut self) -> Result<(), ShellParseError> {
-        let (start, n_commands, depth) = (self.at, self.commands.len(), self.depth);
-        self.at += 1;
+        let (start, n_commands, depth) = (self.position, self.commands.len(), self.depth);
+        self.position += 1;
         if self.read_deeper(Self::read_substitution).is_err() {
-            (self.at, self.depth) = (start, depth);
+            (self.position, self.depth) = (start, depth);
             self.commands.truncate(n_commands);
             self.read_extended_arithmetic()?;
         }
         self.read_group_redirections()
     }
 
-    /// Reads what follows `for` if that is `((…))`.
+    /// Reads `((…))` after `for`.
     pub(super) fn read_counting_loop(&mut self) -> Result<(), ShellParseError> {
         self.read_extended_arithmetic()?;
         self.skip_blanks()?;
@@ -151,13 +150,13 @@ impl ShellReader<'_> {
         if self.peek_bare() != "do" {
             return Err(unbalanced_error());
         }
-        self.at += "do".len();
+        self.position += "do".len();
         self.read_list_until(ListEnding::Word("done"))
     }
 
-    /// Reads `function NAME { … }`. What is in it counts as run.
+    /// Reads `function NAME { … }`. Its content counts as run.
     pub(super) fn read_function(&mut self) -> Result<(), ShellParseError> {
-        self.at += "function".len();
+        self.position += "function".len();
         self.skip_blanks()?;
         if !self.is_at_word() {
             return Err(unbalanced_error());
@@ -174,10 +173,10 @@ impl ShellReader<'_> {
         self.read_command()
     }
 
-    /// Reads `() { … }` behind the name of a function.
+    /// Reads `() { … }` after the name of a function.
     pub(super) fn read_function_body(&mut self, name: &SimpleCommand) -> Result<(), ShellParseError> {
         let is_name = name.words.len() == 1 && name.assignments.is_empty() && name.redirections.is_empty();
-        self.at += 1;
+        self.position += 1;
         self.skip_blanks()?;
         if !is_name || !self.take(")") {
             return Err(ShellParseError("has a parenthesis after a word"));
@@ -207,7 +206,7 @@ impl ShellReader<'_> {
         if before.contains(['$', '`', '\'', '"', '\\', ' ', '\n']) {
             return Err(ShellParseError("may run what is in brackets"));
         }
-        self.at += name.len() + before.len() + "=".len();
+        self.position += name.len() + before.len() + "=".len();
         let mut values = Vec::new();
         if self.take("(") {
             loop {
@@ -228,9 +227,9 @@ impl ShellReader<'_> {
         Ok(true)
     }
 
-    /// Reads `{…}` after a dollar, with whatever stands behind the name.
+    /// Reads `{…}` after a dollar, with any text after the name.
     pub(super) fn read_extended_parameter(&mut self) -> Result<WordPiece, ShellParseError> {
-        let odd = ShellParseError("has an unusual parameter");
+        let error = ShellParseError("has an unusual parameter");
         let rest = self.rest();
         let mut n_open = 0_usize;
         let mut end = None;
@@ -238,7 +237,7 @@ impl ShellReader<'_> {
             match letter {
                 '{' => n_open += 1,
                 '}' => n_open = n_open.saturating_sub(1),
-                '\'' | '"' | '\\' => return Err(odd),
+                '\'' | '"' | '\\' => return Err(error),
                 _ => {}
             }
             if n_open == 0 {
@@ -246,17 +245,17 @@ impl ShellReader<'_> {
                 break;
             }
         }
-        let end = end.ok_or(odd)?;
-        let inside = &rest[1..end];
-        self.read_expansions(inside)?;
-        self.at += end + 1;
-        let len = name_len(inside);
-        let (name, after) = inside.split_at(len);
+        let end = end.ok_or(error)?;
+        let body = &rest[1..end];
+        self.read_expansions(body)?;
+        self.position += end + 1;
+        let len = name_len(body);
+        let (name, after) = body.split_at(len);
         // A subscript is a value itself.
         let after =
             after.strip_prefix('[').and_then(|after| after.split_once(']')).map_or(after, |(_, it)| it);
-        let instead = [":-", ":=", ":+", "-", "=", "+"].into_iter().find_map(|it| after.strip_prefix(it));
-        Ok(match instead {
+        let default = [":-", ":=", ":+", "-", "=", "+"].into_iter().find_map(|it| after.strip_prefix(it));
+        Ok(match default {
             Some(text) if len > 0 => WordPiece::Unknown(Some(text.to_owned())),
             None if len > 0 => WordPiece::Variable(name.to_owned()),
             _ => WordPiece::Unknown(None),
@@ -264,7 +263,7 @@ impl ShellReader<'_> {
     }
 }
 
-/// Reads the escapes of `$'…'`.
+/// Decodes the escapes of `$'…'`.
 fn unescape_ansi_c(text: &str) -> Option<String> {
     let mut plain = String::new();
     let mut letters = text.chars().peekable();
@@ -303,31 +302,31 @@ fn unescape_ansi_c(text: &str) -> Option<String> {
     Some(plain)
 }
 
-/// Spells out what the braces of a word stand for; `None` if that is too much.
+/// Expands the braces of a word; `None` if there are too many words.
 fn expand_braces(raw: &str) -> Option<Vec<String>> {
-    let mut done = Vec::new();
-    let mut open = vec![raw.to_owned()];
-    while let Some(text) = open.pop() {
-        if open.len() + done.len() > BRACED_MAX || text.len() > raw.len() {
+    let mut words = Vec::new();
+    let mut pending = vec![raw.to_owned()];
+    while let Some(text) = pending.pop() {
+        if pending.len() + words.len() > BRACED_MAX || text.len() > raw.len() {
             return None;
         }
         match first_braces(&text) {
-            None => done.push(text),
+            None => words.push(text),
             Some((before, choices, after)) => {
-                let spelled = choices.iter().rev().map(|choice| format!("{before}{choice}{after}"));
-                open.extend(spelled);
+                let variants = choices.iter().rev().map(|choice| format!("{before}{choice}{after}"));
+                pending.extend(variants);
             }
         }
     }
-    Some(done)
+    Some(words)
 }
 
-/// Finds the first braces of a text with their choices, and what is around them.
+/// Finds the first braces of a text with their choices, and the text around them.
 fn first_braces(text: &str) -> Option<(&str, Vec<&str>, &str)> {
     let mut starts = Vec::new();
     let mut letters = text.char_indices().peekable();
     let mut quote = None;
-    let mut found: Option<(usize, usize)> = None;
+    let mut outermost: Option<(usize, usize)> = None;
     while let Some((at, letter)) = letters.next() {
         match (quote, letter) {
             (Some(open), _) if letter == open => quote = None,
@@ -341,10 +340,10 @@ fn first_braces(text: &str) -> Option<(&str, Vec<&str>, &str)> {
             (None, '{') => starts.push(at),
             (None, '}') => {
                 let Some(start) = starts.pop() else { continue };
-                let inside = &text[start + 1..at];
-                if inside.contains(',') || inside.contains("..") {
-                    found = Some((start, at));
-                    // The outermost ones come first.
+                let body = &text[start + 1..at];
+                if body.contains(',') || body.contains("..") {
+                    outermost = Some((start, at));
+                    // The outermost braces come first.
                     if starts.is_empty() {
                         break;
                     }
@@ -353,15 +352,15 @@ fn first_braces(text: &str) -> Option<(&str, Vec<&str>, &str)> {
             (None, _) => {}
         }
     }
-    let (start, end) = found?;
-    let inside = &text[start + 1..end];
-    let choices = split_choices(inside);
-    // Any name, as that of a variable that nobody sets.
+    let (start, end) = outermost?;
+    let body = &text[start + 1..end];
+    let choices = split_choices(body);
+    // Any name, as that of an unset variable.
     let choices = if choices.len() > 1 { choices } else { vec!["$_"] };
     Some((&text[..start], choices, &text[end + 1..]))
 }
 
-/// Splits at the commas that stand in no other braces and no quotes.
+/// Splits at commas outside other braces and quotes.
 fn split_choices(inside: &str) -> Vec<&str> {
     let (mut choices, mut start, mut n_open, mut quote) = (Vec::new(), 0, 0_usize, None);
     let mut letters = inside.char_indices();

@@ -1,28 +1,28 @@
-//! The place in the text, and words. Knows quotes; what `$` and backquotes mean is `expand`'s.
+//! The position in the text, and words with quotes; `expand` reads `$` and backquotes.
 
 use super::{KnownExtent, ShellDialect, ShellParseError, ShellWord, SimpleCommand, WordPiece};
 
-/// Long enough for a file in a here-document, short enough to be read in a blink.
+/// Enough for a file in a here-document, and fast to parse.
 const LEN_MAX: usize = 256 * 1024;
-/// Nobody nests deeper by hand, and a stack ends somewhere.
+/// Deeper than handwritten nesting, within the stack.
 const DEPTH_MAX: usize = 24;
 
 /// A here-document whose text begins after the line.
 pub(super) struct HereDocument {
-    /// The place of its command among those read.
-    pub(super) command: usize,
+    /// The index of its command.
+    pub(super) command_index: usize,
     pub(super) delimiter: String,
     pub(super) is_literal: bool,
     pub(super) strips_tabs: bool,
 }
 
-/// A word with what only its spelling tells.
+/// A word with properties of its source.
 pub(super) struct LexedWord {
     pub(super) word: ShellWord,
     pub(super) is_quoted: bool,
-    /// A line break was escaped inside it.
+    /// Whether a line break in it was escaped.
     pub(super) is_continued: bool,
-    /// It begins with braces that may stand for several words, or has such in it.
+    /// Whether its braces may expand to several words.
     pub(super) has_braces: bool,
 }
 
@@ -32,15 +32,15 @@ impl LexedWord {
     }
 }
 
-/// Reads a text from its beginning to its end.
+/// A reader of a text.
 pub(super) struct ShellReader<'a> {
     pub(super) text: &'a str,
-    pub(super) at: usize,
+    pub(super) position: usize,
     pub(super) depth: usize,
     pub(super) dialect: ShellDialect,
-    /// How many command substitutions are open around here.
+    /// The number of enclosing command substitutions.
     pub(super) n_substitutions: usize,
-    pub(super) here: Vec<HereDocument>,
+    pub(super) here_documents: Vec<HereDocument>,
     pub(super) commands: Vec<SimpleCommand>,
 }
 
@@ -55,10 +55,18 @@ impl<'a> ShellReader<'a> {
         if text.chars().any(is_hidden) {
             return Err(ShellParseError("has control characters"));
         }
-        Ok(Self { text, at: 0, depth, dialect, n_substitutions: 0, here: Vec::new(), commands: Vec::new() })
+        Ok(Self {
+            text,
+            position: 0,
+            depth,
+            dialect,
+            n_substitutions: 0,
+            here_documents: Vec::new(),
+            commands: Vec::new(),
+        })
     }
 
-    /// Reads something one level deeper.
+    /// Runs a reader one level deeper.
     pub(super) fn read_deeper<T>(
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<T, ShellParseError>,
@@ -67,41 +75,41 @@ impl<'a> ShellReader<'a> {
         if self.depth > DEPTH_MAX {
             return Err(ShellParseError("is nested too deeply"));
         }
-        let read = read(self);
+        let result = read(self);
         self.depth -= 1;
-        read
+        result
     }
 
-    /// Refuses what not every shell reads alike, unless the line is read for those that have it.
-    pub(super) fn require_extended(&self, why: &'static str) -> Result<(), ShellParseError> {
-        if self.dialect == ShellDialect::Extended { Ok(()) } else { Err(ShellParseError(why)) }
+    /// Rejects syntax that shells read differently, unless parsing for extended shells.
+    pub(super) fn require_extended(&self, reason: &'static str) -> Result<(), ShellParseError> {
+        if self.dialect == ShellDialect::Extended { Ok(()) } else { Err(ShellParseError(reason)) }
     }
 
     pub(super) fn rest(&self) -> &'a str {
-        self.text.get(self.at..).unwrap_or_default()
+        self.text.get(self.position..).unwrap_or_default()
     }
 
     pub(super) fn peek(&self) -> Option<u8> {
-        self.text.as_bytes().get(self.at).copied()
+        self.text.as_bytes().get(self.position).copied()
     }
 
-    pub(super) fn starts_with(&self, with: &str) -> bool {
-        self.rest().starts_with(with)
+    pub(super) fn starts_with(&self, prefix: &str) -> bool {
+        self.rest().starts_with(prefix)
     }
 
-    /// Steps over a text if it comes next.
+    /// Skips a text if it comes next.
     pub(super) fn take(&mut self, expected: &str) -> bool {
         let is_next = self.starts_with(expected);
-        self.at += if is_next { expected.len() } else { 0 };
+        self.position += if is_next { expected.len() } else { 0 };
         is_next
     }
 
-    /// Steps over blanks, escaped line breaks and a comment.
+    /// Skips white space, escaped line breaks and a comment.
     pub(super) fn skip_blanks(&mut self) -> Result<(), ShellParseError> {
         let mut is_continued = false;
         loop {
             match self.peek() {
-                Some(b' ' | b'\t') => self.at += 1,
+                Some(b' ' | b'\t') => self.position += 1,
                 Some(b'\\') if self.starts_with("\\\n") => {
                     self.continue_line()?;
                     is_continued = true;
@@ -111,23 +119,27 @@ impl<'a> ShellReader<'a> {
                 {
                     return Err(ShellParseError("has a comment in an odd place"));
                 }
-                Some(b'#') => self.at += self.rest().find('\n').unwrap_or(self.rest().len()),
+                Some(b'#') => self.position += self.rest().find('\n').unwrap_or(self.rest().len()),
                 _ => return Ok(()),
             }
         }
     }
 
     fn continue_line(&mut self) -> Result<(), ShellParseError> {
-        self.at += "\\\n".len();
+        self.position += "\\\n".len();
         self.check_no_here_document()
     }
 
-    /// Shells disagree on where a here-document begins when its line goes on.
+    /// Shells disagree on the start of a here-document if its line continues.
     fn check_no_here_document(&self) -> Result<(), ShellParseError> {
-        if self.here.is_empty() { Ok(()) } else { Err(ShellParseError("goes on after a here-document")) }
+        if self.here_documents.is_empty() {
+            Ok(())
+        } else {
+            Err(ShellParseError("continues after a here-document"))
+        }
     }
 
-    /// Shows the next word if nothing in it is quoted or expanded, without stepping over it.
+    /// Returns the next word if no part of it is quoted or expanded, without skipping it.
     pub(super) fn peek_bare(&self) -> &'a str {
         let rest = self.rest();
         let end = rest.find(|letter: char| ends_word(letter) || "'\"\\$`".contains(letter));
@@ -137,14 +149,14 @@ impl<'a> ShellReader<'a> {
         }
     }
 
-    /// Reads a word; there is at least a letter of it.
+    /// Reads a word of at least one letter.
     pub(super) fn read_word(&mut self) -> Result<LexedWord, ShellParseError> {
-        let start = self.at;
+        let start = self.position;
         let mut lexed = LexedWord::new();
-        // These are programs, and nothing else that begins so.
+        // These are programs, no patterns.
         let is_test = matches!(self.peek_bare(), "[" | "[[");
         let mut may_brace = false;
-        // Where in the word a `[` stands whose `]` was not seen yet, as a count of its pieces.
+        // The piece count of the word at an open `[`.
         let mut open_bracket = None;
         let mut last = '\0';
         while let Some(letter) = self.rest().chars().next().filter(|&letter| !ends_word(letter)) {
@@ -158,27 +170,27 @@ impl<'a> ShellReader<'a> {
                     lexed.is_continued = true;
                 }
                 '\\' => {
-                    self.at += 1;
+                    self.position += 1;
                     lexed.is_quoted = true;
                     self.push_literal(&mut lexed.word)?;
                 }
-                '$' => self.read_dollar(&mut lexed.word, KnownExtent::Splits)?,
-                '`' => self.read_backquoted(&mut lexed.word, KnownExtent::Splits)?,
-                '~' if self.at == start => self.read_tilde(&mut lexed.word)?,
+                '$' => self.read_dollar(&mut lexed.word, KnownExtent::Unknown)?,
+                '`' => self.read_backquoted(&mut lexed.word, KnownExtent::Unknown)?,
+                '~' if self.position == start => self.read_tilde(&mut lexed.word)?,
                 '~' if matches!(last, '=' | ':') => {
                     self.skip_unknown(&mut lexed.word, WordPiece::Unknown(None));
                 }
                 '*' | '?' => self.skip_unknown(&mut lexed.word, WordPiece::Glob),
                 '[' if !is_test => {
                     self.skip_unknown(&mut lexed.word, WordPiece::Glob);
-                    open_bracket = open_bracket.or(Some((lexed.word.rest.len(), self.at)));
+                    open_bracket = open_bracket.or(Some((lexed.word.pieces.len(), self.position)));
                 }
                 ']' if let Some((n_pieces, inside)) = open_bracket
-                    && !matches!(&self.text[inside..self.at], "" | "!" | "^") =>
+                    && !matches!(&self.text[inside..self.position], "" | "!" | "^") =>
                 {
-                    self.at += 1;
-                    // All of it stands for one letter.
-                    lexed.word.rest.truncate(n_pieces);
+                    self.position += 1;
+                    // The whole bracket expression matches one letter.
+                    lexed.word.pieces.truncate(n_pieces);
                     open_bracket = None;
                 }
                 ',' if may_brace => self.read_brace(&mut lexed)?,
@@ -194,49 +206,49 @@ impl<'a> ShellReader<'a> {
             }
             last = letter;
         }
-        // The break may stand between letters that mean something together.
+        // The break may separate letters that have a meaning together.
         if may_brace && lexed.is_continued {
-            return Err(ShellParseError("has braces that may stand for several words"));
+            return Err(ShellParseError("has braces that may expand to several words"));
         }
         Ok(lexed)
     }
 
-    /// Reads what a quotation mark of one kind encloses.
+    /// Reads a quoted text.
     fn read_quoted(&mut self, mark: char, word: &mut ShellWord) -> Result<(), ShellParseError> {
-        self.at += 1;
+        self.position += 1;
         if mark == '"' { self.read_double_quoted(word) } else { self.read_single_quoted(word) }
     }
 
-    /// Steps over a letter that makes braces stand for several words.
+    /// Skips a letter that makes braces expand to several words.
     fn read_brace(&mut self, lexed: &mut LexedWord) -> Result<(), ShellParseError> {
-        self.require_extended("has braces that may stand for several words")?;
+        self.require_extended("has braces that may expand to several words")?;
         lexed.has_braces = true;
         self.push_literal(&mut lexed.word)
     }
 
     fn push_literal(&mut self, word: &mut ShellWord) -> Result<(), ShellParseError> {
         let letter = self.rest().chars().next().ok_or(ShellParseError("ends in a backslash"))?;
-        self.at += letter.len_utf8();
+        self.position += letter.len_utf8();
         word.push(letter);
         Ok(())
     }
 
-    /// Steps over a letter that makes the word unknown.
+    /// Skips a letter that makes the word unknown.
     fn skip_unknown(&mut self, word: &mut ShellWord, piece: WordPiece) {
-        self.at += 1;
-        word.push_unknown(piece, KnownExtent::Begins);
+        self.position += 1;
+        word.push_unknown(piece, KnownExtent::Prefix);
     }
 
     fn read_tilde(&mut self, word: &mut ShellWord) -> Result<(), ShellParseError> {
         let after = self.rest()[1..].chars().next();
         if !after.is_none_or(|after| after == '/' || ends_word(after)) {
-            self.require_extended("names someone's home folder")?;
+            self.require_extended("names another user's home directory")?;
             let name = self.rest().find('/').unwrap_or(1).min(self.peek_bare().len().max(1));
-            self.at += name;
-            word.push_unknown(WordPiece::Unknown(None), KnownExtent::Begins);
+            self.position += name;
+            word.push_unknown(WordPiece::Unknown(None), KnownExtent::Prefix);
             return Ok(());
         }
-        self.at += 1;
+        self.position += 1;
         word.push('~');
         word.extent = KnownExtent::Home;
         Ok(())
@@ -244,12 +256,12 @@ impl<'a> ShellReader<'a> {
 
     fn read_single_quoted(&mut self, word: &mut ShellWord) -> Result<(), ShellParseError> {
         let end = self.rest().find('\'').ok_or(ShellParseError("has a quote that does not end"))?;
-        let inside = &self.rest()[..end];
-        if inside.contains('\n') {
+        let quoted = &self.rest()[..end];
+        if quoted.contains('\n') {
             self.check_no_here_document()?;
         }
-        inside.chars().for_each(|letter| word.push(letter));
-        self.at += end + 1;
+        quoted.chars().for_each(|letter| word.push(letter));
+        self.position += end + 1;
         Ok(())
     }
 
@@ -258,14 +270,14 @@ impl<'a> ShellReader<'a> {
             match self.rest().chars().next() {
                 None => return Err(ShellParseError("has a quote that does not end")),
                 Some('"') => {
-                    self.at += 1;
+                    self.position += 1;
                     return Ok(());
                 }
-                Some('$') => self.read_dollar(word, KnownExtent::Begins)?,
-                Some('`') => self.read_backquoted(word, KnownExtent::Begins)?,
+                Some('$') => self.read_dollar(word, KnownExtent::Prefix)?,
+                Some('`') => self.read_backquoted(word, KnownExtent::Prefix)?,
                 Some('\\') if self.starts_with("\\\n") => self.continue_line()?,
                 Some('\\') => {
-                    self.at += 1;
+                    self.position += 1;
                     if !matches!(self.peek(), Some(b'$' | b'`' | b'"' | b'\\')) {
                         word.push('\\');
                     }
@@ -282,12 +294,12 @@ impl<'a> ShellReader<'a> {
     }
 }
 
-/// Tells the letters that end a word unless they are quoted.
+/// Whether a letter ends a word unless quoted.
 pub(super) fn ends_word(letter: char) -> bool {
     " \t\n;&|<>()".contains(letter)
 }
 
-/// Tells letters that a shell, a terminal or an eye reads in ways of its own.
+/// Whether a shell, a terminal or a reader may treat a letter specially.
 fn is_hidden(letter: char) -> bool {
     let turns_text = matches!(letter, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
     (letter.is_control() && letter != '\n' && letter != '\t') || turns_text

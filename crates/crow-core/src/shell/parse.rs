@@ -2,17 +2,17 @@
 
 use super::expand::name_len;
 use super::lex::{LexedWord, ShellReader, ends_word};
-use super::{Assignment, ShellDialect, ShellParseError, ShellWord, SimpleCommand, wrap};
+use super::{Assignment, ShellDialect, ShellParseError, ShellWord, SimpleCommand, wrappers};
 
-/// Words that mean something where a command begins, to some shell at least.
+/// Reserved words of any shell.
 pub(super) const RESERVED: &[&str] = &[
     "!", "{", "}", "if", "then", "elif", "else", "fi", "for", "while", "until", "do", "done", "case", "esac",
     "in", "[[", "]]", "function", "select", "coproc",
 ];
-/// Those of them that end a list.
+/// Reserved words that end a list.
 const CLOSING: &[&str] = &["then", "elif", "else", "fi", "do", "done", "esac", "}"];
 
-/// What ended a list.
+/// The end of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ListEnding {
     Text,
@@ -21,7 +21,7 @@ pub(super) enum ListEnding {
     Branch,
 }
 
-/// Reads a whole text, `depth` levels below the line a person sees.
+/// Parses a whole text, `depth` levels below the visible line.
 pub(super) fn parse_commands(
     text: &str,
     depth: usize,
@@ -29,12 +29,12 @@ pub(super) fn parse_commands(
 ) -> Result<Vec<SimpleCommand>, ShellParseError> {
     let mut commands = ShellReader::new(text, depth, dialect)?.read_all()?;
     for command in &mut commands {
-        command.inner = wrap::find_inner_commands(command, depth, dialect)?;
+        command.inner = wrappers::find_inner_commands(command, depth, dialect)?;
     }
     Ok(commands)
 }
 
-/// Reads a text that is nothing but words.
+/// Parses a text that consists of words.
 pub(super) fn parse_words(text: &str) -> Result<Vec<ShellWord>, ShellParseError> {
     let commands = ShellReader::new(text, 0, ShellDialect::Common)?.read_all()?;
     let [SimpleCommand { assignments, words, redirections, .. }] = commands.as_slice() else {
@@ -50,7 +50,7 @@ impl ShellReader<'_> {
     /// Reads to the end of the text.
     pub(super) fn read_all(mut self) -> Result<Vec<SimpleCommand>, ShellParseError> {
         match self.read_list()? {
-            (ListEnding::Text, _) if self.here.is_empty() => Ok(self.commands),
+            (ListEnding::Text, _) if self.here_documents.is_empty() => Ok(self.commands),
             (ListEnding::Text, _) => Err(ShellParseError("has a here-document that does not end")),
             (ListEnding::Parenthesis | ListEnding::Word(_) | ListEnding::Branch, _) => {
                 Err(unbalanced_error())
@@ -58,43 +58,43 @@ impl ShellReader<'_> {
         }
     }
 
-    /// Reads the inside of `$(…)` and what closes it.
+    /// Reads the inside of `$(…)` and its end.
     pub(super) fn read_substitution(&mut self) -> Result<(), ShellParseError> {
-        // Here-documents of the line around are not read inside.
-        let around = std::mem::take(&mut self.here);
-        let start = self.at;
+        // Here-documents of the outer line are not read inside.
+        let outer_documents = std::mem::take(&mut self.here_documents);
+        let start = self.position;
         self.read_list_until(ListEnding::Parenthesis)?;
-        let has_lines = self.text.get(start..self.at).is_some_and(|inside| inside.contains('\n'));
-        if !self.here.is_empty() || (has_lines && !around.is_empty()) {
+        let has_lines = self.text.get(start..self.position).is_some_and(|inside| inside.contains('\n'));
+        if !self.here_documents.is_empty() || (has_lines && !outer_documents.is_empty()) {
             return Err(ShellParseError("has a here-document that does not end"));
         }
-        self.here = around;
+        self.here_documents = outer_documents;
         Ok(())
     }
 
-    pub(super) fn read_list_until(&mut self, end: ListEnding) -> Result<(), ShellParseError> {
-        let (found, n_commands) = self.read_list()?;
-        // An empty substitution is fine; an empty group is not, but harmless.
-        if found != end || (n_commands == 0 && end != ListEnding::Parenthesis) {
+    pub(super) fn read_list_until(&mut self, expected: ListEnding) -> Result<(), ShellParseError> {
+        let (ending, n_commands) = self.read_list()?;
+        // An empty substitution is valid; an empty group is not, but harmless.
+        if ending != expected || (n_commands == 0 && expected != ListEnding::Parenthesis) {
             return Err(unbalanced_error());
         }
         Ok(())
     }
 
-    /// Reads commands until something closes the list, steps over that, and counts them.
+    /// Reads commands to the end of the list, skips the end, and counts the commands.
     fn read_list(&mut self) -> Result<(ListEnding, usize), ShellParseError> {
         let mut n_commands = 0;
         loop {
             self.skip_lines()?;
-            if let Some(end) = self.read_list_end() {
-                return Ok((end, n_commands));
+            if let Some(ending) = self.read_list_end() {
+                return Ok((ending, n_commands));
             }
             self.read_and_or()?;
             n_commands += 1;
             self.skip_blanks()?;
             match self.peek() {
                 Some(b';') if self.starts_with(";;") => {}
-                Some(b';' | b'&') => self.at += 1,
+                Some(b';' | b'&') => self.position += 1,
                 None | Some(b'\n' | b')') => {}
                 Some(_) => return Err(unbalanced_error()),
             }
@@ -102,22 +102,22 @@ impl ShellReader<'_> {
     }
 
     fn read_list_end(&mut self) -> Option<ListEnding> {
-        let end = match self.peek() {
+        let ending = match self.peek() {
             None => ListEnding::Text,
             Some(b')') => ListEnding::Parenthesis,
             Some(b';') if self.starts_with(";;") && !self.starts_with(";;&") => ListEnding::Branch,
             Some(_) => ListEnding::Word(CLOSING.iter().copied().find(|&word| word == self.peek_bare())?),
         };
-        self.at += match end {
+        self.position += match ending {
             ListEnding::Text => 0,
             ListEnding::Parenthesis => 1,
             ListEnding::Branch => 2,
             ListEnding::Word(word) => word.len(),
         };
-        Some(end)
+        Some(ending)
     }
 
-    /// Steps over blanks, comments and line ends, and over the here-documents after a line.
+    /// Skips white space, comments, line ends and the here-documents after a line.
     pub(super) fn skip_lines(&mut self) -> Result<(), ShellParseError> {
         self.skip_blanks()?;
         while self.take("\n") {
@@ -131,14 +131,14 @@ impl ShellReader<'_> {
         loop {
             self.skip_lines()?;
             while self.peek_bare() == "!" {
-                self.at += 1;
+                self.position += 1;
                 self.skip_blanks()?;
             }
             self.read_command()?;
             self.skip_blanks()?;
             if self.starts_with("|&") {
                 self.require_extended("has |&")?;
-                self.at += "|&".len();
+                self.position += "|&".len();
                 continue;
             }
             if !self.take("&&") && !self.take("||") && !self.take("|") {
@@ -154,7 +154,7 @@ impl ShellReader<'_> {
                 return self.read_double_parenthesis();
             }
             Some(b'(') => {
-                self.at += 1;
+                self.position += 1;
                 self.read_deeper(Self::read_substitution)?;
                 return self.read_group_redirections();
             }
@@ -176,9 +176,7 @@ impl ShellReader<'_> {
             "function" if self.dialect == ShellDialect::Extended => self.read_deeper(Self::read_function),
             "[[" if self.dialect == ShellDialect::Extended => self.read_extended_condition(),
             "[[" => self.read_condition(),
-            _ if RESERVED.contains(&word) => {
-                Err(ShellParseError("has a word that not every shell reads alike"))
-            }
+            _ if RESERVED.contains(&word) => Err(ShellParseError("has a word that shells parse differently")),
             _ => self.read_simple_command(),
         }
     }
@@ -187,22 +185,22 @@ impl ShellReader<'_> {
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<(), ShellParseError>,
     ) -> Result<(), ShellParseError> {
-        self.at += self.peek_bare().len();
+        self.position += self.peek_bare().len();
         self.read_deeper(read)?;
         self.read_group_redirections()
     }
 
     pub(super) fn read_group_redirections(&mut self) -> Result<(), ShellParseError> {
-        let mut around = SimpleCommand::default();
-        let n_here = self.here.len();
+        let mut group = SimpleCommand::default();
+        let n_here_documents = self.here_documents.len();
         loop {
             self.skip_blanks()?;
-            if !self.read_redirection(&mut around)? {
+            if !self.read_redirection(&mut group)? {
                 break;
             }
         }
-        if !around.redirections.is_empty() || self.here.len() > n_here {
-            self.add_command(around, n_here);
+        if !group.redirections.is_empty() || self.here_documents.len() > n_here_documents {
+            self.add_command(group, n_here_documents);
         }
         Ok(())
     }
@@ -229,12 +227,12 @@ impl ShellReader<'_> {
         if name.is_empty() || name_len(name) != name.len() {
             return Err(unbalanced_error());
         }
-        self.at += name.len();
+        self.position += name.len();
         let assign = |value| Assignment { name: name.to_owned(), value };
         let mut assignments = vec![assign(ShellWord::unknown())];
         self.skip_lines()?;
         if self.peek_bare() == "in" {
-            self.at += "in".len();
+            self.position += "in".len();
             self.skip_blanks()?;
             while self.is_at_word() {
                 assignments.extend(self.read_words()?.into_iter().map(assign));
@@ -252,7 +250,7 @@ impl ShellReader<'_> {
         if self.peek_bare() != "do" {
             return Err(unbalanced_error());
         }
-        self.at += "do".len();
+        self.position += "do".len();
         self.read_list_until(ListEnding::Word("done"))
     }
 
@@ -266,11 +264,11 @@ impl ShellReader<'_> {
         if self.peek_bare() != "in" {
             return Err(unbalanced_error());
         }
-        self.at += "in".len();
+        self.position += "in".len();
         loop {
             self.skip_lines()?;
             if self.peek_bare() == "esac" {
-                self.at += "esac".len();
+                self.position += "esac".len();
                 return Ok(());
             }
             self.take("(");
@@ -306,7 +304,7 @@ impl ShellReader<'_> {
 
     pub(super) fn read_simple_command(&mut self) -> Result<(), ShellParseError> {
         let mut simple = SimpleCommand::default();
-        let (start, n_here) = (self.at, self.here.len());
+        let (start, n_here_documents) = (self.position, self.here_documents.len());
         loop {
             self.skip_blanks()?;
             if self.read_redirection(&mut simple)? {
@@ -318,7 +316,7 @@ impl ShellReader<'_> {
             if simple.words.is_empty() && self.read_assignment(&mut simple)? {
                 continue;
             }
-            let start_of_word = self.at;
+            let start_of_word = self.position;
             let lexed = self.read_word()?;
             if lexed.has_braces {
                 simple.words.extend(self.read_braced(start_of_word)?);
@@ -327,7 +325,7 @@ impl ShellReader<'_> {
             if simple.words.is_empty() {
                 check_program(&lexed)?;
             }
-            // Is it a descriptor's number?
+            // Possibly the number of a descriptor.
             let is_number = !lexed.is_quoted && lexed.word.text.bytes().all(|byte| byte.is_ascii_digit());
             let is_braced = lexed.word.text.ends_with('}');
             if (is_number || is_braced) && matches!(self.peek(), Some(b'<' | b'>')) {
@@ -340,18 +338,21 @@ impl ShellReader<'_> {
                 self.require_extended("has a parenthesis after a word")?;
                 self.read_function_body(&simple)
             }
-            _ if self.at == start => Err(unbalanced_error()),
+            _ if self.position == start => Err(unbalanced_error()),
             _ => {
-                self.add_command(simple, n_here);
+                self.add_command(simple, n_here_documents);
                 Ok(())
             }
         }
     }
 
-    /// Adds a command, to which the here-documents announced since belong.
-    pub(super) fn add_command(&mut self, simple: SimpleCommand, n_here: usize) {
+    /// Adds a command, and assigns the new here-documents to it.
+    pub(super) fn add_command(&mut self, simple: SimpleCommand, n_here_documents: usize) {
         let command = self.commands.len();
-        self.here.iter_mut().skip(n_here).for_each(|here| here.command = command);
+        self.here_documents
+            .iter_mut()
+            .skip(n_here_documents)
+            .for_each(|document| document.command_index = command);
         self.commands.push(simple);
     }
 
@@ -364,26 +365,26 @@ impl ShellReader<'_> {
         if self.rest()[name.len() + 1..].starts_with('(') {
             return self.read_extended_assignment(name, simple);
         }
-        self.at += name.len() + 1;
+        self.position += name.len() + 1;
         let value = if self.is_at_word() { self.read_word()?.word } else { ShellWord::from_text("") };
-        // No shell splits a value or looks for files in its place.
+        // No shell splits a value or expands a glob in it.
         simple.assignments.push(Assignment { name: name.to_owned(), value });
         Ok(true)
     }
 }
 
-/// Refuses a first word that a shell may take for something else than a program.
+/// Rejects a first word that some shell does not take for a program.
 fn check_program(lexed: &LexedWord) -> Result<(), ShellParseError> {
     let text = lexed.word.text.as_str();
     if lexed.is_continued && (RESERVED.contains(&text) || text.contains('=')) {
         return Err(ShellParseError("has an escaped line break in an odd place"));
     }
-    if text.contains('=') || (lexed.word.extent == super::KnownExtent::Begins && !lexed.is_quoted) {
-        return Err(ShellParseError("has a program whose name is not plain"));
+    if text.contains('=') || (lexed.word.extent == super::KnownExtent::Prefix && !lexed.is_quoted) {
+        return Err(ShellParseError("has a program name that is not literal"));
     }
     Ok(())
 }
 
 pub(super) fn unbalanced_error() -> ShellParseError {
-    ShellParseError("is not complete")
+    ShellParseError("is incomplete")
 }

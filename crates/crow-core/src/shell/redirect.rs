@@ -1,4 +1,4 @@
-//! Redirections: files and here-documents around a command.
+//! Redirections: files and here-documents of a command.
 
 use super::lex::{HereDocument, LexedWord, ShellReader};
 use super::{
@@ -18,11 +18,11 @@ impl ShellReader<'_> {
         if !rest[number..].starts_with(['<', '>']) {
             return Ok(false);
         }
-        self.at += number;
+        self.position += number;
         const OPERATORS: &[&str] = &["<<<", "<<-", "<<", "<>", "<&", "<(", ">>", ">|", ">&", ">(", "<", ">"];
         let rest = self.rest();
         let operator = OPERATORS.iter().copied().find(|operator| rest.starts_with(operator)).unwrap_or("<(");
-        self.at += operator.len();
+        self.position += operator.len();
         if matches!(operator, "<(" | ">(") {
             let word = self.read_process_substitution()?;
             simple.words.push(word);
@@ -30,25 +30,25 @@ impl ShellReader<'_> {
         }
         self.skip_blanks()?;
         if matches!(operator, "<" | ">") && (self.starts_with("<(") || self.starts_with(">(")) {
-            self.at += "<(".len();
+            self.position += "<(".len();
             return self.read_process_substitution().map(|_| true);
         }
         if !self.is_at_word() {
             return Err(unusual_redirection());
         }
-        let start = self.at;
+        let start = self.position;
         let LexedWord { word: target, is_quoted, has_braces, .. } = self.read_word()?;
         let targets = if has_braces { self.read_braced(start)? } else { vec![target.clone()] };
         let direction = match operator {
             _ if has_braces && operator != ">" => return Err(unusual_redirection()),
             "<<<" => {
                 self.require_extended("has an unusual redirection")?;
-                // Of what is not known something stays, so that it is not taken for all.
+                // A marker for the unknown part, so that the text does not look complete.
                 let rest = if target.known_text().is_some() { "" } else { "$_" };
                 simple.documents.push(format!("{}{rest}", target.text));
                 return Ok(true);
             }
-            // Into another descriptor it is not what the command reads.
+            // In another descriptor it is not the command's input.
             "<<" | "<<-" if !is_input => return Err(unusual_redirection()),
             "<<" | "<<-" => {
                 return self.announce_here_document(target, is_quoted, operator == "<<-").map(|()| true);
@@ -58,7 +58,7 @@ impl ShellReader<'_> {
                 RedirectDirection::In
             }
             "<&" | ">&" => {
-                // A copied input could be any.
+                // A copied input could be any file.
                 let is_output = operator == ">&" && !(number == 1 && is_input);
                 match self.copy_direction(operator, &target, is_output)? {
                     Some(direction) => direction,
@@ -73,7 +73,7 @@ impl ShellReader<'_> {
         Ok(true)
     }
 
-    /// Returns which way a copy of a descriptor goes if it is a file instead.
+    /// Returns the direction of a descriptor copy if it is a file instead.
     fn copy_direction(
         &self,
         operator: &str,
@@ -92,7 +92,7 @@ impl ShellReader<'_> {
     /// Reads `&> FILE`. Some shells take it for `&` and `> FILE`, which is the same if nothing follows.
     fn read_both_outputs(&mut self, simple: &mut SimpleCommand) -> Result<bool, ShellParseError> {
         let operator = if self.starts_with("&>>") { "&>>" } else { "&>" };
-        self.at += operator.len();
+        self.position += operator.len();
         self.skip_blanks()?;
         if !self.is_at_word() {
             return Err(ShellParseError("has an unusual redirection"));
@@ -118,7 +118,7 @@ impl ShellReader<'_> {
         self.read_deeper(Self::read_substitution)?;
         self.n_substitutions -= 1;
         let mut word = ShellWord::from_text("/dev/fd/");
-        word.push_unknown(WordPiece::Unknown(None), KnownExtent::Begins);
+        word.push_unknown(WordPiece::Unknown(None), KnownExtent::Prefix);
         Ok(word)
     }
 
@@ -133,7 +133,12 @@ impl ShellReader<'_> {
             return Err(ShellParseError("has an unusual here-document"));
         }
         let command = self.commands.len();
-        self.here.push(HereDocument { command, delimiter: delimiter.text, is_literal, strips_tabs });
+        self.here_documents.push(HereDocument {
+            command_index: command,
+            delimiter: delimiter.text,
+            is_literal,
+            strips_tabs,
+        });
         Ok(())
     }
 }

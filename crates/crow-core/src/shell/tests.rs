@@ -4,12 +4,12 @@ use expect_test::{Expect, expect};
 
 use super::*;
 
-/// Shows the commands of a line, one a line, with what they run indented.
+/// Renders the commands of a line, one per line, with inner commands indented.
 #[track_caller]
 fn check(line: &str, expected: Expect) {
     let text = match parse_line(line) {
         Ok(commands) => commands.iter().map(|command| shown(command, "")).collect::<String>(),
-        Err(why) => format!("it {why}\n"),
+        Err(reason) => format!("it {reason}\n"),
     };
     expected.assert_eq(&text);
 }
@@ -20,7 +20,7 @@ fn shown(simple: &SimpleCommand, indent: &str) -> String {
     parts.extend(simple.words.iter().map(word));
     parts.extend(simple.redirections.iter().map(|file| format!("{}{}", file.operator, word(&file.target))));
     let mut text = format!("{indent}{}\n", parts.join(" "));
-    if let Some(InnerCommands { commands, at, through }) = &simple.inner {
+    if let Some(InnerCommands { commands, first_word: at, effect: through }) = &simple.inner {
         text += &format!("{indent}  from {at}, {through:?}\n");
         commands.iter().for_each(|command| text += &shown(command, &format!("{indent}    ")));
     }
@@ -29,15 +29,15 @@ fn shown(simple: &SimpleCommand, indent: &str) -> String {
 
 fn word(word: &ShellWord) -> String {
     match word.extent {
-        KnownExtent::Whole => format!("[{}]", word.text),
+        KnownExtent::Full => format!("[{}]", word.text),
         KnownExtent::Home => format!("[{}]~", word.text),
-        KnownExtent::Begins => format!("[{}…", word.text),
-        KnownExtent::Splits => format!("[{}……", word.text),
+        KnownExtent::Prefix => format!("[{}…", word.text),
+        KnownExtent::Unknown => format!("[{}……", word.text),
     }
 }
 
 #[test]
-fn words_and_quotes() {
+fn words_and_quotes_are_parsed() {
     check(
         "git  commit -m 'a \"b\" $c'",
         expect![[r#"
@@ -77,7 +77,7 @@ fn words_and_quotes() {
 }
 
 #[test]
-fn lists_and_groups() {
+fn lists_and_groups_are_parsed() {
     check(
         "a; b && c || d | e & f\ng",
         expect![[r#"
@@ -130,7 +130,7 @@ fn lists_and_groups() {
 }
 
 #[test]
-fn substitutions_come_before_the_command_they_are_in() {
+fn substitutions_precede_their_command() {
     check(
         "a $(b; c `d`) \"$(e \"$(f)\")\" x$(g)",
         expect![[r#"
@@ -154,7 +154,7 @@ fn substitutions_come_before_the_command_they_are_in() {
 }
 
 #[test]
-fn redirections_and_assignments() {
+fn redirections_and_assignments_are_parsed() {
     check(
         "A=b C=$d E= f G=h < i > j >> k 2> l 2>&1 >&2 3<&- <> m >| n",
         expect![[r#"
@@ -176,54 +176,54 @@ fn redirections_and_assignments() {
 }
 
 #[test]
-fn programs_that_run_another() {
+fn wrappers_contain_inner_commands() {
     check(
         "timeout -k 1 5 env -u X A=b nice make all",
         expect![[r#"
-        [timeout] [-k] [1] [5] [env] [-u] [X] [A=b] [nice] [make] [all]
-          from 4, Plainly
-            [env] [-u] [X] [A=b] [nice] [make] [all]
-              from 4, Plainly
-                X=[…… A=[b] [nice] [make] [all]
-                  from 1, Plainly
-                    [make] [all]
-    "#]],
+            [timeout] [-k] [1] [5] [env] [-u] [X] [A=b] [nice] [make] [all]
+              from 4, Transparent
+                [env] [-u] [X] [A=b] [nice] [make] [all]
+                  from 4, Transparent
+                    X=[…… A=[b] [nice] [make] [all]
+                      from 1, Transparent
+                        [make] [all]
+        "#]],
     );
     check(
         "xargs -0 -I{} cp {} x/{}",
         expect![[r#"
-        [xargs] [-0] [-I{}] [cp] [{}] [x/{}]
-          from 3, Plainly
-            [cp] [… [x/… [……
-    "#]],
+            [xargs] [-0] [-I{}] [cp] [{}] [x/{}]
+              from 3, Transparent
+                [cp] [… [x/… [……
+        "#]],
     );
     check(
         "sudo -u root sh -c 'a; b'",
         expect![[r#"
-        [sudo] [-u] [root] [sh] [-c] [a; b]
-          from 3, WithMore
-            [sh] [-c] [a; b]
-              from 2, Plainly
-                [a]
-                [b]
-    "#]],
+            [sudo] [-u] [root] [sh] [-c] [a; b]
+              from 3, Opaque
+                [sh] [-c] [a; b]
+                  from 2, Transparent
+                    [a]
+                    [b]
+        "#]],
     );
     check(
         "find . -name x -exec a {} \\; -exec b {} +",
         expect![[r#"
-        [find] [.] [-name] [x] [-exec] [a] [{}] [;] [-exec] [b] [{}] [+]
-          from 5, WithMore
-            [a] [… [……
-            [b] [… [……
-    "#]],
+            [find] [.] [-name] [x] [-exec] [a] [{}] [;] [-exec] [b] [{}] [+]
+              from 5, Opaque
+                [a] [… [……
+                [b] [… [……
+        "#]],
     );
     check(
         "eval 'a b' c",
         expect![[r#"
-        [eval] [a b] [c]
-          from 1, Plainly
-            [a] [b] [c]
-    "#]],
+            [eval] [a b] [c]
+              from 1, Transparent
+                [a] [b] [c]
+        "#]],
     );
     check(
         "command -v a",
@@ -234,7 +234,7 @@ fn programs_that_run_another() {
 }
 
 #[test]
-fn depth_and_length_have_an_end() {
+fn depth_and_length_are_limited() {
     check(
         &"(".repeat(10_000),
         expect![[r#"
@@ -274,7 +274,7 @@ fn depth_and_length_have_an_end() {
 }
 
 #[test]
-fn long_lines_are_read() {
+fn long_lines_are_parsed() {
     for piece in ["a ", "a;", "'b' ", "$x ", "a\n", "\"$(a)\" ", "a <<E\nE\n", "{ a; }; ", "`a` ", "a#"] {
         let line = format!("x; {}", piece.repeat(50_000 / piece.len()));
         assert!(parse_line(&line).is_ok(), "{piece:?}");
@@ -282,7 +282,7 @@ fn long_lines_are_read() {
 }
 
 #[test]
-fn what_is_spelled_is_read_back() {
+fn quoted_words_round_trip() {
     for line in ["a 'b c' '' \"it's\" > x", "A=b c -x=y", "a ';' '$x' >> 'f g'"] {
         let commands = parse_line(line).unwrap_or_default();
         let spelled = commands[0].canonical_text().unwrap_or_default();

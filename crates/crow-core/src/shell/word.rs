@@ -1,102 +1,102 @@
-//! A word of a command line: what is known of it before the shell expands it.
+//! A word of a command line, as far as it is known before expansion.
 
-/// How much of a word is known before it runs.
+/// The known extent of a word before expansion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum KnownExtent {
     /// All of it.
-    Whole,
-    /// All but where the home folder is, which stands as `~`.
+    Full,
+    /// All except the home directory, written as `~`.
     Home,
-    /// How it begins; it may become several words that all begin so.
-    Begins,
+    /// Its start; it may become several words with that start.
+    Prefix,
     /// Nothing: it may become any words, or none.
-    Splits,
+    Unknown,
 }
 
-/// A part of a word behind its known beginning.
+/// A piece of a word after its known start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WordPiece {
-    /// Text that stands there as it is.
+    /// Literal text.
     Known(String),
-    /// A pattern that the shell matches against file names: no slash, and no dot at the start of a name.
+    /// A pattern that the shell matches against file names: no slash, and no leading dot.
     Glob,
     /// The value of a variable.
     Variable(String),
-    /// Anything; the text is one of the values it may have, if one is written out.
+    /// Any text; the value is one possibility that is written out.
     Unknown(Option<String>),
 }
 
 /// A word of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShellWord {
-    /// The word without its quotes, up to the first part that is not known.
+    /// The word without quotes, up to the first unknown piece.
     pub text: String,
-    /// How far that is.
+    /// The extent of that text.
     pub extent: KnownExtent,
-    /// What follows: empty if all of the word is known, or else a part that is not, then what is behind it.
-    pub rest: Vec<WordPiece>,
+    /// The pieces after the text: empty if all of the word is known, otherwise beginning with an unknown one.
+    pub pieces: Vec<WordPiece>,
 }
 
 impl ShellWord {
-    /// Makes a word that is known.
+    /// Creates a known word.
     pub fn from_text(text: impl Into<String>) -> Self {
-        Self { text: text.into(), extent: KnownExtent::Whole, rest: Vec::new() }
+        Self { text: text.into(), extent: KnownExtent::Full, pieces: Vec::new() }
     }
 
-    /// Makes a word that may be any words.
+    /// Creates a word that may be any words.
     pub fn unknown() -> Self {
-        Self { text: String::new(), extent: KnownExtent::Splits, rest: vec![WordPiece::Unknown(None)] }
+        Self { text: String::new(), extent: KnownExtent::Unknown, pieces: vec![WordPiece::Unknown(None)] }
     }
 
     /// Returns the word if all of it is known.
     pub fn known_text(&self) -> Option<&str> {
-        (self.extent == KnownExtent::Whole).then_some(self.text.as_str())
+        (self.extent == KnownExtent::Full).then_some(self.text.as_str())
     }
 
-    /// Whether what is not known may turn the word into an option.
+    /// Whether the unknown part may turn the word into an option.
     pub fn may_be_option(&self) -> bool {
         match self.extent {
-            KnownExtent::Whole | KnownExtent::Home => false,
-            KnownExtent::Begins => self.text.is_empty(),
-            KnownExtent::Splits => true,
+            KnownExtent::Full | KnownExtent::Home => false,
+            KnownExtent::Prefix => self.text.is_empty(),
+            KnownExtent::Unknown => true,
         }
     }
 
-    /// Whether something of the word is known, at any place in it.
+    /// Whether any part of the word is known.
     pub fn has_known_part(&self) -> bool {
-        !self.text.is_empty() || self.rest.iter().any(|piece| matches!(piece, WordPiece::Known(_)))
+        !self.text.is_empty() || self.pieces.iter().any(|piece| matches!(piece, WordPiece::Known(_)))
     }
 
-    /// Returns the same word without the first `len` bytes of its known beginning.
+    /// Returns the word without the first `len` bytes of its known start.
     #[must_use]
     pub fn without_prefix(&self, len: usize) -> Self {
         let text = self.text.get(len..).unwrap_or_default().to_owned();
-        Self { text, extent: self.extent, rest: self.rest.clone() }
+        Self { text, extent: self.extent, pieces: self.pieces.clone() }
     }
 
-    /// Appends a letter that is known.
+    /// Appends a known letter.
     pub(super) fn push(&mut self, letter: char) {
-        match self.rest.last_mut() {
+        match self.pieces.last_mut() {
             None => self.text.push(letter),
             Some(WordPiece::Known(text)) => text.push(letter),
             Some(WordPiece::Glob | WordPiece::Variable(_) | WordPiece::Unknown(_)) => {
-                self.rest.push(WordPiece::Known(letter.into()));
+                self.pieces.push(WordPiece::Known(letter.into()));
             }
         }
     }
 
-    /// Appends a part that is not known, which leaves `extent` known of the word.
+    /// Appends an unknown piece, which reduces the known extent.
     pub(super) fn push_unknown(&mut self, piece: WordPiece, extent: KnownExtent) {
-        // A tilde in front is no known beginning any more.
+        // A leading tilde is no longer a known start.
         let is_home = self.extent == KnownExtent::Home;
-        self.extent = if is_home { KnownExtent::Splits } else { self.extent.max(extent) };
-        self.rest.push(piece);
+        self.extent = if is_home { KnownExtent::Unknown } else { self.extent.max(extent) };
+        self.pieces.push(piece);
     }
 
-    /// Replaces everything from byte `start` of the known beginning by something unknown.
+    /// Replaces the known start from byte `start` by an unknown piece.
     pub(super) fn forget_from(&mut self, start: usize) {
         self.text.truncate(start);
-        self.extent = self.extent.max(KnownExtent::Begins);
-        self.rest = vec![WordPiece::Unknown(None)];
+        self.extent = self.extent.max(KnownExtent::Prefix);
+        self.pieces = vec![WordPiece::Unknown(None)];
     }
 }

@@ -7,7 +7,7 @@ fn check(text: &str, expected: Option<(&str, &str)>) {
 }
 
 #[test]
-fn a_name_and_its_arguments() {
+fn command_has_name_and_arguments() {
     check("/help", Some(("help", "")));
     check("/help ", Some(("help", "")));
     check("/speckit.plan a\nb", Some(("speckit.plan", "a\nb")));
@@ -18,7 +18,7 @@ fn a_name_and_its_arguments() {
 }
 
 #[test]
-fn a_slash_that_is_only_a_slash() {
+fn slash_without_name_is_no_command() {
     check("", None);
     check("/", None);
     check("/ x", None);
@@ -32,9 +32,9 @@ fn a_slash_that_is_only_a_slash() {
     check("/été", None);
 }
 
-/// An editor's leading space says that the line is meant as text.
+/// A leading space of an editor marks the line as text.
 #[test]
-fn a_leading_space_makes_it_a_prompt() {
+fn leading_space_makes_it_a_prompt() {
     check(" /help", None);
     check("\n/help", None);
 }

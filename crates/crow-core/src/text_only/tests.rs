@@ -27,10 +27,10 @@ fn reply(seq: u64, arguments: Option<serde_json::Value>) -> TranscriptEntry {
         thought: String::new(),
         text: "Well.".to_owned(),
         calls: calls.into_iter().collect(),
-        ended: ReplyEnd::Normally,
+        end: ReplyEnd::Complete,
         usage: None,
-        sealed: None,
-        answered_by: None,
+        provider_state: None,
+        fallback_model: None,
     })
 }
 
@@ -40,14 +40,16 @@ fn shown(transcript: &Transcript) -> String {
         shown += &match step {
             ModelStep::Prompt(prompt) => format!("prompt {:?}\n", prompt.parts),
             ModelStep::Reply(reply) => format!("reply {} with {} calls\n", reply.text, reply.calls.len()),
-            ModelStep::Result { call, outcome } => format!("result of {call} {:?}\n", outcome.for_model),
+            ModelStep::Result { call, result: outcome } => {
+                format!("result of {call} {:?}\n", outcome.for_model)
+            }
         };
     }
     shown
 }
 
 #[test]
-fn each_image_becomes_a_note_in_its_place() {
+fn images_are_replaced_by_notes() {
     let mut transcript = Transcript::new("You are Crow.");
     let parts = vec![
         text("compare"),
@@ -56,22 +58,24 @@ fn each_image_becomes_a_note_in_its_place() {
         image(),
         link("https://a.test/c", "the plan"),
         image(),
-        ContentPart::FromCrow { what: CrowPart::Skills, text: "s".to_owned() },
+        ContentPart::FromCrow { kind: CrowPart::Skills, text: "s".to_owned() },
         image(),
     ];
     transcript.push(TranscriptEntry::Prompt(Prompt { id: MessageId::from_seq(0), parts })).unwrap();
     transcript.push(reply(1, Some(json!({"file_path": "/p/d.png"})))).unwrap();
     let mut outcome = ToolResult::success("d.png (image/png, 5 bytes):");
     outcome.for_model.push(image());
-    let touch = ToolAccess::Reads(vec!["/p/d.png".to_owned()]);
-    let facets =
-        ToolCallInfo { title: "Read d.png".into(), kind: ToolKind::Read, locations: Vec::new(), touch };
-    transcript.push(TranscriptEntry::Result { call: CallId::from_position(1, 0), facets, outcome }).unwrap();
+    let access = ToolAccess::Reads(vec!["/p/d.png".to_owned()]);
+    let info =
+        ToolCallInfo { title: "Read d.png".into(), kind: ToolKind::Read, locations: Vec::new(), access };
+    transcript
+        .push(TranscriptEntry::Result { call: CallId::from_position(1, 0), info, result: outcome })
+        .unwrap();
     transcript.push(reply(3, None)).unwrap();
     let text_only = without_images(transcript.for_model().unwrap()).unwrap().unwrap();
     expect_test::expect![[r#"
         system You are Crow.
-        prompt [Text("compare"), Text("(an image was here: image/png, 5 bytes; this model reads text only)"), Link { uri: "https://a.test/x/b.png?size=2", name: "", mime: None }, Text("(an image was here: b.png, image/png, 5 bytes; this model reads text only)"), Link { uri: "https://a.test/c", name: "the plan", mime: None }, Text("(an image was here: the plan, image/png, 5 bytes; this model reads text only)"), FromCrow { what: Skills, text: "s" }, Text("(an image was here: image/png, 5 bytes; this model reads text only)")]
+        prompt [Text("compare"), Text("(an image was here: image/png, 5 bytes; this model reads text only)"), Link { uri: "https://a.test/x/b.png?size=2", name: "", mime: None }, Text("(an image was here: b.png, image/png, 5 bytes; this model reads text only)"), Link { uri: "https://a.test/c", name: "the plan", mime: None }, Text("(an image was here: the plan, image/png, 5 bytes; this model reads text only)"), FromCrow { kind: Skills, text: "s" }, Text("(an image was here: image/png, 5 bytes; this model reads text only)")]
         reply Well. with 1 calls
         result of call-1-0 [Text("d.png (image/png, 5 bytes):"), Text("(an image was here: d.png, image/png, 5 bytes; this model reads text only)")]
         reply Well. with 0 calls
@@ -79,7 +83,7 @@ fn each_image_becomes_a_note_in_its_place() {
 }
 
 #[test]
-fn a_conversation_without_images_stays_as_it_is() {
+fn transcript_without_images_is_unchanged() {
     let mut transcript = Transcript::new("You are Crow.");
     transcript
         .push(TranscriptEntry::Prompt(Prompt { id: MessageId::from_seq(0), parts: vec![text("hello")] }))

@@ -4,7 +4,7 @@ use serde_json::Map;
 use super::*;
 use crate::{ContentPart, ReplyEnd, ToolAccess, ToolArguments, ToolKind};
 
-/// Pushes entries, spelled `prompt TEXT`, `reply N_CALLS`, `empty` or `result SEQ INDEX`, and shows what came of it.
+/// Pushes entries `prompt TEXT`, `reply N_CALLS`, `empty` or `result SEQ INDEX`, and renders the outcome.
 #[track_caller]
 fn check(script: &str, expected: &Expect) {
     let mut transcript = Transcript::new("be brief");
@@ -39,13 +39,13 @@ fn entry(step: &str, seq: u64) -> TranscriptEntry {
         ["silence"] => TranscriptEntry::Reply(Reply { text: String::new(), ..reply(id, seq, 0) }),
         ["result", seq, index] => TranscriptEntry::Result {
             call: CallId::from_position(seq.parse().unwrap(), index.parse().unwrap()),
-            facets: ToolCallInfo {
+            info: ToolCallInfo {
                 title: String::new(),
                 kind: ToolKind::Other,
                 locations: Vec::new(),
-                touch: ToolAccess::Nothing,
+                access: ToolAccess::Nothing,
             },
-            outcome: ToolResult::success("ok"),
+            result: ToolResult::success("ok"),
         },
         _ => panic!("{step}"),
     }
@@ -63,15 +63,15 @@ fn reply(id: MessageId, seq: u64, n_calls: usize) -> Reply {
         thought: String::new(),
         text: "well".to_owned(),
         calls: calls.collect(),
-        ended: ReplyEnd::Normally,
+        end: ReplyEnd::Complete,
         usage: None,
-        sealed: None,
-        answered_by: None,
+        provider_state: None,
+        fallback_model: None,
     }
 }
 
 #[test]
-fn a_conversation() {
+fn entries_are_accepted_in_valid_order() {
     check(
         "prompt hi | reply 1 | result 1 0 | reply 0 | prompt on",
         &expect![[r#"
@@ -86,7 +86,7 @@ fn a_conversation() {
 }
 
 #[test]
-fn results_stand_in_the_order_of_their_calls() {
+fn results_are_kept_in_order_of_calls() {
     check(
         "prompt hi | reply 4 | result 1 2 | result 1 0 | result 1 3 | result 1 1",
         &expect![[r#"
@@ -114,22 +114,22 @@ fn results_stand_in_the_order_of_their_calls() {
 }
 
 #[test]
-fn an_open_call_blocks_what_comes_next() {
+fn open_call_blocks_next_entry() {
     check(
         "prompt hi | reply 2 | result 1 1 | prompt more | reply 0",
         &expect![[r#"
-        prompt more: calls are open
-        reply 0: calls are open
-        msg-0 hi
-        msg-1 2 calls
-          call-1-1
-        1 tool calls have no result yet
-    "#]],
+            prompt more: calls without a result are open
+            reply 0: calls without a result are open
+            msg-0 hi
+            msg-1 2 calls
+              call-1-1
+            1 tool calls have no result yet
+        "#]],
     );
 }
 
 #[test]
-fn what_may_not_be_said() {
+fn invalid_entries_are_rejected() {
     check(
         "empty | silence | result 0 0",
         &expect![[r#"

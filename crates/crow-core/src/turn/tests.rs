@@ -4,7 +4,7 @@ use serde_json::Map;
 use super::*;
 use crate::{CallId, FailureKind, MessageId, ToolArguments};
 
-/// How many calls a reply has and how it ended, and what the turn does next.
+/// The number of calls and the end of a reply, with the next action.
 #[track_caller]
 fn check_reply(n_calls: usize, ended: ReplyEnd, expected: &Expect) {
     let (mut turn, _) = Turn::start(TurnLimits { requests_max: 2, compact_tokens_max: 1000 });
@@ -23,19 +23,21 @@ fn reply(n_calls: usize, ended: ReplyEnd) -> Reply {
         thought: String::new(),
         text: String::new(),
         calls: calls.collect(),
-        ended,
+        end: ended,
         usage: None,
-        sealed: None,
-        answered_by: None,
+        provider_state: None,
+        fallback_model: None,
     }
 }
 
 fn shown(next: &TurnAction) -> String {
     match next {
-        TurnAction::Ask => "ask".to_owned(),
-        TurnAction::Compact(occasion) => format!("compact {occasion:?}"),
+        TurnAction::RequestReply => "ask".to_owned(),
+        TurnAction::Compact(trigger) => format!("compact {trigger:?}"),
         TurnAction::Run(calls) => format!("run {}", calls.len()),
-        TurnAction::Resume(ReplyResume { n_times, n_max, .. }) => format!("resume {n_times} of {n_max}"),
+        TurnAction::Resume(ReplyResume { attempt: n_times, attempts_max: n_max, .. }) => {
+            format!("resume {n_times} of {n_max}")
+        }
         TurnAction::Confirm(repeated) => format!("confirm after {}", repeated.n_times),
         TurnAction::End(TurnEnd::Failed(failure)) => format!("end: {failure}"),
         TurnAction::End(end) => format!("end {end:?}"),
@@ -43,9 +45,9 @@ fn shown(next: &TurnAction) -> String {
 }
 
 #[test]
-fn after_a_reply() {
-    check_reply(0, ReplyEnd::Normally, &expect!["end Done"]);
-    check_reply(2, ReplyEnd::Normally, &expect!["run 2"]);
+fn action_after_a_reply() {
+    check_reply(0, ReplyEnd::Complete, &expect!["end Completed"]);
+    check_reply(2, ReplyEnd::Complete, &expect!["run 2"]);
     check_reply(0, ReplyEnd::OutputLimit, &expect!["end OutputLimit"]);
     check_reply(1, ReplyEnd::OutputLimit, &expect!["run 1"]);
     check_reply(0, ReplyEnd::Refused, &expect!["end Refused"]);
@@ -54,7 +56,7 @@ fn after_a_reply() {
     check_reply(0, ReplyEnd::Failed(failure), &expect!["end: the connection broke"]);
 }
 
-/// What the turn does after each round of results; `true` is a round that was cancelled.
+/// The next action after each round of results; `true` is a cancelled round.
 #[track_caller]
 fn check_results(requests_max: u32, cancelled: &[bool], expected: &Expect) {
     let (mut turn, first) = Turn::start(TurnLimits { requests_max, compact_tokens_max: 1000 });
@@ -64,15 +66,15 @@ fn check_results(requests_max: u32, cancelled: &[bool], expected: &Expect) {
 }
 
 #[test]
-fn after_results() {
+fn action_after_results() {
     check_results(3, &[false, false, false], &expect!["ask | ask | ask | end RequestLimit"]);
     check_results(1, &[false], &expect!["ask | end RequestLimit"]);
     check_results(1, &[true], &expect!["ask | end Cancelled"]);
     check_results(5, &[false, true], &expect!["ask | ask | end Cancelled"]);
 }
 
-/// What a turn does after each of these: `fill TOKENS MEASURED` before it asks, `overflow`, `reply` with a call and its
-/// result, or what came of a compaction that left the context so large.
+/// The next action after each of these: `fill TOKENS MEASURED` before a request, `overflow`, `reply` with a call and
+/// its result, or the result of a compaction with the context size after it.
 #[track_caller]
 fn check_compaction(script: &str, expected: &Expect) {
     let (mut turn, _) = Turn::start(TurnLimits { requests_max: 9, compact_tokens_max: 100 });
@@ -81,17 +83,17 @@ fn check_compaction(script: &str, expected: &Expect) {
         let words: Vec<&str> = step.split(' ').collect();
         let number = |index: usize| words[index].parse().unwrap();
         let next = match words[0] {
-            "fill" => turn.before_asking(ContextTokens { tokens: number(1), measured: number(2) }, 100),
+            "fill" => turn.before_request(ContextTokens { tokens: number(1), measured: number(2) }, 100),
             "overflow" => {
                 let failure = Failure::new(FailureKind::ContextOverflow, "too long");
                 turn.on_reply(&reply(0, ReplyEnd::Failed(failure)))
             }
             "reply" => {
-                turn.on_reply(&Reply { text: "hm".to_owned(), ..reply(1, ReplyEnd::Normally) });
+                turn.on_reply(&Reply { text: "hm".to_owned(), ..reply(1, ReplyEnd::Complete) });
                 turn.on_results(false, &[])
             }
-            "done" => turn.on_compacted(CompactionOutcome::Done, number(1)),
-            "nothing" => turn.on_compacted(CompactionOutcome::Nothing, number(1)),
+            "done" => turn.on_compacted(CompactionOutcome::Compacted, number(1)),
+            "nothing" => turn.on_compacted(CompactionOutcome::NothingToCompact, number(1)),
             "failed" => turn.on_compacted(CompactionOutcome::Failed, number(1)),
             "cancelled" => turn.on_compacted(CompactionOutcome::Cancelled, number(1)),
             _ => panic!("{step}"),
@@ -102,26 +104,26 @@ fn check_compaction(script: &str, expected: &Expect) {
 }
 
 #[test]
-fn a_full_context_is_compacted_before_the_model_is_asked() {
-    check_compaction("fill 100 90 | reply | fill 101 90", &expect!["ask | ask | compact Full"]);
-    // Again only when it grew by a tenth of the limit, whatever the provider counts.
+fn full_context_is_compacted_before_request() {
+    check_compaction("fill 100 90 | reply | fill 101 90", &expect!["ask | ask | compact LimitReached"]);
+    // Only after growth by a tenth of the limit, for any count of the provider.
     check_compaction(
         "fill 101 90 | done 40 | fill 120 50 | reply | fill 120 51",
-        &expect!["compact Full | ask | ask | ask | compact Full"],
+        &expect!["compact LimitReached | ask | ask | ask | compact LimitReached"],
     );
     check_compaction(
         "fill 101 90 | nothing 90 | fill 101 90 | reply | fill 120 101",
-        &expect!["compact Full | ask | ask | ask | compact Full"],
+        &expect!["compact LimitReached | ask | ask | ask | compact LimitReached"],
     );
     check_compaction(
         "fill 101 90 | failed 90 | fill 101 90 | reply | fill 900 900 | overflow",
-        &expect!["compact Full | ask | ask | ask | ask | end: too long"],
+        &expect!["compact LimitReached | ask | ask | ask | ask | end: too long"],
     );
-    check_compaction("fill 101 90 | cancelled 90", &expect!["compact Full | end Cancelled"]);
+    check_compaction("fill 101 90 | cancelled 90", &expect!["compact LimitReached | end Cancelled"]);
 }
 
 #[test]
-fn a_request_that_was_too_long_is_made_shorter_once() {
+fn too_long_request_is_compacted_once() {
     check_compaction(
         "overflow | done 40 | fill 40 40 | overflow",
         &expect!["compact Overflow | ask | ask | end: too long"],
@@ -135,12 +137,12 @@ fn a_request_that_was_too_long_is_made_shorter_once() {
     check_compaction("overflow | cancelled 40", &expect!["compact Overflow | end Cancelled"]);
     check_compaction(
         "fill 101 90 | done 40 | overflow | done 20 | overflow",
-        &expect!["compact Full | ask | compact Overflow | ask | end: too long"],
+        &expect!["compact LimitReached | ask | compact Overflow | ask | end: too long"],
     );
 }
 
-/// What a turn of at most `requests_max` requests does after each reply: `broke` after words and `mute` before any,
-/// `busy` in the middle, `wrong` for good, and `whole` with a call and its result.
+/// The next action after each reply in a turn of `requests_max` requests: `broke` after text and `mute` before any,
+/// `busy` in the middle, `wrong` permanently, and `whole` with a call and its result.
 #[track_caller]
 fn check_resuming(requests_max: u32, script: &str, expected: &Expect) {
     let (mut turn, _) = Turn::start(TurnLimits { requests_max, compact_tokens_max: 1000 });
@@ -155,7 +157,7 @@ fn check_resuming(requests_max: u32, script: &str, expected: &Expect) {
             "busy" => said(FailureKind::ProviderOverloaded),
             "wrong" => said(FailureKind::Protocol),
             "whole" => {
-                turn.on_reply(&reply(1, ReplyEnd::Normally));
+                turn.on_reply(&reply(1, ReplyEnd::Complete));
                 return shown(&turn.on_results(false, &[]));
             }
             _ => panic!("{step}"),
@@ -166,7 +168,7 @@ fn check_resuming(requests_max: u32, script: &str, expected: &Expect) {
 }
 
 #[test]
-fn what_broke_off_is_gone_on_with() {
+fn interrupted_reply_is_continued() {
     check_resuming(9, "broke whole broke", &expect!["resume 1 of 3 | ask | resume 1 of 3"]);
     check_resuming(
         9,
@@ -179,9 +181,9 @@ fn what_broke_off_is_gone_on_with() {
 }
 
 #[test]
-fn a_model_in_circles_goes_on_if_the_person_says_so() {
+fn repeating_model_continues_if_user_agrees() {
     let (turn, _) = Turn::start(TurnLimits { requests_max: 9, compact_tokens_max: 1000 });
     assert_eq!(shown(&turn.on_answer(false, true)), "ask");
-    assert_eq!(shown(&turn.on_answer(false, false)), "end Repeating");
+    assert_eq!(shown(&turn.on_answer(false, false)), "end Repetition");
     assert_eq!(shown(&turn.on_answer(true, false)), "end Cancelled");
 }

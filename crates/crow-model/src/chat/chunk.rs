@@ -1,6 +1,6 @@
-//! A chunk of a reply as providers really spell it, borrowed from its bytes, and the events it comes to.
+//! A chunk of a reply as providers really send it, borrowed from its bytes, and its events.
 //!
-//! Reads leniently: a field of an odd type is no reason to lose a reply.
+//! Parses leniently: a field of an unexpected type is no reason to lose a reply.
 
 #[cfg(test)]
 mod tests;
@@ -13,19 +13,19 @@ use serde::Deserialize;
 use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::kept::ProviderStateCollector;
-use super::slots::{CallFragment, CallSlots};
+use super::call_slots::{CallFragment, CallSlots};
+use super::provider_state::ProviderStateCollector;
 use super::usage::read_usage;
-use crate::halves::{SurrogateJoiner, escape_marks, resolve_marks};
+use crate::surrogates::{SurrogateJoiner, escape_marks, resolve_marks};
 
-/// One chunk, or the whole of a reply that was not streamed.
+/// One chunk, or a whole reply that was not streamed.
 #[derive(Debug, Deserialize)]
 pub(crate) struct ChatChunk<'a> {
     #[serde(borrow, default)]
     pub(crate) choices: Option<Vec<ChatChoice<'a>>>,
     #[serde(borrow, default)]
     usage: Option<&'a RawValue>,
-    /// Where one provider puts its usage.
+    /// The place of one provider's usage.
     #[serde(borrow, default)]
     x_groq: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -38,12 +38,12 @@ pub(crate) struct ChatChoice<'a> {
     index: LenientIndex,
     #[serde(borrow, default)]
     delta: Option<ChatDelta<'a>>,
-    /// Stands where `delta` does when the reply came whole.
+    /// Replaces `delta` in a reply that was not streamed.
     #[serde(borrow, default)]
     message: Option<ChatDelta<'a>>,
     #[serde(borrow, default)]
     finish_reason: LenientText<'a>,
-    /// Some say it here and not beside the choices.
+    /// Some send it here and not next to the choices.
     #[serde(borrow, default)]
     usage: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -64,7 +64,7 @@ struct ChatDelta<'a> {
     reasoning_details: Option<&'a RawValue>,
     #[serde(borrow, default)]
     tool_calls: Option<Vec<ToolCallDelta<'a>>>,
-    /// What stood for `tool_calls` before there could be several.
+    /// The predecessor of `tool_calls`, for one call.
     #[serde(borrow, default)]
     function_call: Option<&'a RawValue>,
 }
@@ -95,34 +95,34 @@ struct GroqExtension<'a> {
     usage: Option<&'a RawValue>,
 }
 
-/// Text wherever it may be: a string, a list of parts with a `text`, or nothing.
+/// Text in any form: a string, a list of parts with a `text`, or nothing.
 #[derive(Debug, Default)]
 struct LenientText<'a>(Cow<'a, str>);
 
-/// What a model says: a string, or a list of parts of which some are thoughts.
+/// Content: a string, or a list of parts of which some are thoughts.
 #[derive(Debug, Default)]
 struct LenientContent<'a> {
     text: Cow<'a, str>,
     thought: Cow<'a, str>,
 }
 
-/// A number of a list, if it is one.
+/// A list index, if it is one.
 #[derive(Debug, Default)]
 struct LenientIndex(Option<u64>);
 
-/// A reply as far as its chunks have come.
+/// A reply as far as its chunks have arrived.
 #[derive(Debug, Default)]
 pub(crate) struct ChatReplyState {
-    slots: CallSlots,
-    /// The server speaks of calls as lists.
-    has_lists: bool,
+    call_slots: CallSlots,
+    /// The server sends calls as lists.
+    has_tool_calls: bool,
     text: SurrogateJoiner,
     thought: SurrogateJoiner,
-    pub(crate) kept: ProviderStateCollector,
+    pub(crate) provider_state: ProviderStateCollector,
 }
 
 impl ChatReplyState {
-    /// Says what was still waiting.
+    /// Emits what was pending.
     pub(crate) fn flush(&mut self, on_event: &mut impl FnMut(ModelEvent<'_>)) {
         let (thought, text) = (self.thought.flush(), self.text.flush());
         if !thought.is_empty() {
@@ -131,110 +131,109 @@ impl ChatReplyState {
         if !text.is_empty() {
             on_event(ModelEvent::Text(&text));
         }
-        self.kept.emit_details(on_event);
+        self.provider_state.emit_details(on_event);
     }
 }
 
 impl<'a> ChatChunk<'a> {
-    /// Reads a chunk; the error says where it is broken.
+    /// Parses a chunk; the error says where it is invalid.
     pub(crate) fn parse(data: &'a [u8]) -> Result<Self, serde_json::Error> {
         serde_json::from_slice(data)
     }
 
-    /// The error object, when the chunk carries one instead of words.
+    /// The error object, if the chunk contains one in place of content.
     pub(crate) fn error_json(&self) -> Option<&'a str> {
-        let of_choices = self.choices.iter().flatten().filter_map(|choice| choice.error);
-        let mut errors = self.error.into_iter().chain(of_choices).map(RawValue::get);
+        let choice_errors = self.choices.iter().flatten().filter_map(|choice| choice.error);
+        let mut errors = self.error.into_iter().chain(choice_errors).map(RawValue::get);
         errors.find(|error| !matches!(*error, "null" | "{}" | "\"\"" | "false"))
     }
 
-    /// Tells whether this is something of a completion at all.
+    /// Whether this is part of a completion at all.
     pub(crate) fn is_completion(&self) -> bool {
         self.choices.is_some() || self.usage.is_some()
     }
 
-    /// Says the events of the chunk; gives back the finish reason if it has one.
+    /// Emits the events of the chunk; returns the finish reason if it has one.
     pub(crate) fn emit_events(
         self,
-        progress: &mut ChatReplyState,
+        state: &mut ChatReplyState,
         on_event: &mut impl FnMut(ModelEvent<'_>),
     ) -> Option<Cow<'a, str>> {
-        let mut finish = None;
+        let mut finish_reason = None;
         let mut usage = self.usage;
         for choice in self.choices.unwrap_or_default() {
-            // We ask for one choice; the others would be spliced into its text.
+            // We request one choice; others would be mixed into its text.
             if choice.index.0.unwrap_or(0) != 0 {
                 continue;
             }
-            if let Some(words) = choice.delta.or(choice.message) {
-                words.emit_events(progress, on_event);
+            if let Some(delta) = choice.delta.or(choice.message) {
+                delta.emit_events(state, on_event);
             }
             let LenientText(reason) = choice.finish_reason;
-            finish = Some(reason).filter(|reason| !matches!(&**reason, "" | "null")).or(finish);
+            finish_reason = Some(reason).filter(|reason| !matches!(&**reason, "" | "null")).or(finish_reason);
             usage = usage.or(choice.usage);
         }
-        let of_groq = || serde_json::from_str::<GroqExtension<'_>>(self.x_groq?.get()).ok()?.usage;
-        if let Some(usage) = usage.or_else(of_groq).and_then(|usage| read_usage(usage.get())) {
+        let groq_usage = || serde_json::from_str::<GroqExtension<'_>>(self.x_groq?.get()).ok()?.usage;
+        if let Some(usage) = usage.or_else(groq_usage).and_then(|usage| read_usage(usage.get())) {
             on_event(ModelEvent::Usage(usage));
         }
-        finish
+        finish_reason
     }
 }
 
 impl ChatDelta<'_> {
-    fn emit_events(self, progress: &mut ChatReplyState, on_event: &mut impl FnMut(ModelEvent<'_>)) {
-        // Some servers send both names with the same words.
+    fn emit_events(self, state: &mut ChatReplyState, on_event: &mut impl FnMut(ModelEvent<'_>)) {
+        // Some servers send both fields with the same text.
         let thought =
             if self.reasoning_content.0.is_empty() { self.reasoning } else { self.reasoning_content };
         for thought in [thought.0, self.content.thought] {
-            let thought = progress.thought.join_next(&thought);
+            let thought = state.thought.join_next(&thought);
             if !thought.is_empty() {
                 on_event(ModelEvent::Thought(&thought));
             }
         }
         for text in [self.content.text, self.refusal.0] {
-            let text = progress.text.join_next(&text);
+            let text = state.text.join_next(&text);
             if !text.is_empty() {
                 on_event(ModelEvent::Text(&text));
             }
         }
         if let Some(details) = self.reasoning_details {
-            progress.kept.add_details(details);
+            state.provider_state.add_details(details);
         }
-        for piece in self.tool_calls.unwrap_or_default() {
-            progress.has_lists = true;
-            piece.emit_call(progress, on_event);
+        for fragment in self.tool_calls.unwrap_or_default() {
+            state.has_tool_calls = true;
+            fragment.emit_call(state, on_event);
         }
         let legacy = self.function_call.and_then(|raw| serde_json::from_str(raw.get()).ok());
-        // Some servers say a call in both ways.
-        if let Some(function) = legacy.filter(|_| !progress.has_lists) {
-            ToolCallDelta { function: Some(function), ..ToolCallDelta::default() }
-                .emit_call(progress, on_event);
+        // Some servers send a call in both forms.
+        if let Some(function) = legacy.filter(|_| !state.has_tool_calls) {
+            ToolCallDelta { function: Some(function), ..ToolCallDelta::default() }.emit_call(state, on_event);
         }
     }
 }
 
 impl ToolCallDelta<'_> {
-    fn emit_call(self, progress: &mut ChatReplyState, on_event: &mut impl FnMut(ModelEvent<'_>)) {
+    fn emit_call(self, state: &mut ChatReplyState, on_event: &mut impl FnMut(ModelEvent<'_>)) {
         let function = self.function.unwrap_or_default();
         let (id, name) = (resolve_marks(&self.id.0), resolve_marks(&function.name.0));
         let arguments = function.arguments.map(read_arguments).unwrap_or_default();
         let arguments = escape_marks(&arguments);
-        let piece = CallFragment { index: self.index.0, id: &id, name: &name, arguments: &arguments };
-        let Some((place, slot)) = progress.slots.accept_fragment(piece) else { return };
+        let fragment = CallFragment { index: self.index.0, id: &id, name: &name, arguments: &arguments };
+        let Some((call_index, slot)) = state.call_slots.accept_fragment(fragment) else { return };
         on_event(ModelEvent::Call {
-            slot: place,
+            index: call_index,
             id: Some(slot.id.as_str()).filter(|id| !id.is_empty()),
             name: Some(slot.name.as_str()).filter(|name| !name.is_empty()),
             arguments: &arguments,
         });
         if let Some(extra) = self.extra_content {
-            progress.kept.add_to_call(place, extra, on_event);
+            state.provider_state.add_to_call(call_index, extra, on_event);
         }
     }
 }
 
-/// Arguments are text by the book; some servers send the object itself.
+/// Arguments should be a string; some servers send the object itself.
 fn read_arguments(raw: &RawValue) -> Cow<'_, str> {
     #[derive(Deserialize)]
     struct BorrowedStr<'a>(#[serde(borrow)] Cow<'a, str>);
@@ -279,12 +278,12 @@ impl<'de> Visitor<'de> for ContentVisitor {
         f.write_str("text")
     }
 
-    fn visit_borrowed_str<E>(self, said: &'de str) -> Result<Self::Value, E> {
-        Ok(text_content(said))
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(text_content(text))
     }
 
-    fn visit_str<E>(self, said: &str) -> Result<Self::Value, E> {
-        Ok(text_content(said.to_owned()))
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(text_content(text.to_owned()))
     }
 
     fn visit_unit<E>(self) -> Result<Self::Value, E> {
@@ -308,12 +307,12 @@ impl<'de> Visitor<'de> for ContentVisitor {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Self::Value, A::Error> {
-        let mut whole = LenientContent::default();
+        let mut content = LenientContent::default();
         while let Some(LenientContent { text, thought }) = parts.next_element()? {
-            whole.text += text;
-            whole.thought += thought;
+            content.text += text;
+            content.thought += thought;
         }
-        Ok(whole)
+        Ok(content)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self::Value, A::Error> {

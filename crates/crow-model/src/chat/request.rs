@@ -1,4 +1,4 @@
-//! Spells a conversation as the body of `chat/completions`. The only place that does.
+//! Encodes a conversation as the body of `chat/completions`. The only module that does.
 
 #[cfg(test)]
 mod tests;
@@ -12,18 +12,18 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::kept;
-use super::wants::{ReasoningPolicy, max_tokens_field, needs_cache_marks, reasoning_policy};
+use super::provider_quirks::{ReasoningPolicy, max_tokens_field, needs_cache_marks, reasoning_policy};
+use super::provider_state;
 use crate::ModelSettings;
-use crate::parts::{NO_WORDS, part_text, wire_tool_name};
+use crate::content::{NO_OUTPUT, part_text, wire_tool_name};
 
-/// Reasoning where a provider insists on some and there is none: an empty one counts as missing.
-const NO_REASONING: &str = " ";
+/// The reasoning for providers that require some; an empty string counts as missing.
+const EMPTY_REASONING: &str = " ";
 
-/// The text of a result that is only images.
+/// The text of a result that consists of images.
 const IMAGES_FOLLOW: &str = "(the images follow)";
 
-/// Writes the body of a request.
+/// Builds the body of a request.
 pub(crate) fn build_body(
     settings: &ModelSettings,
     transcript: ModelTranscript<'_>,
@@ -41,7 +41,8 @@ struct ChatRequest<'a> {
 impl Serialize for ChatRequest<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let settings = self.settings;
-        let mut fields = BodyFields { map: serializer.serialize_map(None)?, added: settings.extra_fields() };
+        let mut fields =
+            BodyFields { map: serializer.serialize_map(None)?, extra_fields: settings.extra_fields() };
         fields.add_field("model", &settings.model)?;
         fields.add_field("messages", &build_messages(settings, self.transcript))?;
         if !self.tools.is_empty() {
@@ -53,22 +54,22 @@ impl Serialize for ChatRequest<'_> {
         fields.add_optional_field(max_tokens_field(settings), settings.max_tokens.as_ref())?;
         fields.add_optional_field("temperature", settings.temperature.as_ref())?;
         fields.add_optional_field("reasoning_effort", settings.effort_level().as_ref())?;
-        for (name, value) in &fields.added {
+        for (name, value) in &fields.extra_fields {
             fields.map.serialize_entry(name, value)?;
         }
         fields.map.end()
     }
 }
 
-/// The fields of a body, except those that the settings bring themselves.
+/// The fields of a body, except those that the settings contain.
 pub(crate) struct BodyFields<M> {
     pub(crate) map: M,
-    pub(crate) added: Map<String, Value>,
+    pub(crate) extra_fields: Map<String, Value>,
 }
 
 impl<M: SerializeMap> BodyFields<M> {
     pub(crate) fn add_field(&mut self, name: &str, value: &impl Serialize) -> Result<(), M::Error> {
-        if self.added.contains_key(name) { Ok(()) } else { self.map.serialize_entry(name, value) }
+        if self.extra_fields.contains_key(name) { Ok(()) } else { self.map.serialize_entry(name, value) }
     }
 
     pub(crate) fn add_optional_field(
@@ -193,53 +194,54 @@ fn build_messages<'a>(settings: &ModelSettings, transcript: ModelTranscript<'a>)
         let content = ChatContent::Text(Cow::Borrowed(transcript.system()));
         messages.push(ChatMessage::System { content });
     }
-    let spoken = ReplyEncoder::new(settings, transcript);
-    let mut names: Vec<(CallId, Cow<'_, str>)> = Vec::new();
+    let reply_encoder = ReplyEncoder::new(settings, transcript);
+    let mut call_ids: Vec<(CallId, Cow<'_, str>)> = Vec::new();
     let mut images: Vec<ChatContentPart<'_>> = Vec::new();
-    // Many servers take no two messages of a person in a row, so they wait until somebody else speaks.
-    let mut said: Vec<&ContentPart> = Vec::new();
-    for (place, step) in transcript.steps().enumerate() {
-        // Most providers take text only in a result, so its images wait until the last result is said.
+    // Many servers reject two user messages in a row, so they are merged until another role follows.
+    let mut pending_parts: Vec<&ContentPart> = Vec::new();
+    for (step_index, step) in transcript.steps().enumerate() {
+        // Most providers accept only text in a result, so its images follow after the last result.
         if !matches!(step, ModelStep::Result { .. }) && !images.is_empty() {
             messages.push(result_images_message(&mut images));
         }
         match step {
-            ModelStep::Prompt(prompt) => said.extend(&prompt.parts),
+            ModelStep::Prompt(prompt) => pending_parts.extend(&prompt.parts),
             ModelStep::Reply(reply) => {
-                names = wire_call_ids(reply);
-                if let Some(message) = spoken.assistant_message(place, reply, &names) {
-                    messages.extend(user_content(&said).map(|content| ChatMessage::User { content }));
-                    said.clear();
+                call_ids = wire_call_ids(reply);
+                if let Some(message) = reply_encoder.assistant_message(step_index, reply, &call_ids) {
+                    messages
+                        .extend(user_content(&pending_parts).map(|content| ChatMessage::User { content }));
+                    pending_parts.clear();
                     messages.push(message);
                 }
             }
-            ModelStep::Result { call, outcome } => {
-                // The transcript has a reply before each result; without one there is nothing to say.
-                let Some((_, name)) = names.iter().find(|(id, _)| *id == call) else { continue };
-                let content = ChatContent::Text(result_text(outcome));
-                messages.push(ChatMessage::Tool { tool_call_id: name.clone(), content });
-                images.extend(outcome.for_model.iter().filter_map(image_part));
+            ModelStep::Result { call, result } => {
+                // The transcript has a reply before each result; without one nothing is sent.
+                let Some((_, call_id)) = call_ids.iter().find(|(id, _)| *id == call) else { continue };
+                let content = ChatContent::Text(result_text(result));
+                messages.push(ChatMessage::Tool { tool_call_id: call_id.clone(), content });
+                images.extend(result.for_model.iter().filter_map(image_part));
             }
         }
     }
     if !images.is_empty() {
         messages.push(result_images_message(&mut images));
     }
-    messages.extend(user_content(&said).map(|content| ChatMessage::User { content }));
+    messages.extend(user_content(&pending_parts).map(|content| ChatMessage::User { content }));
     if needs_cache_marks(settings) {
         mark_cache(&mut messages);
     }
     messages
 }
 
-/// Marks the ends of what stays: the instructions, what the person said last, the last result.
+/// Marks the ends of stable parts: the system prompt, the last user message, the last result.
 fn mark_cache(messages: &mut [ChatMessage<'_>]) {
     let is_system = |message: &ChatMessage<'_>| matches!(message, ChatMessage::System { .. });
     let is_user = |message: &ChatMessage<'_>| matches!(message, ChatMessage::User { .. });
     let is_tool = |message: &ChatMessage<'_>| matches!(message, ChatMessage::Tool { .. });
-    let places = [is_system as fn(&ChatMessage<'_>) -> bool, is_user, is_tool];
-    for place in places.map(|is| messages.iter().rposition(is)).into_iter().flatten() {
-        match &mut messages[place] {
+    let roles = [is_system as fn(&ChatMessage<'_>) -> bool, is_user, is_tool];
+    for index in roles.map(|is_role| messages.iter().rposition(is_role)).into_iter().flatten() {
+        match &mut messages[index] {
             ChatMessage::System { content }
             | ChatMessage::User { content }
             | ChatMessage::Tool { content, .. } => {
@@ -272,82 +274,82 @@ impl<'a> ChatContentPart<'a> {
     }
 }
 
-/// The calls' names on the wire: the provider's own, unless two calls of the reply share one.
+/// The IDs of calls on the wire: the provider's own, unless two calls of the reply share one.
 fn wire_call_ids(reply: &Reply) -> Vec<(CallId, Cow<'_, str>)> {
-    let n_same =
+    let n_with_id =
         |call: &ToolCall| reply.calls.iter().filter(|other| other.provider_id == call.provider_id).count();
-    let names = reply.calls.iter().map(|call| {
-        let is_usable = !call.provider_id.is_empty() && n_same(call) == 1;
-        let name = if is_usable {
+    let call_ids = reply.calls.iter().map(|call| {
+        let is_usable = !call.provider_id.is_empty() && n_with_id(call) == 1;
+        let call_id = if is_usable {
             Cow::Borrowed(call.provider_id.as_str())
         } else {
             Cow::Owned(call.id.to_string())
         };
-        (call.id, name)
+        (call.id, call_id)
     });
-    names.collect()
+    call_ids.collect()
 }
 
-/// How replies are given back to a model.
+/// Encodes replies for a model.
 struct ReplyEncoder {
-    /// The model, as its sealed pieces name it.
-    by: String,
+    /// The model, as its provider state names it.
+    model_id: String,
     reasoning: ReasoningPolicy,
-    /// The place after the last words of the person: from here on it is one turn.
-    turn: usize,
+    /// The index after the last user message: from here on it is one turn.
+    last_prompt_index: usize,
 }
 
 impl ReplyEncoder {
     fn new(settings: &ModelSettings, transcript: ModelTranscript<'_>) -> Self {
         let prompts = transcript.steps().enumerate().filter(|(_, step)| matches!(step, ModelStep::Prompt(_)));
-        let turn = prompts.last().map_or(0, |(place, _)| place);
-        Self { by: settings.qualified_id(), reasoning: reasoning_policy(settings), turn }
+        let last_prompt_index = prompts.last().map_or(0, |(index, _)| index);
+        Self { model_id: settings.qualified_id(), reasoning: reasoning_policy(settings), last_prompt_index }
     }
 
-    /// A reply without words or calls, such as one cut while it was thinking, is no message.
+    /// A reply without text or calls, such as one cancelled while thinking, is not sent.
     fn assistant_message<'a>(
         &self,
-        place: usize,
+        step_index: usize,
         reply: &'a Reply,
-        names: &[(CallId, Cow<'a, str>)],
+        call_ids: &[(CallId, Cow<'a, str>)],
     ) -> Option<ChatMessage<'a>> {
         let content = Some(reply.text.as_str()).filter(|text| !text.trim().is_empty());
         if content.is_none() && reply.calls.is_empty() {
             return None;
         }
-        let pieces = reply.provider_state_for(&self.by);
-        let calls = reply.calls.iter().zip(names).enumerate();
-        let tool_calls = calls.map(|(slot, (call, (_, id)))| ChatToolCall {
+        let provider_state = reply.provider_state_for(&self.model_id);
+        let calls = reply.calls.iter().zip(call_ids).enumerate();
+        let tool_calls = calls.map(|(call_index, (call, (_, id)))| ChatToolCall {
             id: id.clone(),
             kind: "function",
             function: ChatToolCallFunction {
                 name: wire_tool_name(&call.name),
                 arguments: arguments_json(call),
             },
-            extra_content: kept::find_extra_content(pieces, slot),
+            extra_content: provider_state::find_extra_content(provider_state, call_index),
         });
         Some(ChatMessage::Assistant {
             content,
-            reasoning_content: self.reasoning_for(place, reply),
-            reasoning_details: kept::find_reasoning_details(pieces),
+            reasoning_content: self.reasoning_for(step_index, reply),
+            reasoning_details: provider_state::find_reasoning_details(provider_state),
             tool_calls: tool_calls.collect(),
         })
     }
 
-    fn reasoning_for<'a>(&self, place: usize, reply: &'a Reply) -> Option<&'a str> {
+    fn reasoning_for<'a>(&self, step_index: usize, reply: &'a Reply) -> Option<&'a str> {
         let thought = Some(reply.thought.as_str()).filter(|thought| !thought.trim().is_empty());
         match self.reasoning {
-            ReasoningPolicy::Unsent => None,
-            ReasoningPolicy::OfTurn => thought.filter(|_| place > self.turn),
-            ReasoningPolicy::WithCalls if reply.calls.is_empty() => None,
-            ReasoningPolicy::WithCalls => thought.or(Some(NO_REASONING)),
+            ReasoningPolicy::Never => None,
+            ReasoningPolicy::CurrentTurn => thought.filter(|_| step_index > self.last_prompt_index),
+            ReasoningPolicy::RepliesWithCalls if reply.calls.is_empty() => None,
+            ReasoningPolicy::RepliesWithCalls => thought.or(Some(EMPTY_REASONING)),
         }
     }
 }
 
 pub(crate) fn arguments_json(call: &ToolCall) -> String {
     match &call.arguments {
-        // A map of strings to JSON values has nothing that JSON cannot spell.
+        // A map of strings to JSON values can always be encoded.
         ToolArguments::Valid(value) | ToolArguments::Repaired { value, .. } => {
             serde_json::to_string(value).unwrap_or_else(|_| "{}".to_owned())
         }
@@ -355,28 +357,28 @@ pub(crate) fn arguments_json(call: &ToolCall) -> String {
     }
 }
 
-fn user_content<'a>(said: &[&'a ContentPart]) -> Option<ChatContent<'a>> {
-    let has_images = said.iter().any(|part| matches!(part, ContentPart::Image { .. }));
+fn user_content<'a>(parts: &[&'a ContentPart]) -> Option<ChatContent<'a>> {
+    let has_images = parts.iter().any(|part| matches!(part, ContentPart::Image { .. }));
     if has_images {
-        let parts = said
+        let parts = parts
             .iter()
             .filter_map(|part| image_part(part).or_else(|| part_text(part).map(ChatContentPart::from_text)));
         return Some(ChatContent::Parts(parts.collect()));
     }
-    let joined = join_lines(said.iter().filter_map(|part| part_text(part)))?;
+    let joined = join_lines(parts.iter().filter_map(|part| part_text(part)))?;
     Some(ChatContent::Text(joined))
 }
 
-fn result_text(outcome: &ToolResult) -> Cow<'_, str> {
-    let has_images = outcome.for_model.iter().any(|part| matches!(part, ContentPart::Image { .. }));
-    let without = if has_images { IMAGES_FOLLOW } else { NO_WORDS };
-    join_lines(outcome.for_model.iter().filter_map(part_text)).unwrap_or(Cow::Borrowed(without))
+fn result_text(result: &ToolResult) -> Cow<'_, str> {
+    let has_images = result.for_model.iter().any(|part| matches!(part, ContentPart::Image { .. }));
+    let placeholder = if has_images { IMAGES_FOLLOW } else { NO_OUTPUT };
+    join_lines(result.for_model.iter().filter_map(part_text)).unwrap_or(Cow::Borrowed(placeholder))
 }
 
 fn result_images_message<'a>(images: &mut Vec<ChatContentPart<'a>>) -> ChatMessage<'a> {
-    let says =
+    let label =
         if images.len() == 1 { "The image of the result above:" } else { "The images of the results above:" };
-    let mut parts = vec![ChatContentPart::from_text(Cow::Borrowed(says))];
+    let mut parts = vec![ChatContentPart::from_text(Cow::Borrowed(label))];
     parts.append(images);
     ChatMessage::User { content: ChatContent::Parts(parts) }
 }

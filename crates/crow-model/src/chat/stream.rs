@@ -1,30 +1,30 @@
-//! What the data of a stream of `chat/completions` means, and how the stream ended.
+//! The meaning of the data of a `chat/completions` stream, and how the stream ended.
 
 use crow_core::ModelEvent;
 
 use super::chunk::{ChatChunk, ChatReplyState};
 use crate::decoder::{FinishReason, StreamError, error_excerpt};
 
-/// One answer while it is read.
+/// One response while it is read.
 #[derive(Debug, Default)]
 pub(crate) struct ChatStream {
-    progress: ChatReplyState,
-    finish: Option<FinishReason>,
+    state: ChatReplyState,
+    finish_reason: Option<FinishReason>,
     is_done: bool,
 }
 
 impl ChatStream {
-    /// How the model came to its end, if it did.
+    /// The model's own end, if it was reached.
     pub(crate) fn finish_reason(&self) -> Option<FinishReason> {
-        self.finish
+        self.finish_reason
     }
 
-    /// Tells whether the provider said that nothing follows.
+    /// Whether the provider said that nothing follows.
     pub(crate) fn is_done(&self) -> bool {
         self.is_done
     }
 
-    /// Takes the data of one event.
+    /// Decodes the data of one event.
     pub(crate) fn on_data(
         &mut self,
         data: &[u8],
@@ -48,18 +48,21 @@ impl ChatStream {
         if !chunk.is_completion() && is_bare_error(data) {
             return Err(StreamError::Provider(error_excerpt(data)));
         }
-        if let Some(reason) = chunk.emit_events(&mut self.progress, on_event) {
-            let finish = parse_finish_reason(&reason).ok_or_else(|| abnormal_finish_error(&reason))?;
-            // A second reason that says nothing new does not undo the first.
-            self.finish = self.finish.filter(|_| finish == FinishReason::Normally).or(Some(finish));
+        if let Some(reason) = chunk.emit_events(&mut self.state, on_event) {
+            let finish_reason = parse_finish_reason(&reason).ok_or_else(|| abnormal_finish_error(&reason))?;
+            // A second reason without new information does not replace the first.
+            self.finish_reason = self
+                .finish_reason
+                .filter(|_| finish_reason == FinishReason::Complete)
+                .or(Some(finish_reason));
         }
-        if self.finish.is_some() {
-            self.progress.kept.emit_details(on_event);
+        if self.finish_reason.is_some() {
+            self.state.provider_state.emit_details(on_event);
         }
         Ok(())
     }
 
-    /// Data that is no chunk: the end mark, or several lines without blank ones between.
+    /// Handles data that is not a chunk: the end mark, or several lines without blank ones between.
     fn on_malformed_data(
         &mut self,
         data: &[u8],
@@ -77,7 +80,7 @@ impl ChatStream {
             self.on_data(&data[..end], on_event)?;
             return self.on_remaining_lines(&data[end..], on_event);
         }
-        Err(StreamError::NotProtocol(error_excerpt(data)))
+        Err(StreamError::UnexpectedFormat(error_excerpt(data)))
     }
 
     fn on_remaining_lines(
@@ -92,31 +95,31 @@ impl ChatStream {
         })
     }
 
-    /// Says what was still waiting.
+    /// Emits what was pending.
     pub(crate) fn flush(&mut self, on_event: &mut impl FnMut(ModelEvent<'_>)) {
-        self.progress.flush(on_event);
+        self.state.flush(on_event);
     }
 
-    /// Takes an answer that came whole.
+    /// Decodes a response that was not streamed.
     pub(crate) fn on_complete_body(
         &mut self,
-        whole: &[u8],
+        body: &[u8],
         on_event: &mut impl FnMut(ModelEvent<'_>),
     ) -> Result<FinishReason, StreamError> {
-        let chunk = match ChatChunk::parse(whole) {
+        let chunk = match ChatChunk::parse(body) {
             Ok(chunk) => chunk,
-            Err(error) if error.is_eof() => return Err(StreamError::Cut),
-            Err(_) => return Err(StreamError::NotProtocol(error_excerpt(whole))),
+            Err(error) if error.is_eof() => return Err(StreamError::Incomplete),
+            Err(_) => return Err(StreamError::UnexpectedFormat(error_excerpt(body))),
         };
-        if chunk.error_json().is_none() && !is_bare_error(whole) && !chunk.is_completion() {
-            return Err(StreamError::NotProtocol(error_excerpt(whole)));
+        if chunk.error_json().is_none() && !is_bare_error(body) && !chunk.is_completion() {
+            return Err(StreamError::UnexpectedFormat(error_excerpt(body)));
         }
-        self.on_chunk(chunk, whole, on_event)?;
-        Ok(self.finish.unwrap_or(FinishReason::Normally))
+        self.on_chunk(chunk, body, on_event)?;
+        Ok(self.finish_reason.unwrap_or(FinishReason::Complete))
     }
 }
 
-/// Reads how a reply ended; `None` where it was the provider that broke it off.
+/// Parses the finish reason; `None` if the provider broke the reply off.
 fn parse_finish_reason(reason: &str) -> Option<FinishReason> {
     let reason = reason.to_ascii_lowercase();
     match reason.as_str() {
@@ -125,10 +128,10 @@ fn parse_finish_reason(reason: &str) -> Option<FinishReason> {
         }
         "refusal" | "safety" | "sensitive" | "guardrail_intervened" => Some(FinishReason::Refused),
         "error" | "abort" | "network_error" | "insufficient_system_resource" => None,
-        // Some add why after a colon.
+        // Some add a reason after a colon.
         _ if reason.starts_with("content_filter") => Some(FinishReason::Refused),
         _ if reason.contains("malformed_function_call") => None,
-        _ => Some(FinishReason::Normally),
+        _ => Some(FinishReason::Complete),
     }
 }
 
@@ -137,7 +140,7 @@ fn abnormal_finish_error(reason: &str) -> StreamError {
     StreamError::Provider(serde_json::json!({ "message": message }).to_string())
 }
 
-/// `{"object": "error", "message": …}` and its like, without an `error` around it.
+/// Whether it is `{"object": "error", "message": …}` or similar, without an `error` around it.
 fn is_bare_error(data: &[u8]) -> bool {
     let Ok(value) = serde_json::from_slice::<serde_json::Value>(data) else { return false };
     let is_named = value["object"] == "error" || value["type"] == "error";

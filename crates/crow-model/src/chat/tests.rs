@@ -1,20 +1,20 @@
-//! What real servers send, cut at every byte. `docs/dev/model-quirks.md` names these tests.
+//! Streams of real servers, split at every byte. `docs/dev/model-quirks.md` lists these tests.
 
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
-use crate::{ModelApi, heard};
+use crate::{ModelApi, test_decoding};
 
 pub(super) fn read(pieces: &[&[u8]]) -> String {
-    heard::decode_to_text(ModelApi::Chat, pieces)
+    test_decoding::decode_to_text(ModelApi::Chat, pieces)
 }
 
 #[track_caller]
 pub(super) fn check(stream: &str, expected: &Expect) {
-    heard::check_decoding(ModelApi::Chat, stream, expected);
+    test_decoding::check_decoding(ModelApi::Chat, stream, expected);
 }
 
-/// Makes a stream of these deltas with a good end.
+/// A stream of these deltas with a regular end.
 pub(super) fn deltas(deltas: &[&str]) -> String {
     let chunks =
         deltas.iter().map(|delta| format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{delta}}}]}}\n\n"));
@@ -23,7 +23,7 @@ pub(super) fn deltas(deltas: &[&str]) -> String {
     chunks.chain([end.to_owned()]).collect()
 }
 
-/// Makes a stream of these data, and nothing after them.
+/// A stream of these data, and nothing after them.
 fn events(data: &[&str]) -> String {
     data.iter().map(|data| format!("data: {data}\n\n")).collect()
 }
@@ -44,7 +44,7 @@ fn llama_cpp_begins_with_null_and_counts_time() {
             thought Hm
             call Yx1 read {"p":1}
             usage 20 9 cached 12 written 0
-            Normally
+            Complete
         "#]],
     );
 }
@@ -54,9 +54,9 @@ fn llama_cpp_sends_comments_while_it_reads() {
     check(
         &format!(":\n\n: still reading\n\n:\r\n\r\n{}", deltas(&[r#"{"content":"a"}"#])),
         &expect![[r#"
-        text a
-        Normally
-    "#]],
+            text a
+            Complete
+        "#]],
     );
 }
 
@@ -87,7 +87,7 @@ fn ollama_sends_calls_whole_and_stops() {
             call call_a read {"p":1}
             call call_b read {"p":2}
             usage 5 3
-            Normally
+            Complete
         "#]],
     );
 }
@@ -120,7 +120,7 @@ fn vllm_has_empty_reasons_and_empty_lists_of_calls() {
         &expect![[r#"
             text a
             usage 4 2
-            Normally
+            Complete
         "#]],
     );
 }
@@ -153,7 +153,7 @@ fn gemini_signs_its_calls() {
             call function-call-2 read {"p":2}
             sealed {"call":0,"extra_content":{"google":{"thought_signature":"AY89/a=="}}}
             usage 30 60
-            Normally
+            Complete
         "#]],
     );
 }
@@ -169,7 +169,7 @@ fn gemini_gives_calls_no_id() {
             call call-0-0 read {}
             call call-0-1 edit {}
             sealed {"call":0,"extra_content":{"google":{"thought_signature":"b"}}}
-            Normally
+            Complete
         "#]],
     );
 }
@@ -209,7 +209,7 @@ fn mistral_thinks_in_parts() {
             text AB
             call D681PevKs read {"p":1}
             usage 9 10
-            Normally
+            Complete
         "#]],
     );
     check(
@@ -235,7 +235,7 @@ fn groq_counts_elsewhere() {
             thought hm
             text a
             usage 11 2
-            Normally
+            Complete
         "#]],
     );
 }
@@ -254,7 +254,7 @@ fn deepseek_counts_its_cache() {
             thought hm
             text a
             usage 100 5 cached 64 written 0
-            Normally
+            Complete
         "#]],
     );
     check(
@@ -285,13 +285,13 @@ fn moonshot_counts_inside_the_choice() {
         &expect![[r#"
             text a
             usage 19 2 cached 10 written 0
-            Normally
+            Complete
         "#]],
     );
 }
 
 #[test]
-fn xai_leaves_the_reasoning_out_of_the_words() {
+fn xai_omits_reasoning_from_the_text() {
     check(
         &events(&[
             r#"{"choices":[{"index":0,"delta":{"content":"a","role":"assistant"},"finish_reason":"stop"}],"usage":{"prompt_tokens":32,"completion_tokens":9,"total_tokens":136,"prompt_tokens_details":{"text_tokens":32,"cached_tokens":6},"completion_tokens_details":{"reasoning_tokens":95}}}"#,
@@ -300,13 +300,13 @@ fn xai_leaves_the_reasoning_out_of_the_words() {
         &expect![[r#"
             text a
             usage 32 104 cached 6 written 0
-            Normally
+            Complete
         "#]],
     );
 }
 
 #[test]
-fn openrouter_streams_its_record_in_pieces() {
+fn openrouter_streams_reasoning_details_in_pieces() {
     check(
         &format!(
             ": OPENROUTER PROCESSING\n\n: OPENROUTER PROCESSING\n\n{}",
@@ -325,7 +325,7 @@ fn openrouter_streams_its_record_in_pieces() {
             text a
             sealed {"reasoning_details":[{"type":"reasoning.text","text":"Let me","format":"anthropic-claude-v1","index":0,"signature":"Et8BCm"},{"type":"reasoning.encrypted","data":"cipher","id":"rs_1","index":1}]}
             usage 194 2 cached 100 written 50 cost 950000
-            Normally
+            Complete
         "#]],
     );
 }
@@ -392,7 +392,7 @@ fn cerebras_sends_bare_errors() {
         &expect![[r#"
             thought hm
             usage 3 4
-            Normally
+            Complete
         "#]],
     );
 }
@@ -415,7 +415,7 @@ fn together_repeats_roles_and_ends_twice() {
 }
 
 #[test]
-fn litellm_speaks_for_others() {
+fn litellm_forwards_other_providers() {
     check(
         &events(&[
             r#"{"choices":[{"index":"0","delta":{"content":"a","tool_calls":null,"function_call":null,"provider_specific_fields":null},"finish_reason":null}]}"#,
@@ -428,13 +428,13 @@ fn litellm_speaks_for_others() {
             text a
             call toolu_1 read {"p":1}
             usage 20 5 cached 10 written 8
-            Normally
+            Complete
         "#]],
     );
 }
 
 #[test]
-fn gateways_say_null_as_a_word() {
+fn gateways_send_null_as_a_string() {
     check(
         &events(&[
             r#"{"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"null"}]}"#,
@@ -448,40 +448,40 @@ fn gateways_say_null_as_a_word() {
 }
 
 #[test]
-fn a_cache_counted_apart_is_added() {
+fn cache_counted_separately_is_added() {
     check(
         &events(&[
             r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":5.0,"completion_tokens":1,"cache_read_input_tokens":100,"cache_creation_input_tokens":20}}"#,
         ]),
         &expect![[r#"
             usage 125 1 cached 100 written 20
-            Normally
+            Complete
         "#]],
     );
 }
 
 #[test]
-fn a_key_of_ones_own_is_paid_elsewhere() {
+fn own_key_is_paid_elsewhere() {
     check(
         &events(&[
             r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":5,"completion_tokens":1,"cost":0.001,"is_byok":true,"cost_details":{"upstream_inference_cost":0.02}}}"#,
         ]),
         &expect![[r#"
             usage 5 1 cost 21000000
-            Normally
+            Complete
         "#]],
     );
 }
 
 #[test]
-fn a_record_without_end_is_dropped() {
+fn endless_record_is_dropped() {
     let piece = format!(
         r#"{{"choices":[{{"delta":{{"content":"a","reasoning_details":[{{"type":"reasoning.text","text":"{}"}}]}}}}]}}"#,
         "x".repeat(1024 * 1024)
     );
     let end = r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#;
     let stream = events(&[&piece, &piece, &piece, &piece, end]);
-    assert_eq!(read(&[stream.as_bytes()]), "text aaaa\nNormally\n");
+    assert_eq!(read(&[stream.as_bytes()]), "text aaaa\nComplete\n");
     let stream = events(&[&piece, end]);
     assert!(read(&[stream.as_bytes()]).starts_with("text a\nsealed {\"reasoning_details\":[{"));
 }

@@ -1,4 +1,4 @@
-//! Answers that meant something else when they were cut elsewhere.
+//! Responses whose meaning depended on where they were split.
 
 use expect_test::{Expect, expect};
 
@@ -20,20 +20,20 @@ fn heard(pieces: &[&[u8]]) -> String {
 fn check(answer: &[u8], expected: &Expect) {
     let whole = heard(&[answer]);
     expected.assert_eq(&whole);
-    for cut in 0..=answer.len() {
-        let (head, tail) = answer.split_at(cut);
-        assert_eq!(heard(&[head, tail]), whole, "cut at {cut}");
+    for cancel in 0..=answer.len() {
+        let (head, tail) = answer.split_at(cancel);
+        assert_eq!(heard(&[head, tail]), whole, "cut at {cancel}");
     }
     assert_eq!(heard(&answer.chunks(1).collect::<Vec<_>>()), whole, "byte by byte");
 }
 
 #[test]
-fn blanks_before_an_answer() {
+fn white_space_before_a_response() {
     check(
         b"\n \r\n data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}\n\n",
         &expect![[r#"
             Text("Hi")
-            Ok(Normally)"#]],
+            Ok(Complete)"#]],
     );
-    check(b"\n {\"data: \n\n", &expect![[r#"Err(NotProtocol("{\"data:"))"#]]);
+    check(b"\n {\"data: \n\n", &expect![[r#"Err(UnexpectedFormat("{\"data:"))"#]]);
 }

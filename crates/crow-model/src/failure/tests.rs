@@ -5,25 +5,25 @@ use expect_test::{Expect, expect};
 use super::{ErrorResponse, FailureContext};
 use crate::decoder::StreamError;
 use crate::retry::{FailedAttempt, FailureCause};
-use crate::sample::{KEY, sample_settings};
+use crate::test_settings::{SECRET_KEY, sample_settings};
 
 #[track_caller]
 fn check(answers: &[(u16, &str)], expected: &Expect) {
     let settings = sample_settings();
     let asked = FailureContext::about_model(&settings);
     let answer = |&(code, body): &(u16, &str)| {
-        show(&asked.explain_response(&ErrorResponse { code, body, retry_after: None, is_same: false }))
+        show(&asked.explain_response(&ErrorResponse { code, body, retry_after: None, is_repeated: false }))
     };
     expected.assert_eq(&answers.iter().map(answer).collect::<String>());
 }
 
 fn show(tried: &FailedAttempt) -> String {
-    let again = if tried.cause == FailureCause::Final { "final" } else { "again" };
-    format!("{} ({again})\n  {}\n", tried.failure.kind, tried.failure.sentence)
+    let again = if tried.cause == FailureCause::Permanent { "final" } else { "again" };
+    format!("{} ({again})\n  {}\n", tried.failure.kind, tried.failure.message)
 }
 
 #[test]
-fn each_status_has_its_sentence() {
+fn each_status_has_its_message() {
     check(
         &[
             (
@@ -43,33 +43,33 @@ fn each_status_has_its_sentence() {
         ],
         &expect![[r#"
             provider_auth (final)
-              `acme` refused the key in ACME_API_KEY (401): Incorrect API key provided: …; check that it is valid and may use `acme-9`
+              `acme` rejected the key in ACME_API_KEY (401): Incorrect API key provided: …; check that it is valid and may use `acme-9`
             provider_auth (final)
-              `acme` refused the key in ACME_API_KEY (403); check that it is valid and may use `acme-9`
+              `acme` rejected the key in ACME_API_KEY (403); check that it is valid and may use `acme-9`
             model_not_found (final)
               `acme` has no model `acme-9` (404): The model `acme-9` does not exist; correct the model of `big` in the configuration
             provider_rejected (final)
               `acme` has nothing at https://api.acme.test/v1 (404): a web page; check its `base_url`
             provider_rejected (final)
-              `acme` refused the request for `acme-9` (400): bad tool schema; check its settings in the configuration
+              `acme` rejected the request for `acme-9` (400): bad tool schema; check its settings in the configuration
             provider_rate (again)
-              `acme` limits the rate for `acme-9` (429): Rate limit reached; wait a while or use another model
+              `acme` limits the request rate for `acme-9` (429): Rate limit reached; wait or use another model
             provider_rate (final)
-              `acme` has no credit left for the key in ACME_API_KEY (429): You exceeded your current quota; look at its plan and billing
+              `acme` has no credit left for the key in ACME_API_KEY (429): You exceeded your current quota; check its plan and billing
             connection (again)
-              `acme` waited too long for the request (408); try again
+              `acme` timed out waiting for the request (408); try again
             provider_overloaded (again)
-              `acme` is overloaded or broken for `acme-9` (500): boom; try again later
+              `acme` is overloaded or failing for `acme-9` (500): boom; try again later
             provider_overloaded (again)
-              `acme` is overloaded or broken for `acme-9` (503): overloaded [31m now; try again later
+              `acme` is overloaded or failing for `acme-9` (503): overloaded [31m now; try again later
             provider_rejected (final)
-              `acme` has moved away from https://api.acme.test/v1 (308); correct its `base_url`
+              `acme` is no longer at https://api.acme.test/v1 (308); correct its `base_url`
         "#]],
     );
 }
 
 #[test]
-fn a_conversation_too_long_is_known_from_all() {
+fn context_overflow_is_recognized_for_all_providers() {
     check(
         &[
             (
@@ -94,7 +94,7 @@ fn a_conversation_too_long_is_known_from_all() {
 }
 
 #[test]
-fn errors_inside_a_stream_count_as_their_status() {
+fn stream_errors_count_as_their_status() {
     let settings = sample_settings();
     let asked = FailureContext::about_model(&settings);
     let errors = [
@@ -113,61 +113,61 @@ fn errors_inside_a_stream_count_as_their_status() {
         ),
         StreamError::Provider(r#"{"code":"invalid_prompt","message":"It was flagged"}"#.to_owned()),
         StreamError::Provider(r#"{"code":"model_not_found","message":"no model acme-9"}"#.to_owned()),
-        StreamError::Cut,
+        StreamError::Incomplete,
         StreamError::TooLong,
-        StreamError::NotProtocol("a web page".to_owned()),
+        StreamError::UnexpectedFormat("a web page".to_owned()),
     ];
     let seen: String = errors.iter().map(|error| show(&asked.explain_stream_error(error, false))).collect();
     expect![[r#"
         provider_rate (again)
-          `acme` limits the rate for `acme-9` (429): later; wait a while or use another model
+          `acme` limits the request rate for `acme-9` (429): later; wait or use another model
         provider_overloaded (again)
-          `acme` is overloaded or broken for `acme-9` (529): Overloaded; try again later
+          `acme` is overloaded or failing for `acme-9` (529): Overloaded; try again later
         provider_overloaded (again)
-          `acme` is overloaded or broken for `acme-9` (500): something broke; try again later
+          `acme` is overloaded or failing for `acme-9` (500): something broke; try again later
         provider_rejected (final)
-          `acme` refused the request for `acme-9` (400): no; check its settings in the configuration
+          `acme` rejected the request for `acme-9` (400): no; check its settings in the configuration
         provider_rate (again)
-          `acme` limits the rate for `acme-9` (429): Rate limit reached for acme-9; wait a while or use another model
+          `acme` limits the request rate for `acme-9` (429): Rate limit reached for acme-9; wait or use another model
         provider_rate (final)
-          `acme` has no credit left for the key in ACME_API_KEY (429): You exceeded it; look at its plan and billing
+          `acme` has no credit left for the key in ACME_API_KEY (429): You exceeded it; check its plan and billing
         provider_overloaded (again)
-          `acme` is overloaded or broken for `acme-9` (500): Sorry about that; try again later
+          `acme` is overloaded or failing for `acme-9` (500): Sorry about that; try again later
         context_overflow (final)
           the conversation is longer than the window of `acme-9` at `acme`: Too long; make it shorter with /compact
         provider_rejected (final)
-          `acme` refused what the conversation says for `acme-9` (400): It was flagged; say it otherwise or use another model
+          `acme` rejected the content of the conversation for `acme-9` (400): It was flagged; rephrase it or use another model
         model_not_found (final)
           `acme` has no model `acme-9` (404): no model acme-9; correct the model of `big` in the configuration
         connection (again)
-          the answer of `acme` broke off; try again
+          the response of `acme` broke off; try again
         protocol (final)
           `acme` sent an event that is too long to be a reply for `acme-9`; use another model
         protocol (final)
-          `acme` answered with something that is no completion: a web page; check its `base_url`
+          `acme` answered with something that is not a completion: a web page; check its `base_url`
     "#]]
     .assert_eq(&seen);
 }
 
 #[test]
-fn a_missing_key_is_named() {
+fn missing_key_is_named() {
     let mut settings = sample_settings();
     settings.provider.api_key = None;
     let say = |settings: &crate::ModelSettings| {
-        let answer = ErrorResponse { code: 401, body: "", retry_after: None, is_same: false };
-        FailureContext::about_model(settings).explain_response(&answer).failure.sentence
+        let answer = ErrorResponse { code: 401, body: "", retry_after: None, is_repeated: false };
+        FailureContext::about_model(settings).explain_response(&answer).failure.message
     };
-    assert_eq!(say(&settings), "`acme` wants a key (401); put it into ACME_API_KEY");
+    assert_eq!(say(&settings), "`acme` needs a key (401); set ACME_API_KEY");
     settings.provider.key_variable = None;
-    assert_eq!(say(&settings), "`acme` wants a key (401); configure `api_key` for it");
+    assert_eq!(say(&settings), "`acme` needs a key (401); configure its `api_key`");
 }
 
 #[test]
-fn no_sentence_shows_a_secret_or_runs_long() {
+fn messages_have_no_secret_and_are_bounded() {
     let settings = sample_settings();
     for code in 300..=599 {
-        let body = format!("{KEY} and tenant-secret, {}", "words ".repeat(1000));
-        let answer = ErrorResponse { code, body: &body, retry_after: None, is_same: false };
+        let body = format!("{SECRET_KEY} and tenant-secret, {}", "words ".repeat(1000));
+        let answer = ErrorResponse { code, body: &body, retry_after: None, is_repeated: false };
         let tried = format!("{:?}", FailureContext::about_model(&settings).explain_response(&answer));
         assert!(
             !tried.contains("secret") && !tried.contains("token=") && !tried.contains("user:word"),
@@ -209,34 +209,34 @@ fn errors_of_the_messages_api() {
     check(
         &answers,
         &expect![[r#"
-        context_overflow (final)
-          the conversation (208310 tokens) is longer than the window of `acme-9` at `acme` (200000 tokens); make it shorter with /compact
-        context_overflow (final)
-          the conversation is longer than the window of `acme-9` at `acme`: input length and `max_tokens` exceed context limit: 190000 + 32000 > 200000, decrease input length or `max_tokens` and try again; make it shorter with /compact
-        provider_rejected (final)
-          `acme` refused the request for `acme-9` (400): messages.1: all messages must have non-empty content; check its settings in the configuration
-        provider_auth (final)
-          `acme` refused the key in ACME_API_KEY (401): invalid x-api-key; check that it is valid and may use `acme-9`
-        provider_auth (final)
-          `acme` refused the key in ACME_API_KEY (403): Your API key does not have permission to use the specified resource; check that it is valid and may use `acme-9`
-        model_not_found (final)
-          `acme` has no model `acme-9` (404): model: acme-9; correct the model of `big` in the configuration
-        context_overflow (final)
-          the conversation is longer than the window of `acme-9` at `acme`: Request exceeds the maximum size; make it shorter with /compact
-        provider_rate (again)
-          `acme` limits the rate for `acme-9` (429): This request would exceed your rate limit; wait a while or use another model
-        provider_overloaded (again)
-          `acme` is overloaded or broken for `acme-9` (500): Internal server error; try again later
-        provider_overloaded (again)
-          `acme` is overloaded or broken for `acme-9` (529): Overloaded; try again later
-    "#]],
+            context_overflow (final)
+              the conversation (208310 tokens) is longer than the window of `acme-9` at `acme` (200000 tokens); make it shorter with /compact
+            context_overflow (final)
+              the conversation is longer than the window of `acme-9` at `acme`: input length and `max_tokens` exceed context limit: 190000 + 32000 > 200000, decrease input length or `max_tokens` and try again; make it shorter with /compact
+            provider_rejected (final)
+              `acme` rejected the request for `acme-9` (400): messages.1: all messages must have non-empty content; check its settings in the configuration
+            provider_auth (final)
+              `acme` rejected the key in ACME_API_KEY (401): invalid x-api-key; check that it is valid and may use `acme-9`
+            provider_auth (final)
+              `acme` rejected the key in ACME_API_KEY (403): Your API key does not have permission to use the specified resource; check that it is valid and may use `acme-9`
+            model_not_found (final)
+              `acme` has no model `acme-9` (404): model: acme-9; correct the model of `big` in the configuration
+            context_overflow (final)
+              the conversation is longer than the window of `acme-9` at `acme`: Request exceeds the maximum size; make it shorter with /compact
+            provider_rate (again)
+              `acme` limits the request rate for `acme-9` (429): This request would exceed your rate limit; wait or use another model
+            provider_overloaded (again)
+              `acme` is overloaded or failing for `acme-9` (500): Internal server error; try again later
+            provider_overloaded (again)
+              `acme` is overloaded or failing for `acme-9` (529): Overloaded; try again later
+        "#]],
     );
-    // The same inside a stream, where only the kind tells.
+    // The same inside a stream, where only the kind is known.
     let settings = sample_settings();
     for (code, body) in &told {
         let value: serde_json::Value = serde_json::from_str(body).unwrap();
         let inside = StreamError::Provider(value["error"].to_string());
-        let answer = ErrorResponse { code: *code, body, retry_after: None, is_same: false };
+        let answer = ErrorResponse { code: *code, body, retry_after: None, is_repeated: false };
         let asked = FailureContext::about_model(&settings);
         assert_eq!(
             show(&asked.explain_stream_error(&inside, false)),
@@ -247,18 +247,18 @@ fn errors_of_the_messages_api() {
 }
 
 #[test]
-fn a_key_in_a_header_is_not_shown() {
+fn key_in_a_header_is_not_shown() {
     let mut settings = sample_settings();
     settings.provider.headers = vec![("Authorization".into(), "Bearer sk-other-0123456789".into())];
     let body = "no such key: sk-other-0123456789";
-    let answer = ErrorResponse { code: 401, body, retry_after: None, is_same: false };
+    let answer = ErrorResponse { code: 401, body, retry_after: None, is_repeated: false };
     let tried = FailureContext::about_model(&settings).explain_response(&answer);
-    let expected = "`acme` refused the key in ACME_API_KEY (401): no such key: …; check that it is valid and may use `acme-9`";
-    assert_eq!(tried.failure.sentence, expected);
+    let expected = "`acme` rejected the key in ACME_API_KEY (401): no such key: …; check that it is valid and may use `acme-9`";
+    assert_eq!(tried.failure.message, expected);
 }
 
 #[test]
-fn a_failure_that_says_the_same_again_has_a_reason() {
+fn repeated_failure_has_a_reason() {
     let settings = sample_settings();
     let body = r#"{"error":{"code":500,"message":"Failed to parse tool call arguments as JSON","type":"server_error"}}"#;
     let say = |code, is_same| {
@@ -266,31 +266,31 @@ fn a_failure_that_says_the_same_again_has_a_reason() {
             code,
             body,
             retry_after: None,
-            is_same,
+            is_repeated: is_same,
         }))
     };
     let seen = [say(500, false), say(500, true), say(503, true)].concat();
     expect![[r#"
         provider_overloaded (again)
-          `acme` is overloaded or broken for `acme-9` (500): Failed to parse tool call arguments as JSON; try again later
+          `acme` is overloaded or failing for `acme-9` (500): Failed to parse tool call arguments as JSON; try again later
         provider_rejected (again)
-          `acme` fails at this request for `acme-9` every time (500): Failed to parse tool call arguments as JSON; use another model
+          `acme` fails for this request for `acme-9` every time (500): Failed to parse tool call arguments as JSON; use another model
         provider_overloaded (again)
-          `acme` is overloaded or broken for `acme-9` (503): Failed to parse tool call arguments as JSON; try again later
+          `acme` is overloaded or failing for `acme-9` (503): Failed to parse tool call arguments as JSON; try again later
     "#]].assert_eq(&seen);
 }
 
 #[test]
-fn how_long_a_body_says_to_wait() {
+fn retry_delay_in_the_body() {
     let settings = sample_settings();
     let wait = |code, body, retry_after| {
-        let answer = ErrorResponse { code, body, retry_after, is_same: false };
+        let answer = ErrorResponse { code, body, retry_after, is_repeated: false };
         match FailureContext::about_model(&settings).explain_response(&answer).cause {
             FailureCause::Status { retry_after, .. } => retry_after.map(|wait| wait.as_millis()),
             FailureCause::Unreachable
-            | FailureCause::Silent
-            | FailureCause::BrokeOff
-            | FailureCause::Final => None,
+            | FailureCause::TimedOut
+            | FailureCause::Disconnected
+            | FailureCause::Permanent => None,
         }
     };
     let gemini = r#"[{"error":{"code":429,"message":"Quota exceeded","status":"RESOURCE_EXHAUSTED","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay": "37.5s"}]}}]"#;
@@ -303,7 +303,7 @@ fn how_long_a_body_says_to_wait() {
 }
 
 #[test]
-fn what_the_dialect_asks_for_and_a_provider_refuses_has_a_way_out() {
+fn rejected_fields_have_a_suggested_setting() {
     let mut settings = sample_settings();
     settings.provider.api = crate::ModelApi::Responses;
     let answers = [
@@ -326,17 +326,17 @@ fn what_the_dialect_asks_for_and_a_provider_refuses_has_a_way_out() {
             code,
             body,
             retry_after: None,
-            is_same: false,
+            is_repeated: false,
         }))
     });
     expect![[r#"
         provider_rejected (final)
           `acme` has nothing at https://api.acme.test/v1 (404); check its `base_url`, and whether it speaks `api: responses`
         provider_rejected (final)
-          `acme` refused the request for `acme-9` (400): Encrypted content is not supported with this model; try `send_reasoning: false` for `big` in the configuration
+          `acme` rejected the request for `acme-9` (400): Encrypted content is not supported with this model; try `send_reasoning: false` for `big` in the configuration
         provider_rejected (final)
-          `acme` refused the request for `acme-9` (400): The encrypted content could not be verified; try `send_reasoning: false` for `big` in the configuration
+          `acme` rejected the request for `acme-9` (400): The encrypted content could not be verified; try `send_reasoning: false` for `big` in the configuration
         provider_rejected (final)
-          `acme` refused the request for `acme-9` (400): Your organization must be verified to generate reasoning summaries; try `thought_levels` that set only `reasoning.effort` for `big` in the configuration
+          `acme` rejected the request for `acme-9` (400): Your organization must be verified to generate reasoning summaries; try `thought_levels` that set only `reasoning.effort` for `big` in the configuration
     "#]].assert_eq(&seen.concat());
 }

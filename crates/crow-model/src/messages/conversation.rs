@@ -1,5 +1,5 @@
-//! The conversation as messages of content blocks, in the form that the provider takes: a person's message first and
-//! last, the two sides in turn, each call with a name of its own and its result at the head of what follows.
+//! The conversation as messages of content blocks, in the form that the provider accepts: a user message first and
+//! last, alternating roles, each call with a unique ID and its result at the start of the next message.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -11,19 +11,19 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::ModelSettings;
-use crate::parts::{NO_WORDS, is_valid_name, part_text, wire_tool_name};
+use crate::content::{NO_OUTPUT, is_valid_name, part_text, wire_tool_name};
 
-/// Said for the person where the provider wants them to speak and they did not.
-const GO_ON: &str = "(go on)";
+/// The user message where the provider requires one and there is none.
+const CONTINUE: &str = "(go on)";
 
-/// How Crow's own names of calls begin; no provider's name may look like one.
-const OWN_ID: &str = "call-";
+/// The prefix of Crow's own call IDs; no provider's ID may look like one.
+const CROW_ID_PREFIX: &str = "call-";
 
-/// The images that the provider reads.
-const MIMES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+/// The image types that the provider accepts.
+const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
-/// Markers for the cache on the last messages of the person: where this request ends, and where the one before did.
-const MARKED_MESSAGES: usize = 2;
+/// Cache marks on the last user messages: at the end of this request, and of the previous one.
+const MARKED_MESSAGES_MAX: usize = 2;
 
 #[derive(Debug, Serialize)]
 pub(super) struct AnthropicMessage<'a> {
@@ -64,7 +64,7 @@ pub(super) enum AnthropicBlock<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         cache_control: Option<CacheControl>,
     },
-    /// Reasoning as the provider gave it.
+    /// Thinking as the provider sent it.
     #[serde(untagged)]
     Thinking(&'a Value),
 }
@@ -76,7 +76,7 @@ pub(super) struct AnthropicImageSource<'a> {
     data: &'a str,
 }
 
-/// Marks the end of a beginning that is worth keeping at the provider.
+/// Marks the end of a prefix for the provider's cache.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(tag = "type", rename = "ephemeral")]
 pub(super) struct CacheControl {}
@@ -91,61 +91,67 @@ impl<'a> AnthropicBlock<'a> {
             Self::Text { cache_control, .. }
             | Self::Image { cache_control, .. }
             | Self::ToolResult { cache_control, .. } => *cache_control = Some(CacheControl {}),
-            // Nothing of the model's stands at the end of a message of the person.
+            // A user message never ends with a block of the model.
             Self::ToolUse { .. } | Self::Thinking(_) => {}
         }
     }
 }
 
-/// Spells the conversation.
+/// Encodes the conversation.
 pub(super) fn build_messages<'a>(
     settings: &ModelSettings,
     transcript: ModelTranscript<'a>,
 ) -> Vec<AnthropicMessage<'a>> {
-    let by = settings.qualified_id();
-    let mut talk = MessageList { messages: Vec::new() };
-    let mut ids = WireCallIds::default();
-    let mut names: Vec<(CallId, Cow<'a, str>)> = Vec::new();
+    let model_id = settings.qualified_id();
+    let mut messages = MessageList { messages: Vec::new() };
+    let mut wire_ids = WireCallIds::default();
+    let mut call_ids: Vec<(CallId, Cow<'a, str>)> = Vec::new();
     for step in transcript.steps() {
         match step {
-            ModelStep::Prompt(prompt) => talk.push_user(prompt.parts.iter().filter_map(part_block)),
+            ModelStep::Prompt(prompt) => messages.push_user(prompt.parts.iter().filter_map(part_block)),
             ModelStep::Reply(reply) => {
-                names = ids.assign_ids(reply);
-                let sealed =
-                    if settings.send_reasoning == Some(false) { &[] } else { reply.provider_state_for(&by) };
-                talk.push_assistant(reply_blocks(reply, &names, sealed));
+                call_ids = wire_ids.assign_ids(reply);
+                let provider_state = if settings.send_reasoning == Some(false) {
+                    &[]
+                } else {
+                    reply.provider_state_for(&model_id)
+                };
+                messages.push_assistant(reply_blocks(reply, &call_ids, provider_state));
             }
-            ModelStep::Result { call, outcome } => {
-                let name = names.iter().find(|(id, _)| *id == call);
-                // The transcript has a reply before each result; without one there is nothing to say.
-                let Some((_, name)) = name else { continue };
-                talk.push_user([tool_result_block(name.clone(), outcome)]);
+            ModelStep::Result { call, result } => {
+                let call_id = call_ids.iter().find(|(id, _)| *id == call);
+                // The transcript has a reply before each result; without one nothing is sent.
+                let Some((_, call_id)) = call_id else { continue };
+                messages.push_user([tool_result_block(call_id.clone(), result)]);
             }
         }
     }
-    talk.finish()
+    messages.finish()
 }
 
-/// Marks the ends of the last messages of the person, so that each request reads what the one before wrote.
+/// Marks the ends of the last user messages, so that each request reads what the previous one wrote.
 pub(super) fn mark_cache(messages: &mut [AnthropicMessage<'_>]) {
-    let of_person = messages.iter_mut().rev().filter(|message| message.role == AnthropicRole::User);
-    of_person
-        .take(MARKED_MESSAGES)
+    let user_messages = messages.iter_mut().rev().filter(|message| message.role == AnthropicRole::User);
+    user_messages
+        .take(MARKED_MESSAGES_MAX)
         .filter_map(|message| message.content.last_mut())
         .for_each(AnthropicBlock::add_cache_control);
 }
 
-/// Tells whether the model is in the middle of a turn that it began without reasoning, or with some that is not here.
+/// Whether the model is in the middle of a turn that it began without thinking, or with thinking that is missing
+/// here.
 pub(super) fn turn_began_without_thinking(messages: &[AnthropicMessage<'_>]) -> bool {
-    let says = |block: &AnthropicBlock<'_>| !matches!(block, AnthropicBlock::ToolResult { .. });
-    let asked = messages
-        .iter()
-        .rposition(|message| message.role == AnthropicRole::User && message.content.iter().any(says));
-    let first = asked.and_then(|asked| messages.get(asked + 1)).and_then(|reply| reply.content.first());
+    let is_user_content = |block: &AnthropicBlock<'_>| !matches!(block, AnthropicBlock::ToolResult { .. });
+    let last_prompt = messages.iter().rposition(|message| {
+        message.role == AnthropicRole::User && message.content.iter().any(is_user_content)
+    });
+    let first = last_prompt
+        .and_then(|last_prompt| messages.get(last_prompt + 1))
+        .and_then(|reply| reply.content.first());
     first.is_some_and(|block| !matches!(block, AnthropicBlock::Thinking(_)))
 }
 
-/// Leaves the reasoning out. No message is only reasoning, so each keeps something.
+/// Removes the thinking. No message consists of thinking only, so each keeps something.
 pub(super) fn remove_thinking(messages: &mut [AnthropicMessage<'_>]) {
     for message in messages {
         message.content.retain(|block| !matches!(block, AnthropicBlock::Thinking(_)));
@@ -170,97 +176,97 @@ impl<'a> MessageList<'a> {
         }
     }
 
-    /// A reply without words or calls, such as one cut while it was thinking, is no message.
+    /// A reply without text or calls, such as one cancelled while thinking, is not sent.
     fn push_assistant(&mut self, content: Vec<AnthropicBlock<'a>>) {
         if content.is_empty() {
             return;
         }
         if self.messages.last().is_none_or(|message| message.role == AnthropicRole::Assistant) {
-            self.push_user([AnthropicBlock::from_text(GO_ON)]);
+            self.push_user([AnthropicBlock::from_text(CONTINUE)]);
         }
         self.messages.push(AnthropicMessage { role: AnthropicRole::Assistant, content });
     }
 
-    /// The provider would take a reply at the end for the beginning of the next, or refuse it.
+    /// The provider would continue a final reply, or reject it.
     fn finish(mut self) -> Vec<AnthropicMessage<'a>> {
         if self.messages.last().is_none_or(|message| message.role == AnthropicRole::Assistant) {
-            self.push_user([AnthropicBlock::from_text(GO_ON)]);
+            self.push_user([AnthropicBlock::from_text(CONTINUE)]);
         }
         self.messages
     }
 }
 
-/// The names of calls on the wire, each there once in a request.
+/// The IDs of calls on the wire, unique within a request.
 #[derive(Default)]
 struct WireCallIds<'a> {
-    taken: BTreeSet<&'a str>,
+    used_ids: BTreeSet<&'a str>,
 }
 
 impl<'a> WireCallIds<'a> {
-    /// The provider's own name where it fits and is new; else Crow's, which is always both.
+    /// The provider's own ID if it is valid and new; else Crow's, which always is.
     fn assign_ids(&mut self, reply: &'a Reply) -> Vec<(CallId, Cow<'a, str>)> {
-        let name = |call: &'a ToolCall| {
+        let assign_id = |call: &'a ToolCall| {
             let id = call.provider_id.as_str();
-            let is_usable = is_valid_name(id) && !id.starts_with(OWN_ID) && self.taken.insert(id);
+            let is_usable = is_valid_name(id) && !id.starts_with(CROW_ID_PREFIX) && self.used_ids.insert(id);
             (call.id, if is_usable { Cow::Borrowed(id) } else { Cow::Owned(call.id.to_string()) })
         };
-        reply.calls.iter().map(name).collect()
+        reply.calls.iter().map(assign_id).collect()
     }
 }
 
-/// Puts a reply together again in the order in which its pieces came.
+/// Reassembles a reply in the order in which its blocks arrived.
 fn reply_blocks<'a>(
     reply: &'a Reply,
-    names: &[(CallId, Cow<'a, str>)],
-    sealed: &'a [Value],
+    call_ids: &[(CallId, Cow<'a, str>)],
+    provider_state: &'a [Value],
 ) -> Vec<AnthropicBlock<'a>> {
-    let mut words = reply.text.as_str();
-    let mut calls = reply.calls.iter().zip(names).map(|(call, (_, id))| AnthropicBlock::ToolUse {
+    let mut text = reply.text.as_str();
+    let mut calls = reply.calls.iter().zip(call_ids).map(|(call, (_, id))| AnthropicBlock::ToolUse {
         id: id.clone(),
         name: wire_tool_name(&call.name),
         input: call.arguments.to_object(),
     });
     let mut content = Vec::new();
-    for piece in sealed {
-        match piece["type"].as_str() {
-            Some("thinking" | "redacted_thinking") => content.push(AnthropicBlock::Thinking(piece)),
+    for item in provider_state {
+        match item["type"].as_str() {
+            Some("thinking" | "redacted_thinking") => content.push(AnthropicBlock::Thinking(item)),
             Some("text") => {
-                let n_bytes = piece["n_bytes"].as_u64().and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
-                let (piece, rest) = words.split_at(words.floor_char_boundary(n_bytes));
-                words = rest;
-                content.extend(text_block(piece));
+                let n_bytes = item["n_bytes"].as_u64().and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
+                let (item, rest) = text.split_at(text.floor_char_boundary(n_bytes));
+                text = rest;
+                content.extend(text_block(item));
             }
             Some("tool_use") => content.extend(calls.next()),
             _ => {}
         }
     }
-    content.extend(text_block(words));
+    content.extend(text_block(text));
     content.extend(calls);
-    // The provider takes no reasoning that leads to nothing.
+    // The provider rejects thinking at the end.
     while matches!(content.last(), Some(AnthropicBlock::Thinking(_))) {
         content.pop();
     }
     content
 }
 
-fn text_block(words: &str) -> Option<AnthropicBlock<'_>> {
-    (!words.trim().is_empty()).then(|| AnthropicBlock::from_text(words))
+fn text_block(text: &str) -> Option<AnthropicBlock<'_>> {
+    (!text.trim().is_empty()).then(|| AnthropicBlock::from_text(text))
 }
 
-fn tool_result_block<'a>(tool_use_id: Cow<'a, str>, outcome: &'a ToolResult) -> AnthropicBlock<'a> {
-    let mut content: Vec<_> = outcome.for_model.iter().filter_map(part_block).collect();
+fn tool_result_block<'a>(tool_use_id: Cow<'a, str>, result: &'a ToolResult) -> AnthropicBlock<'a> {
+    let mut content: Vec<_> = result.for_model.iter().filter_map(part_block).collect();
     if content.is_empty() {
-        content.push(AnthropicBlock::from_text(NO_WORDS));
+        content.push(AnthropicBlock::from_text(NO_OUTPUT));
     }
-    // The provider takes nothing but text in a failure.
+    // The provider accepts only text in a failed result.
     let is_text = content.iter().all(|block| matches!(block, AnthropicBlock::Text { .. }));
-    let is_error = outcome.status == ToolCallStatus::Failed && is_text;
+    let is_error = result.status == ToolCallStatus::Failed && is_text;
     AnthropicBlock::ToolResult { tool_use_id, content, is_error, cache_control: None }
 }
 
 fn part_block(part: &ContentPart) -> Option<AnthropicBlock<'_>> {
     match part {
-        ContentPart::Image { mime, data } if MIMES.contains(&mime.as_str()) => {
+        ContentPart::Image { mime, data } if IMAGE_TYPES.contains(&mime.as_str()) => {
             let source = AnthropicImageSource { media_type: mime, data };
             Some(AnthropicBlock::Image { source, cache_control: None })
         }

@@ -1,5 +1,5 @@
-//! One event of a stream, or a whole answer, borrowed from its bytes. Reads leniently: what is not known is no reason
-//! to lose a reply.
+//! One event of a stream, or a whole response, borrowed from its bytes. Parses leniently: an unknown field is no
+//! reason to lose a reply.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use crow_core::TokenUsage;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// An event, or the whole of a reply that was not streamed.
+/// An event, or a whole reply that was not streamed.
 #[derive(Debug, Deserialize)]
 pub(super) struct AnthropicEvent<'a> {
     #[serde(borrow, default, rename = "type")]
@@ -27,12 +27,12 @@ pub(super) struct AnthropicEvent<'a> {
     /// The blocks of a whole reply.
     #[serde(borrow, default)]
     pub(super) content: Option<Vec<&'a RawValue>>,
-    /// How a whole reply ended.
+    /// The stop reason of a whole reply.
     #[serde(borrow, default)]
     pub(super) stop_reason: Option<CowStr<'a>>,
 }
 
-/// A piece of a block, or what is known at the end.
+/// A piece of a block, or the data at the end.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct AnthropicDelta<'a> {
     #[serde(borrow, default)]
@@ -47,7 +47,7 @@ pub(super) struct AnthropicDelta<'a> {
     pub(super) stop_reason: Option<CowStr<'a>>,
 }
 
-/// A block as it begins; of a whole reply, all of it.
+/// A block at its start; of a whole reply, all of it.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct ContentBlockStart<'a> {
     #[serde(borrow, default, rename = "type")]
@@ -68,19 +68,19 @@ pub(super) struct ContentBlockStart<'a> {
     pub(super) input: Option<&'a RawValue>,
 }
 
-/// What a stream says of the message that it begins.
+/// The message that a stream starts.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct MessageStart<'a> {
     #[serde(borrow, default)]
     pub(super) usage: Option<&'a RawValue>,
 }
 
-/// A string that is only copied where it has escapes.
+/// A string that is copied only if it has escapes.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct CowStr<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
 
 impl<'a> AnthropicEvent<'a> {
-    /// Reads an event; the error says where it is broken.
+    /// Parses an event; the error says where it is invalid.
     pub(super) fn parse(data: &'a [u8]) -> Result<Self, serde_json::Error> {
         serde_json::from_slice(data)
     }
@@ -91,10 +91,10 @@ pub(super) fn text_or_empty<'b>(text: Option<&'b CowStr<'_>>) -> &'b str {
     text.map_or("", |text| &text.0)
 }
 
-/// Tokens as far as they are told; servers tell them in pieces.
+/// Tokens as far as reported; servers report them in parts.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct TokenCounter {
-    fresh: u64,
+    uncached: u64,
     cached: u64,
     cache_written: u64,
     output: u64,
@@ -113,17 +113,17 @@ struct AnthropicUsage {
 }
 
 impl TokenCounter {
-    /// Takes what is told in; some servers send zeros until they know, or once they have told.
+    /// Adds what is reported; some servers send zeros until they know, or after they have reported.
     pub(super) fn add_usage(&mut self, usage: Option<&RawValue>) -> Option<TokenUsage> {
-        let told: AnthropicUsage = serde_json::from_str(usage?.get()).ok()?;
-        let hear = |known: &mut u64, told: Option<u64>| *known = told.filter(|n| *n > 0).unwrap_or(*known);
-        hear(&mut self.fresh, told.input_tokens);
-        hear(&mut self.cached, told.cache_read_input_tokens);
-        hear(&mut self.cache_written, told.cache_creation_input_tokens);
-        hear(&mut self.output, told.output_tokens);
+        let reported: AnthropicUsage = serde_json::from_str(usage?.get()).ok()?;
+        let update = |known: &mut u64, told: Option<u64>| *known = told.filter(|n| *n > 0).unwrap_or(*known);
+        update(&mut self.uncached, reported.input_tokens);
+        update(&mut self.cached, reported.cache_read_input_tokens);
+        update(&mut self.cache_written, reported.cache_creation_input_tokens);
+        update(&mut self.output, reported.output_tokens);
         let usage = TokenUsage {
-            // The provider counts here only what is in no cache.
-            input: self.fresh.saturating_add(self.cached).saturating_add(self.cache_written),
+            // The provider counts here only tokens that are in no cache.
+            input: self.uncached.saturating_add(self.cached).saturating_add(self.cache_written),
             output: self.output,
             cached: self.cached,
             cache_written: self.cache_written,

@@ -1,4 +1,4 @@
-//! Spells a request as the body of `messages`. The only place that does, with the conversation beside it.
+//! Encodes a request as the body of `messages`. The only module that does, with the conversation next to it.
 
 #[cfg(test)]
 mod tests;
@@ -14,10 +14,10 @@ use super::conversation::{self, AnthropicBlock, AnthropicMessage, CacheControl};
 use super::thinking::ThinkingConfig;
 use crate::ModelSettings;
 
-/// What the provider refuses at the top of a tool's schema.
+/// Keywords that the provider rejects at the top of a tool's schema.
 const ALTERNATIVES: [&str; 3] = ["oneOf", "anyOf", "allOf"];
 
-/// Writes the body of a request.
+/// Builds the body of a request.
 pub(crate) fn build_body(
     settings: &ModelSettings,
     transcript: ModelTranscript<'_>,
@@ -25,7 +25,7 @@ pub(crate) fn build_body(
 ) -> Result<Vec<u8>, serde_json::Error> {
     let mut thinking = ThinkingConfig::from_settings(settings);
     let mut messages = conversation::build_messages(settings, transcript);
-    // A turn that began without reasoning has to go on without it.
+    // A turn that began without thinking has to continue without it.
     if thinking.is_budgeted() && conversation::turn_began_without_thinking(&messages) {
         thinking.disable_thinking();
     }
@@ -48,7 +48,8 @@ struct AnthropicRequest<'a> {
 impl Serialize for AnthropicRequest<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { settings, thinking, system, tools, messages } = self;
-        let mut fields = AnthropicFields { map: serializer.serialize_map(None)?, added: &thinking.fields };
+        let mut fields =
+            AnthropicFields { map: serializer.serialize_map(None)?, extra_fields: &thinking.fields };
         fields.add_field("model", &settings.model)?;
         fields.add_field("max_tokens", &thinking.max_tokens)?;
         fields.add_field("stream", &true)?;
@@ -69,15 +70,15 @@ impl Serialize for AnthropicRequest<'_> {
     }
 }
 
-/// The fields of the body, except those that the settings bring themselves.
+/// The fields of the body, except those that the settings contain.
 struct AnthropicFields<'a, M> {
     map: M,
-    added: &'a Map<String, Value>,
+    extra_fields: &'a Map<String, Value>,
 }
 
 impl<M: SerializeMap> AnthropicFields<'_, M> {
     fn add_field(&mut self, name: &str, value: &impl Serialize) -> Result<(), M::Error> {
-        if self.added.contains_key(name) { Ok(()) } else { self.map.serialize_entry(name, value) }
+        if self.extra_fields.contains_key(name) { Ok(()) } else { self.map.serialize_entry(name, value) }
     }
 }
 
@@ -95,11 +96,11 @@ struct AnthropicTools<'a>(&'a [ToolSpec]);
 impl Serialize for AnthropicTools<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let last = self.0.len() - 1;
-        serializer.collect_seq(self.0.iter().enumerate().map(|(place, tool)| AnthropicTool {
+        serializer.collect_seq(self.0.iter().enumerate().map(|(index, tool)| AnthropicTool {
             name: &tool.name,
-            description: Some(tool.description.as_str()).filter(|words| !words.trim().is_empty()),
+            description: Some(tool.description.as_str()).filter(|description| !description.trim().is_empty()),
             input_schema: input_schema(&tool.parameters),
-            cache_control: (place == last).then_some(CacheControl {}),
+            cache_control: (index == last).then_some(CacheControl {}),
         }))
     }
 }
@@ -114,8 +115,8 @@ struct AnthropicTool<'a> {
     cache_control: Option<CacheControl>,
 }
 
-/// The provider wants an object at the top of a schema, and no alternatives beside it; what they say is checked when
-/// the tool is called.
+/// The provider requires an object at the top of a schema, without alternatives; those are checked when the tool is
+/// called.
 fn input_schema(parameters: &Value) -> Cow<'_, Value> {
     let Value::Object(fields) = parameters else { return Cow::Owned(json!({"type": "object"})) };
     let has_alternatives = ALTERNATIVES.iter().any(|name| fields.contains_key(*name));

@@ -1,4 +1,4 @@
-//! What the events of a stream of `messages` mean, and how the stream ended.
+//! The meaning of the events of a `messages` stream, and how the stream ended.
 
 #[cfg(test)]
 mod tests;
@@ -11,25 +11,25 @@ use super::event::{
     AnthropicDelta, AnthropicEvent, ContentBlockStart, MessageStart, TokenCounter, text_or_empty,
 };
 use crate::decoder::{FinishReason, StreamError, error_excerpt};
-use crate::halves::{SurrogateJoiner, escape_marks, resolve_marks};
+use crate::surrogates::{SurrogateJoiner, escape_marks, resolve_marks};
 
-/// Blocks that are open at once, and calls of one reply; a model with more has lost its way.
+/// Simultaneously open blocks, and calls of one reply; a model with more is malfunctioning.
 const BLOCKS_MAX: usize = 1024;
 
-/// Room for what goes back to the provider with the reply; many times what any model thinks at once.
-const SEALED_LEN_MAX: usize = 8 * 1024 * 1024;
+/// The size limit of provider state; many times what any model thinks at once.
+const PROVIDER_STATE_LEN_MAX: usize = 8 * 1024 * 1024;
 
-/// What a piece costs beside its text.
-const PIECE_LEN: usize = 64;
+/// The overhead of a piece besides its text.
+const ITEM_OVERHEAD: usize = 64;
 
-/// One answer while it is read.
+/// One response while it is read.
 #[derive(Debug, Default)]
 pub(crate) struct AnthropicStream {
-    open: Vec<(u64, OpenBlock)>,
+    open_blocks: Vec<(u64, OpenBlock)>,
     n_calls: usize,
-    sealed: BlockOrder,
-    tokens: TokenCounter,
-    finish: Option<FinishReason>,
+    block_order: BlockOrder,
+    token_counter: TokenCounter,
+    finish_reason: Option<FinishReason>,
     is_done: bool,
 }
 
@@ -37,45 +37,45 @@ pub(crate) struct AnthropicStream {
 enum OpenBlock {
     Text {
         n_bytes: usize,
-        halves: SurrogateJoiner,
+        surrogates: SurrogateJoiner,
     },
     Thinking {
         thinking: String,
         signature: String,
-        halves: SurrogateJoiner,
+        surrogates: SurrogateJoiner,
     },
     Redacted {
         data: String,
     },
     Call {
-        slot: usize,
+        call_index: usize,
         input: Option<String>,
     },
-    /// One of those that nobody asked for.
+    /// A block of an unrequested kind.
     Other,
 }
 
-/// The order of the reply's blocks, kept only when there is reasoning to go back between them.
+/// The order of the reply's blocks, recorded only if there is thinking to send back between them.
 #[derive(Debug, Default)]
 struct BlockOrder {
-    /// What came before the first reasoning.
-    before: Vec<Value>,
-    has_begun: bool,
-    len: usize,
+    /// The blocks before the first thinking.
+    pending: Vec<Value>,
+    has_reasoning: bool,
+    n_bytes: usize,
 }
 
 impl AnthropicStream {
-    /// How the model came to its end, if it did.
+    /// The model's own end, if it was reached.
     pub(crate) fn finish_reason(&self) -> Option<FinishReason> {
-        self.finish
+        self.finish_reason
     }
 
-    /// Tells whether the provider said that nothing follows.
+    /// Whether the provider said that nothing follows.
     pub(crate) fn is_done(&self) -> bool {
         self.is_done
     }
 
-    /// Takes the data of one event.
+    /// Decodes the data of one event.
     pub(crate) fn on_data(
         &mut self,
         data: &[u8],
@@ -87,7 +87,7 @@ impl AnthropicStream {
         }
     }
 
-    /// Data that is no event: an end mark, or several lines without blank ones between.
+    /// Handles data that is not an event: an end mark, or several lines without blank ones between.
     fn on_malformed_data(
         &mut self,
         data: &[u8],
@@ -103,7 +103,7 @@ impl AnthropicStream {
             }
             match AnthropicEvent::parse(line) {
                 Ok(event) => self.handle_event(event, line, on_event)?,
-                Err(_) => return Err(StreamError::NotProtocol(error_excerpt(line))),
+                Err(_) => return Err(StreamError::UnexpectedFormat(error_excerpt(line))),
             }
         }
         Ok(())
@@ -118,13 +118,14 @@ impl AnthropicStream {
         check_error(&event, data)?;
         match &*event.kind.0 {
             "message_start" => {
-                let head =
-                    event.message.and_then(|head| serde_json::from_str::<MessageStart<'_>>(head.get()).ok());
-                self.emit_usage(head.and_then(|head| head.usage), on_event);
+                let message_start = event.message.and_then(|message_start| {
+                    serde_json::from_str::<MessageStart<'_>>(message_start.get()).ok()
+                });
+                self.emit_usage(message_start.and_then(|message_start| message_start.usage), on_event);
             }
             "content_block_start" => {
-                let (index, begun) = (event.index.unwrap_or(0), parse_block_start(event.content_block));
-                self.begin_block(index, begun, on_event)?;
+                let (index, block_start) = (event.index.unwrap_or(0), parse_block_start(event.content_block));
+                self.begin_block(index, block_start, on_event)?;
             }
             "content_block_delta" => {
                 let (index, delta) = (event.index.unwrap_or(0), event.delta.unwrap_or_default());
@@ -132,8 +133,8 @@ impl AnthropicStream {
             }
             "content_block_stop" => {
                 let index = event.index.unwrap_or(0);
-                if let Some(place) = self.open.iter().position(|(other, _)| *other == index) {
-                    let (_, block) = self.open.remove(place);
+                if let Some(position) = self.open_blocks.iter().position(|(other, _)| *other == index) {
+                    let (_, block) = self.open_blocks.remove(position);
                     self.close_block(block, on_event)?;
                 }
             }
@@ -146,83 +147,85 @@ impl AnthropicStream {
                 self.close_all(on_event)?;
                 self.is_done = true;
             }
-            // `ping`, and whatever else comes one day.
+            // `ping`, and any future event.
             _ => {}
         }
         Ok(())
     }
 
-    /// Says what was still waiting.
+    /// Emits what was pending.
     pub(crate) fn flush(&mut self, on_event: &mut impl FnMut(ModelEvent<'_>)) -> Result<(), StreamError> {
         self.close_all(on_event)
     }
 
-    /// Takes an answer that came whole.
+    /// Decodes a response that was not streamed.
     pub(crate) fn on_complete_body(
         &mut self,
-        whole: &[u8],
+        body: &[u8],
         on_event: &mut impl FnMut(ModelEvent<'_>),
     ) -> Result<FinishReason, StreamError> {
-        let event = match AnthropicEvent::parse(whole) {
+        let event = match AnthropicEvent::parse(body) {
             Ok(event) => event,
-            Err(error) if error.is_eof() => return Err(StreamError::Cut),
-            Err(_) => return Err(StreamError::NotProtocol(error_excerpt(whole))),
+            Err(error) if error.is_eof() => return Err(StreamError::Incomplete),
+            Err(_) => return Err(StreamError::UnexpectedFormat(error_excerpt(body))),
         };
-        check_error(&event, whole)?;
-        let Some(content) = event.content else { return Err(StreamError::NotProtocol(error_excerpt(whole))) };
+        check_error(&event, body)?;
+        let Some(content) = event.content else {
+            return Err(StreamError::UnexpectedFormat(error_excerpt(body)));
+        };
         for block in content {
             self.begin_block(0, parse_block_start(Some(block)), on_event)?;
             self.close_all(on_event)?;
         }
         self.emit_usage(event.usage, on_event);
         self.on_stop_reason(text_or_empty(event.stop_reason.as_ref()), on_event)?;
-        Ok(self.finish.unwrap_or(FinishReason::Normally))
+        Ok(self.finish_reason.unwrap_or(FinishReason::Complete))
     }
 
     fn begin_block(
         &mut self,
         index: u64,
-        begun: ContentBlockStart<'_>,
+        block_start: ContentBlockStart<'_>,
         on_event: &mut impl FnMut(ModelEvent<'_>),
     ) -> Result<(), StreamError> {
-        // Some servers never say that a block is over.
-        if let Some(place) = self.open.iter().position(|(other, _)| *other == index) {
-            let (_, block) = self.open.remove(place);
+        // Some servers never end a block.
+        if let Some(position) = self.open_blocks.iter().position(|(other, _)| *other == index) {
+            let (_, block) = self.open_blocks.remove(position);
             self.close_block(block, on_event)?;
         }
-        let block = match &*begun.kind.0 {
-            "text" => OpenBlock::Text { n_bytes: 0, halves: SurrogateJoiner::default() },
+        let block = match &*block_start.kind.0 {
+            "text" => OpenBlock::Text { n_bytes: 0, surrogates: SurrogateJoiner::default() },
             "thinking" => OpenBlock::Thinking {
                 thinking: String::new(),
                 signature: String::new(),
-                halves: SurrogateJoiner::default(),
+                surrogates: SurrogateJoiner::default(),
             },
             "redacted_thinking" => {
-                let data = resolve_marks(text_or_empty(begun.data.as_ref())).into_owned();
-                self.sealed.reserve_bytes(data.len())?;
+                let data = resolve_marks(text_or_empty(block_start.data.as_ref())).into_owned();
+                self.block_order.reserve_bytes(data.len())?;
                 OpenBlock::Redacted { data }
             }
             "tool_use" if self.n_calls < BLOCKS_MAX => {
-                let slot = self.n_calls;
+                let call_index = self.n_calls;
                 self.n_calls += 1;
                 let (id, name) = (
-                    resolve_marks(text_or_empty(begun.id.as_ref())),
-                    resolve_marks(text_or_empty(begun.name.as_ref())),
+                    resolve_marks(text_or_empty(block_start.id.as_ref())),
+                    resolve_marks(text_or_empty(block_start.name.as_ref())),
                 );
                 let id = Some(&*id).filter(|id| !id.is_empty());
-                on_event(ModelEvent::Call { slot, id, name: Some(&name), arguments: "" });
-                // The input comes in pieces; some servers send it at once, and no pieces.
+                on_event(ModelEvent::Call { index: call_index, id, name: Some(&name), arguments: "" });
+                // The input arrives in pieces; some servers send it at once, without pieces.
                 OpenBlock::Call {
-                    slot,
-                    input: begun.input.map(|input| escape_marks(input.get()).into_owned()),
+                    call_index,
+                    input: block_start.input.map(|input| escape_marks(input.get()).into_owned()),
                 }
             }
             _ => OpenBlock::Other,
         };
-        if self.open.len() < BLOCKS_MAX {
-            self.open.push((index, block));
+        if self.open_blocks.len() < BLOCKS_MAX {
+            self.open_blocks.push((index, block));
         }
-        let ContentBlockStart { text, thinking, signature, .. } = begun;
+        let ContentBlockStart { text, thinking, signature, .. } = block_start;
         let delta = AnthropicDelta { text, thinking, signature, ..AnthropicDelta::default() };
         self.continue_block(index, &delta, on_event)
     }
@@ -233,30 +236,37 @@ impl AnthropicStream {
         delta: &AnthropicDelta<'_>,
         on_event: &mut impl FnMut(ModelEvent<'_>),
     ) -> Result<(), StreamError> {
-        let Some((_, block)) = self.open.iter_mut().find(|(other, _)| *other == index) else { return Ok(()) };
+        let Some((_, block)) = self.open_blocks.iter_mut().find(|(other, _)| *other == index) else {
+            return Ok(());
+        };
         match block {
-            OpenBlock::Text { n_bytes, halves } => {
-                let text = halves.join_next(text_or_empty(delta.text.as_ref()));
+            OpenBlock::Text { n_bytes, surrogates } => {
+                let text = surrogates.join_next(text_or_empty(delta.text.as_ref()));
                 *n_bytes += text.len();
                 if !text.is_empty() {
                     on_event(ModelEvent::Text(&text));
                 }
             }
-            OpenBlock::Thinking { thinking, signature, halves } => {
-                let more = halves.join_next(text_or_empty(delta.thinking.as_ref()));
-                let seal = resolve_marks(text_or_empty(delta.signature.as_ref()));
-                self.sealed.reserve_bytes(more.len() + seal.len())?;
-                thinking.push_str(&more);
-                signature.push_str(&seal);
-                if !more.is_empty() {
-                    on_event(ModelEvent::Thought(&more));
+            OpenBlock::Thinking { thinking, signature, surrogates } => {
+                let text = surrogates.join_next(text_or_empty(delta.thinking.as_ref()));
+                let signature_text = resolve_marks(text_or_empty(delta.signature.as_ref()));
+                self.block_order.reserve_bytes(text.len() + signature_text.len())?;
+                thinking.push_str(&text);
+                signature.push_str(&signature_text);
+                if !text.is_empty() {
+                    on_event(ModelEvent::Thought(&text));
                 }
             }
-            OpenBlock::Call { slot, input } => {
+            OpenBlock::Call { call_index, input } => {
                 let arguments = escape_marks(text_or_empty(delta.partial_json.as_ref()));
                 if !arguments.is_empty() {
                     *input = None;
-                    on_event(ModelEvent::Call { slot: *slot, id: None, name: None, arguments: &arguments });
+                    on_event(ModelEvent::Call {
+                        index: *call_index,
+                        id: None,
+                        name: None,
+                        arguments: &arguments,
+                    });
                 }
             }
             OpenBlock::Redacted { .. } | OpenBlock::Other => {}
@@ -273,34 +283,34 @@ impl AnthropicStream {
         match block {
             OpenBlock::Text { n_bytes: 0, .. } | OpenBlock::Other => Ok(()),
             OpenBlock::Text { n_bytes, .. } => {
-                self.sealed.push_marker(json!({"type": "text", "n_bytes": n_bytes}), on_event)
+                self.block_order.push_marker(json!({"type": "text", "n_bytes": n_bytes}), on_event)
             }
-            // Nobody vouches for it, so the provider would not take it back.
+            // Without a signature the provider would not accept it back.
             OpenBlock::Thinking { signature, .. } if signature.is_empty() => Ok(()),
             OpenBlock::Thinking { thinking, signature, .. } => {
-                let piece = json!({"type": "thinking", "thinking": thinking, "signature": signature});
-                self.sealed.push_provider_state(&piece, on_event)
+                let item = json!({"type": "thinking", "thinking": thinking, "signature": signature});
+                self.block_order.push_provider_state(&item, on_event)
             }
-            OpenBlock::Redacted { data } => {
-                self.sealed.push_provider_state(&json!({"type": "redacted_thinking", "data": data}), on_event)
-            }
-            OpenBlock::Call { slot, input } => {
+            OpenBlock::Redacted { data } => self
+                .block_order
+                .push_provider_state(&json!({"type": "redacted_thinking", "data": data}), on_event),
+            OpenBlock::Call { call_index, input } => {
                 if let Some(input) = input {
-                    on_event(ModelEvent::Call { slot, id: None, name: None, arguments: &input });
+                    on_event(ModelEvent::Call { index: call_index, id: None, name: None, arguments: &input });
                 }
-                self.sealed.push_marker(json!({"type": "tool_use"}), on_event)
+                self.block_order.push_marker(json!({"type": "tool_use"}), on_event)
             }
         }
     }
 
     fn close_all(&mut self, on_event: &mut impl FnMut(ModelEvent<'_>)) -> Result<(), StreamError> {
-        std::mem::take(&mut self.open)
+        std::mem::take(&mut self.open_blocks)
             .into_iter()
             .try_for_each(|(_, block)| self.close_block(block, on_event))
     }
 
     fn emit_usage(&mut self, usage: Option<&RawValue>, on_event: &mut impl FnMut(ModelEvent<'_>)) {
-        if let Some(usage) = self.tokens.add_usage(usage) {
+        if let Some(usage) = self.token_counter.add_usage(usage) {
             on_event(ModelEvent::Usage(usage));
         }
     }
@@ -311,7 +321,7 @@ impl AnthropicStream {
         on_event: &mut impl FnMut(ModelEvent<'_>),
     ) -> Result<(), StreamError> {
         if !reason.is_empty() {
-            self.finish = Some(parse_stop_reason(reason));
+            self.finish_reason = Some(parse_stop_reason(reason));
             self.close_all(on_event)?;
         }
         Ok(())
@@ -319,21 +329,21 @@ impl AnthropicStream {
 }
 
 impl OpenBlock {
-    /// Says the half of a character that its text ends with.
+    /// Emits the half character at the end of its text.
     fn flush_text(&mut self, on_event: &mut impl FnMut(ModelEvent<'_>)) {
         match self {
-            Self::Text { n_bytes, halves } => {
-                let rest = halves.flush();
-                *n_bytes += rest.len();
-                if !rest.is_empty() {
-                    on_event(ModelEvent::Text(&rest));
+            Self::Text { n_bytes, surrogates } => {
+                let remaining_text = surrogates.flush();
+                *n_bytes += remaining_text.len();
+                if !remaining_text.is_empty() {
+                    on_event(ModelEvent::Text(&remaining_text));
                 }
             }
-            Self::Thinking { thinking, halves, .. } => {
-                let rest = halves.flush();
-                thinking.push_str(&rest);
-                if !rest.is_empty() {
-                    on_event(ModelEvent::Thought(&rest));
+            Self::Thinking { thinking, surrogates, .. } => {
+                let remaining_text = surrogates.flush();
+                thinking.push_str(&remaining_text);
+                if !remaining_text.is_empty() {
+                    on_event(ModelEvent::Thought(&remaining_text));
                 }
             }
             Self::Redacted { .. } | Self::Call { .. } | Self::Other => {}
@@ -342,39 +352,39 @@ impl OpenBlock {
 }
 
 impl BlockOrder {
-    /// Notes where something stands that the reply has anyway.
+    /// Records the position of something that the reply contains anyway.
     fn push_marker(
         &mut self,
-        piece: Value,
+        item: Value,
         on_event: &mut impl FnMut(ModelEvent<'_>),
     ) -> Result<(), StreamError> {
-        self.reserve_bytes(PIECE_LEN)?;
-        if self.has_begun {
-            on_event(ModelEvent::Sealed(&piece));
+        self.reserve_bytes(ITEM_OVERHEAD)?;
+        if self.has_reasoning {
+            on_event(ModelEvent::ProviderState(&item));
         } else {
-            self.before.push(piece);
+            self.pending.push(item);
         }
         Ok(())
     }
 
-    /// Hands on what goes back as it is.
+    /// Emits data that is sent back unchanged.
     fn push_provider_state(
         &mut self,
-        piece: &Value,
+        item: &Value,
         on_event: &mut impl FnMut(ModelEvent<'_>),
     ) -> Result<(), StreamError> {
-        self.reserve_bytes(PIECE_LEN)?;
-        self.has_begun = true;
-        for before in self.before.drain(..) {
-            on_event(ModelEvent::Sealed(&before));
+        self.reserve_bytes(ITEM_OVERHEAD)?;
+        self.has_reasoning = true;
+        for pending_item in self.pending.drain(..) {
+            on_event(ModelEvent::ProviderState(&pending_item));
         }
-        on_event(ModelEvent::Sealed(piece));
+        on_event(ModelEvent::ProviderState(item));
         Ok(())
     }
 
     fn reserve_bytes(&mut self, n_bytes: usize) -> Result<(), StreamError> {
-        self.len += n_bytes;
-        if self.len > SEALED_LEN_MAX { Err(StreamError::TooLong) } else { Ok(()) }
+        self.n_bytes += n_bytes;
+        if self.n_bytes > PROVIDER_STATE_LEN_MAX { Err(StreamError::TooLong) } else { Ok(()) }
     }
 }
 
@@ -390,12 +400,12 @@ fn parse_block_start(block: Option<&RawValue>) -> ContentBlockStart<'_> {
     block.and_then(|block| serde_json::from_str(block.get()).ok()).unwrap_or_default()
 }
 
-/// A turn that the provider paused is over for us: we offer none of the tools that it runs itself.
+/// A turn that the provider paused ends for us: we offer none of the tools that it runs itself.
 fn parse_stop_reason(reason: &str) -> FinishReason {
     match reason {
-        // Whatever ran out, the reply is not whole. A full window is told by the next request.
+        // Whichever limit was reached, the reply is incomplete. A full window is reported by the next request.
         "max_tokens" | "model_context_window_exceeded" => FinishReason::OutputLimit,
         "refusal" => FinishReason::Refused,
-        _ => FinishReason::Normally,
+        _ => FinishReason::Complete,
     }
 }

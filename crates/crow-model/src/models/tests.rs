@@ -8,13 +8,13 @@ use crow_testkit::{Answer, ModelServer, Step};
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
-use super::{ModelListing, check_key, list_models, read};
-use crate::sample::{self, KEY};
+use super::{ModelListing, check_key, list_models, parse};
+use crate::test_settings::{self, SECRET_KEY};
 use crate::{HttpClients, ProviderSettings};
 
 const WAIT: Duration = Duration::from_secs(20);
 
-/// Lists the models of a server that answers at these addresses with these bytes; shows what was read and asked.
+/// Lists the models of a server with these responses by path; shows the result and the requests.
 #[track_caller]
 fn check(pages: &[(&str, &str)], expect: Expect) {
     let answers = pages.iter().map(|(address, body)| (*address, Answer::with_status(200, *body)));
@@ -30,7 +30,7 @@ fn check_answers<'a>(answers: impl Iterator<Item = (&'a str, Answer)>, expect: E
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let listed = runtime.block_on(list_models(&HttpClients::new().unwrap(), &provider(&server), WAIT));
     let asked = server.page_heads();
-    assert!(asked.iter().all(|head| head.contains(KEY)), "every question carries the key");
+    assert!(asked.iter().all(|head| head.contains(SECRET_KEY)), "every question carries the key");
     let asked =
         asked.iter().map(|head| format!("{}\n", head.lines().next().unwrap().replace(" HTTP/1.1", "")));
     expect.assert_eq(&(show(&listed).replace(server.base_url(), "$URL") + &asked.collect::<String>()));
@@ -40,14 +40,14 @@ fn provider(server: &ModelServer) -> ProviderSettings {
     ProviderSettings {
         base_url: server.base_url().to_owned(),
         headers: Vec::new(),
-        ..sample::sample_settings().provider
+        ..test_settings::sample_settings().provider
     }
 }
 
 fn show(listed: &Result<ModelListing, Failure>) -> String {
     let listing = match listed {
         Ok(listing) => listing,
-        Err(failure) => return format!("{}: {}\n", failure.kind.as_str(), failure.sentence),
+        Err(failure) => return format!("{}: {}\n", failure.kind.as_str(), failure.message),
     };
     let mut text = format!("= {}\n", listing.server.map_or("anything", super::ModelServerKind::as_str));
     for model in &listing.models {
@@ -75,7 +75,7 @@ fn show(listed: &Result<ModelListing, Failure>) -> String {
 const LLAMA_CPP: &str = r#"{"models":[{"name":"qwen2.5-coder","model":"qwen2.5-coder","modified_at":"","size":"","digest":"","type":"model","description":"","tags":[""],"capabilities":["completion"],"parameters":"","details":{"parent_model":"","format":"gguf","family":"","families":[""],"parameter_size":"","quantization_level":""}}],"object":"list","data":[{"id":"qwen2.5-coder","object":"model","created":1787976473,"owned_by":"llamacpp","meta":{"vocab_type":2,"n_vocab":151936,"n_ctx_train":32768,"n_embd":896,"n_params":494032768,"size":397807104}}]}"#;
 
 #[test]
-fn llama_cpp_says_in_its_props_what_a_slot_has() {
+fn llama_cpp_props_give_the_slot_window() {
     let props = r#"{"default_generation_settings":{"id":0,"id_task":-1,"n_ctx":8192,"speculative":false,"is_processing":false,"params":{"n_predict":-1}},"total_slots":4,"model_path":"/models/q.gguf"}"#;
     check(
         &[("/v1/models", LLAMA_CPP), ("/props", props)],
@@ -98,7 +98,7 @@ fn llama_cpp_says_in_its_props_what_a_slot_has() {
 }
 
 #[test]
-fn llama_cpp_with_several_models_is_not_made_to_load_one() {
+fn llama_cpp_with_several_models_loads_none() {
     let list = r#"{"data":[{"id":"a","aliases":[],"tags":[],"object":"model","owned_by":"llamacpp","created":1787976473,"status":{"value":"unloaded","args":["llama-server","-c","4096"]}},{"id":"b","object":"model","owned_by":"llamacpp","created":1787976473,"status":{"value":"unloaded"}}],"object":"list"}"#;
     check(
         &[("/v1/models", list), ("/props", r#"{"default_generation_settings":{"n_ctx":0},"role":"router"}"#)],
@@ -112,7 +112,7 @@ fn llama_cpp_with_several_models_is_not_made_to_load_one() {
 }
 
 #[test]
-fn lm_studio_says_elsewhere_what_is_loaded() {
+fn lm_studio_native_list_gives_the_loaded_models() {
     let list = r#"{"data":[{"id":"qwen/qwen3-4b","object":"model","owned_by":"organization_owner"},{"id":"phi-4","object":"model","owned_by":"organization_owner"},{"id":"text-embedding-nomic-embed-text-v1.5","object":"model","owned_by":"organization_owner"}],"object":"list"}"#;
     let older = r#"{"data":[{"id":"qwen/qwen3-4b","object":"model","type":"llm","publisher":"qwen","arch":"qwen3","compatibility_type":"gguf","quantization":"Q4_K_M","state":"loaded","max_context_length":40960,"loaded_context_length":4096},{"id":"phi-4","object":"model","type":"llm","state":"not-loaded","max_context_length":16384},{"id":"text-embedding-nomic-embed-text-v1.5","object":"model","type":"embeddings","state":"not-loaded","max_context_length":2048}],"object":"list"}"#;
     check(
@@ -146,7 +146,7 @@ const OLLAMA: &str = r#"{"object":"list","data":[{"id":"qwen3:8b","object":"mode
 const SHOWN: &str = r#"{"parameters":"PARAMETERS","details":{"format":"gguf","family":"qwen3"},"model_info":{"general.architecture":"qwen3","qwen3.vision.context_length":1024,"qwen3.context_length":40960},"capabilities":["completion","tools","thinking"]}"#;
 
 #[test]
-fn ollama_gives_less_than_a_model_was_made_for() {
+fn ollama_window_is_below_the_models_maximum() {
     let shown = |parameters: &str| SHOWN.replace("PARAMETERS", parameters);
     let (unset, set) = (shown("stop \\\"<|end|>\\\""), shown("num_ctx                        8192\\nstop x"));
     let loaded = r#"{"models":[{"name":"qwen3:8b","model":"qwen3:8b","size":6591830464,"size_vram":5333539264,"context_length":4096}]}"#;
@@ -178,12 +178,12 @@ fn ollama_gives_less_than_a_model_was_made_for() {
 }
 
 #[test]
-fn ollama_is_told_by_its_version_where_its_list_does_not() {
-    let of_somebody = OLLAMA.replace("\"library\"", "\"somebody\"");
+fn ollama_is_recognized_by_its_version() {
+    let of_another_vendor = OLLAMA.replace("\"library\"", "\"vendor\"");
     let elsewhere = SHOWN.replace("\"details\"", "\"remote_host\":\"https://ollama.com:443\",\"details\"");
     check(
         &[
-            ("/v1/models", &of_somebody),
+            ("/v1/models", &of_another_vendor),
             ("/api/version", r#"{"version":"0.12.3"}"#),
             ("/api/show", &elsewhere),
         ],
@@ -206,7 +206,7 @@ fn ollama_is_told_by_its_version_where_its_list_does_not() {
 }
 
 #[test]
-fn vllm_and_gateways_say_all_in_their_list() {
+fn vllm_and_gateways_list_all_details() {
     let vllm = r#"{"object":"list","data":[{"id":"Qwen/Qwen3-8B","object":"model","created":1760000000,"owned_by":"vllm","root":"Qwen/Qwen3-8B","parent":null,"max_model_len":32768,"permission":[{"id":"modelperm-1","object":"model_permission"}]}]}"#;
     check(
         &[("/v1/models", vllm)],
@@ -239,7 +239,7 @@ fn vllm_and_gateways_say_all_in_their_list() {
 }
 
 #[test]
-fn a_list_in_pages_is_read_to_its_end() {
+fn paged_list_is_read_completely() {
     let first = r#"{"data":[{"type":"model","id":"claude-opus-4","display_name":"Claude Opus 4","created_at":"2025-05-22T00:00:00Z","max_input_tokens":200000,"max_tokens":32000}],"has_more":true,"first_id":"claude-opus-4","last_id":"claude-opus-4"}"#;
     let second = r#"{"data":[{"type":"model","id":"claude-haiku-3","display_name":"Claude Haiku 3"}],"has_more":false,"first_id":"claude-haiku-3","last_id":"claude-haiku-3"}"#;
     check(
@@ -252,7 +252,7 @@ fn a_list_in_pages_is_read_to_its_end() {
             GET /v1/models?after_id=claude-opus-4
         "#]],
     );
-    // One that never ends says the same again and again.
+    // An endless list repeats itself.
     check(
         &[("/v1/models", first), ("/v1/models?after_id=claude-opus-4", first)],
         expect![[r#"
@@ -265,7 +265,7 @@ fn a_list_in_pages_is_read_to_its_end() {
 }
 
 #[test]
-fn lists_without_a_wrapping_and_of_odd_things() {
+fn lists_without_a_wrapper_and_with_invalid_entries() {
     let odd = r#"[{"id":"plain"},"bare",{"name":"models/named","context_length":"8192"},{"id":7},null,{"id":""},{"id":"plain"},{"id":"huge","context_length":99999999999},{"id":"less","context_length":-1,"pricing":{"prompt":"NaN","completion":"1"}}]"#;
     check(
         &[("/v1/models", odd)],
@@ -282,7 +282,7 @@ fn lists_without_a_wrapping_and_of_odd_things() {
 }
 
 #[test]
-fn names_that_move_the_cursor_are_no_names() {
+fn names_with_control_characters_are_rejected() {
     let long = "x".repeat(257);
     let hostile = format!(
         r#"{{"data":[{{"id":"\u001b[2Jgpt"}},{{"id":"gpt\nmodels:"}},{{"id":"\u202egpt"}},{{"id":"g\u200bpt"}},{{"id":"{long}"}},{{"id":"gpt","display_name":"\u001b]0;mine\u0007"}}]}}"#
@@ -298,14 +298,14 @@ fn names_that_move_the_cursor_are_no_names() {
 }
 
 #[test]
-fn what_is_no_list_is_said() {
-    let refusal = format!(r#"{{"error":{{"message":"Incorrect API key provided: {KEY}"}}}}"#);
+fn invalid_list_is_an_error() {
+    let refusal = format!(r#"{{"error":{{"message":"Incorrect API key provided: {SECRET_KEY}"}}}}"#);
     for (code, body, expect) in [
         (
             200,
             "<!doctype html><title>Sign in</title>".to_owned(),
             expect![[r#"
-                protocol: `acme` answered with something that is no list of models
+                protocol: `acme` answered with something that is not a list of models
                 GET /v1/models
             "#]],
         ),
@@ -313,7 +313,7 @@ fn what_is_no_list_is_said() {
             200,
             r#"{"hello":"world"}"#.to_owned(),
             expect![[r#"
-                protocol: `acme` answered with something that is no list of models
+                protocol: `acme` answered with something that is not a list of models
                 GET /v1/models
             "#]],
         ),
@@ -329,7 +329,7 @@ fn what_is_no_list_is_said() {
             401,
             refusal,
             expect![[r#"
-                provider_auth: `acme` refused the key in ACME_API_KEY (401): Incorrect API key provided: …; check that it is valid
+                provider_auth: `acme` rejected the key in ACME_API_KEY (401): Incorrect API key provided: …; check that it is valid
                 GET /v1/models
             "#]],
         ),
@@ -339,17 +339,17 @@ fn what_is_no_list_is_said() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_says_nothing_is_not_waited_for() {
+async fn silent_server_times_out() {
     let (server, http) = (ModelServer::start(""), HttpClients::new().unwrap());
     let wait = Duration::from_millis(1500);
     server.serve_at("/v1/models", Answer::new([Step::Hold]));
     let failure = list_models(&http, &provider(&server), wait).await.unwrap_err();
-    let expected = "connection: `acme` did not say within 1.5 s which models it has; try again";
-    assert_eq!(format!("{}: {}", failure.kind.as_str(), failure.sentence), expected);
+    let expected = "connection: `acme` did not list its models within 1.5 s; try again";
+    assert_eq!(format!("{}: {}", failure.kind.as_str(), failure.message), expected);
 }
 
 #[tokio::test]
-async fn a_key_is_asked_about_by_itself() {
+async fn key_is_checked_separately() {
     let (server, http) = (ModelServer::start(""), HttpClients::new().unwrap());
     server.serve_at(
         "/v1/key",
@@ -361,12 +361,12 @@ async fn a_key_is_asked_about_by_itself() {
         Answer::with_status(401, r#"{"error":{"message":"User not found.","code":401}}"#),
     );
     let failure = check_key(&http, &provider(&server), WAIT).await.unwrap_err();
-    let expected = "`acme` refused the key in ACME_API_KEY (401): User not found; check that it is valid";
-    assert_eq!(failure.sentence, expected);
+    let expected = "`acme` rejected the key in ACME_API_KEY (401): User not found; check that it is valid";
+    assert_eq!(failure.message, expected);
 }
 
 #[test]
-fn a_model_is_found_by_the_names_that_requests_may_give_it() {
+fn model_is_found_by_all_of_its_names() {
     let found = |server: Option<super::ModelServerKind>, ids: &[&str], name: &str| {
         let model = |id: &&str| super::ListedModel { id: (*id).to_owned(), ..super::ListedModel::default() };
         let listing = ModelListing { server, models: ids.iter().map(model).collect() };
@@ -410,22 +410,22 @@ fn any_json() -> impl Strategy<Value = serde_json::Value> {
 proptest! {
     #[test]
     fn nothing_that_is_read_can_move_a_cursor_or_is_beyond_sense(page in any_json()) {
-        let listing = read::parse_listing(&page).unwrap_or_default();
+        let listing = parse::parse_listing(&page).unwrap_or_default();
         let mut models = listing.models;
-        models.extend(read::parse_lm_studio(&page).unwrap_or_default());
-        models.extend(read::parse_loaded_models(&page));
-        models.push(read::parse_model_details("shown", &page, read::parse_default_window(&page)));
+        models.extend(parse::parse_lm_studio(&page).unwrap_or_default());
+        models.extend(parse::parse_loaded_models(&page));
+        models.push(parse::parse_model_details("shown", &page, parse::parse_default_window(&page)));
         for model in models {
             let texts = [Some(model.id), model.title];
             let mut letters = texts.iter().flatten().flat_map(|text| text.chars());
             prop_assert!(letters.all(|letter| !letter.is_control()));
-            let windows = [model.window, model.window_max, read::parse_slot_window(&page)];
+            let windows = [model.window, model.window_max, parse::parse_slot_window(&page)];
             prop_assert!(windows.into_iter().flatten().all(|count| (1..=1_000_000_000).contains(&count)));
             if let Some(price) = model.price {
                 prop_assert!(price.input.is_finite() && price.input >= 0.0 && price.output >= 0.0);
             }
         }
-        read::next_page_cursor(&page);
-        read::is_ollama(&page);
+        parse::next_page_cursor(&page);
+        parse::is_ollama(&page);
     }
 }

@@ -3,12 +3,12 @@ use crow_core::TokenUsage;
 use super::apply_price;
 use crate::ModelPrice;
 
-/// A price in dollars for a million tokens: read, written, out of the cache, into it.
+/// A price in dollars per million tokens: input, output, cached, cache written.
 fn price(input: f64, output: f64, cached: Option<f64>, cache_written: Option<f64>) -> ModelPrice {
     ModelPrice { input, output, cached, cache_written }
 }
 
-/// Checks what `input output cached cache_written` tokens cost.
+/// Checks the cost of `input output cached cache_written` tokens.
 #[track_caller]
 fn check(price: ModelPrice, [input, output, cached, cache_written]: [u64; 4], expected: Option<u64>) {
     let usage = TokenUsage { input, output, cached, cache_written, cost: None };
@@ -16,13 +16,13 @@ fn check(price: ModelPrice, [input, output, cached, cache_written]: [u64; 4], ex
 }
 
 #[test]
-fn each_part_has_its_price() {
+fn each_kind_of_token_has_its_price() {
     let plain = price(3.0, 15.0, None, None);
     check(plain, [0, 0, 0, 0], Some(0));
     check(plain, [1, 0, 0, 0], Some(3_000));
     check(plain, [0, 1, 0, 0], Some(15_000));
     check(plain, [1_000_000, 1_000_000, 0, 0], Some(18_000_000_000));
-    // Without prices of their own, tokens of the cache cost what others do.
+    // Without prices of their own, cached tokens cost as much as others.
     check(plain, [1000, 0, 600, 300], Some(3_000_000));
 
     let cached = price(3.0, 15.0, Some(0.3), Some(3.75));
@@ -38,9 +38,9 @@ fn small_prices_are_not_lost() {
 }
 
 #[test]
-fn no_server_and_no_price_breaks_it() {
+fn invalid_prices_and_counts_are_handled() {
     let dear = price(3.0, 15.0, Some(0.3), Some(3.75));
-    // More out of the cache than was read.
+    // More cached than input tokens.
     check(dear, [10, 0, u64::MAX, u64::MAX], Some(3_000));
     check(dear, [10, 0, 4, u64::MAX], Some(4 * 300 + 6 * 3_750));
     check(dear, [u64::MAX, u64::MAX, 0, 0], Some(u64::MAX));
@@ -51,7 +51,7 @@ fn no_server_and_no_price_breaks_it() {
 }
 
 #[test]
-fn what_the_provider_says_it_cost_stands() {
+fn reported_cost_takes_precedence() {
     let usage = TokenUsage { cost: Some(7), ..TokenUsage::new(1, 1) };
     assert_eq!(apply_price(usage, Some(price(3.0, 15.0, None, None))), usage);
     assert_eq!(apply_price(TokenUsage::new(1, 1), None), TokenUsage::new(1, 1));

@@ -1,6 +1,6 @@
-//! An event of `responses` as servers really spell it, borrowed from its bytes.
+//! An event of `responses` as servers really send it, borrowed from its bytes.
 //!
-//! Reads leniently: a field of an odd type is no reason to lose a reply.
+//! Parses leniently: a field of an unexpected type is no reason to lose a reply.
 
 use std::borrow::Cow;
 
@@ -10,9 +10,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::item::OutputItemKind;
-use crate::halves::{escape_marks, resolve_marks, resolve_value_marks};
+use crate::surrogates::{escape_marks, resolve_marks, resolve_value_marks};
 
-/// One event, or the whole of a reply that was not streamed.
+/// One event, or a whole reply that was not streamed.
 #[derive(Debug, Deserialize)]
 pub(super) struct ResponsesEvent<'a> {
     #[serde(borrow, default, rename = "type")]
@@ -45,7 +45,7 @@ pub(super) struct ResponsesEvent<'a> {
     pub(super) error: Option<&'a RawValue>,
 }
 
-/// A reply as it stands at the end of a stream, or alone.
+/// A reply at the end of a stream, or alone.
 #[derive(Debug, Deserialize)]
 pub(super) struct ResponseObject<'a> {
     #[serde(borrow, default)]
@@ -60,16 +60,16 @@ pub(super) struct ResponseObject<'a> {
     pub(super) usage: Option<&'a RawValue>,
 }
 
-/// Reads an item of a kind that matters.
+/// Parses an item of a known kind.
 pub(super) fn parse_item(raw: Option<&RawValue>) -> Option<(OutputItemKind, Value)> {
     let mut item: Value = serde_json::from_str(raw?.get()).ok()?;
     resolve_item_marks(&mut item);
     Some((OutputItemKind::from_item(&item)?, item))
 }
 
-/// Makes the texts of an item whole. Its arguments are JSON themselves, and keep what was cut as escapes.
+/// Resolves the marks in an item. Its arguments are JSON themselves, and keep lone halves as escapes.
 pub(super) fn resolve_item_marks(item: &mut Value) {
-    let spelled = item.get_mut("arguments").map(|arguments| match arguments.take() {
+    let arguments = item.get_mut("arguments").map(|arguments| match arguments.take() {
         Value::String(text) => Value::String(escape_marks(&text).into_owned()),
         Value::Null => Value::Null,
         other @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
@@ -77,17 +77,17 @@ pub(super) fn resolve_item_marks(item: &mut Value) {
         }
     });
     resolve_value_marks(item);
-    if let Some(spelled) = spelled {
-        item["arguments"] = spelled;
+    if let Some(arguments) = arguments {
+        item["arguments"] = arguments;
     }
 }
 
-/// Arguments are text by the book; some servers send the object itself, which [`parse_item`] has spelled.
+/// Arguments should be a string; some servers send the object itself, which [`parse_item`] has encoded.
 pub(super) fn item_arguments(item: &Value) -> &str {
     item["arguments"].as_str().unwrap_or_default()
 }
 
-/// Text as it is, and anything else in its spelling.
+/// A string as it is, and anything else as JSON.
 pub(super) fn json_text(raw: Option<&RawValue>) -> Cow<'_, str> {
     match raw.map(RawValue::get) {
         Some(text) if !text.starts_with('"') => escape_marks(text),
@@ -95,12 +95,12 @@ pub(super) fn json_text(raw: Option<&RawValue>) -> Cow<'_, str> {
     }
 }
 
-/// Text that is there as a whole.
+/// A complete text.
 pub(super) fn complete_text(raw: Option<&RawValue>) -> String {
     resolve_marks(&string_value(raw)).into_owned()
 }
 
-/// Text where there is text; anything else is silence.
+/// A string; anything else is empty.
 pub(super) fn string_value(raw: Option<&RawValue>) -> Cow<'_, str> {
     #[derive(Deserialize)]
     struct BorrowedStr<'a>(#[serde(borrow)] Cow<'a, str>);
@@ -108,23 +108,23 @@ pub(super) fn string_value(raw: Option<&RawValue>) -> Cow<'_, str> {
     text.map(|BorrowedStr(text)| text).unwrap_or_default()
 }
 
-/// Reads a number.
+/// Parses a number.
 pub(super) fn parse_index(raw: Option<&RawValue>) -> Option<usize> {
     raw.and_then(|raw| raw.get().parse().ok())
 }
 
-/// Reads a number; the first where there is none.
+/// Parses a number; 0 if there is none.
 pub(super) fn index_or_zero(raw: Option<&RawValue>) -> usize {
     parse_index(raw).unwrap_or(0)
 }
 
-/// Why the reply is not complete.
+/// The reason why the reply is incomplete.
 pub(super) fn read_reason(raw: &RawValue) -> String {
     let details: Value = serde_json::from_str(raw.get()).unwrap_or_default();
     details["reason"].as_str().unwrap_or_default().to_owned()
 }
 
-/// Reads what the reply cost.
+/// Parses the usage.
 pub(super) fn read_usage(raw: &RawValue) -> Option<TokenUsage> {
     let wire: Value = serde_json::from_str(raw.get()).ok()?;
     let number = |value: &Value| value.as_u64().unwrap_or(0);
@@ -138,7 +138,7 @@ pub(super) fn read_usage(raw: &RawValue) -> Option<TokenUsage> {
     (usage.total_tokens() > 0).then_some(usage)
 }
 
-/// `{"object": "error", "message": …}` and its like, without an `error` around it.
+/// Whether it is `{"object": "error", "message": …}` or similar, without an `error` around it.
 pub(super) fn is_bare_error(data: &[u8]) -> bool {
     let Ok(value) = serde_json::from_slice::<Value>(data) else { return false };
     value["object"] == "error" || value["detail"].is_string()

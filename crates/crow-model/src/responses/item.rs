@@ -1,27 +1,27 @@
-//! One item of a reply while it arrives, and which item an event is about.
+//! One item of a reply while it arrives, and the item that an event belongs to.
 
 use std::borrow::Cow;
 
 use serde_json::Value;
 
-use crate::halves::SurrogateJoiner;
+use crate::surrogates::SurrogateJoiner;
 
-/// Parts of one item; whatever comes after shares the last place.
-const PARTS_MAX: usize = 256;
+/// Parts of one item; further ones share the last place.
+const ITEM_PARTS_MAX: usize = 256;
 
-/// What an item is.
+/// The kind of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OutputItemKind {
-    /// Words to the person.
+    /// Text for the user.
     Message,
-    /// Reasoning.
+    /// Thinking.
     Thought,
-    /// A call of a tool.
+    /// A tool call.
     Call,
 }
 
 impl OutputItemKind {
-    /// Reads the type of an item; the others are none of ours.
+    /// Parses the type of an item; other types are ignored.
     pub(super) fn from_item(item: &Value) -> Option<Self> {
         match item["type"].as_str()? {
             "message" => Some(Self::Message),
@@ -32,16 +32,16 @@ impl OutputItemKind {
     }
 }
 
-/// Which of its two texts an item of reasoning is heard by; the other says the same.
+/// The text of a reasoning item that is used; the other has the same content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReasoningSource {
-    /// The summary for people.
+    /// The summary.
     Summary,
-    /// The reasoning itself.
+    /// The thinking itself.
     Raw,
 }
 
-/// Where an event says that it belongs. Some servers number the items, some name them, some do neither.
+/// The item that an event refers to. Some servers send indexes, some IDs, some neither.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ItemAddress<'a> {
     pub(super) index: Option<usize>,
@@ -49,105 +49,105 @@ pub(super) struct ItemAddress<'a> {
     pub(super) kind: OutputItemKind,
 }
 
-/// An item as far as it has come.
+/// An item as far as it has arrived.
 #[derive(Debug)]
 pub(super) struct OutputItem {
     index: Option<usize>,
     pub(super) id: String,
     pub(super) kind: OutputItemKind,
     parts: Vec<ItemPart>,
-    pub(super) voice: Option<ReasoningSource>,
-    /// Arguments that stood in the item when it was announced. Some servers stream them afterwards all the same.
-    pub(super) announced: String,
-    /// It came to its end.
+    pub(super) reasoning_source: Option<ReasoningSource>,
+    /// Arguments in the announcement of the item. Some servers stream them afterwards as well.
+    pub(super) announced_arguments: String,
     pub(super) is_done: bool,
-    /// The list of all items at the end has named it.
+    /// The final list of all items contained it.
     pub(super) is_listed: bool,
-    /// What is sent back of it.
-    pub(super) piece: Option<Value>,
+    /// The part that is sent back.
+    pub(super) provider_state: Option<Value>,
 }
 
 impl OutputItem {
-    pub(super) fn new(at: ItemAddress<'_>) -> Self {
+    pub(super) fn new(address: ItemAddress<'_>) -> Self {
         Self {
-            index: at.index,
-            id: at.id.to_owned(),
-            kind: at.kind,
+            index: address.index,
+            id: address.id.to_owned(),
+            kind: address.kind,
             parts: Vec::new(),
-            voice: None,
-            announced: String::new(),
+            reasoning_source: None,
+            announced_arguments: String::new(),
             is_done: false,
             is_listed: false,
-            piece: None,
+            provider_state: None,
         }
     }
 
-    /// Tells whether an event is about this item. Its number counts more than its name: there are proxies that make
-    /// up a new name for each event. Yet some servers number everything 0.
-    pub(super) fn matches_address(&self, at: ItemAddress<'_>) -> bool {
-        let (id, other) = (self.id.as_str(), at.id);
-        self.kind == at.kind
-            && match (self.index, at.index) {
-                (Some(index), Some(at)) => {
-                    index == at && (!self.is_done || id.is_empty() || other.is_empty() || id == other)
+    /// Whether an event belongs to this item. Its index counts more than its ID: some proxies generate a new ID for
+    /// each event. But some servers set every index to 0.
+    pub(super) fn matches_address(&self, address: ItemAddress<'_>) -> bool {
+        let (id, address_id) = (self.id.as_str(), address.id);
+        self.kind == address.kind
+            && match (self.index, address.index) {
+                (Some(index), Some(other)) => {
+                    index == other
+                        && (!self.is_done || id.is_empty() || address_id.is_empty() || id == address_id)
                 }
-                _ if !id.is_empty() && !other.is_empty() => id == other,
+                _ if !id.is_empty() && !address_id.is_empty() => id == address_id,
                 _ => !self.is_done,
             }
     }
 
-    /// Gives what is new in more text of a part.
+    /// Returns what is new in an update of a part's text.
     pub(super) fn append_text<'t>(&mut self, part: usize, text: TextUpdate<'t>) -> Cow<'t, str> {
-        let part = part.min(PARTS_MAX - 1);
-        let halves = match self.kind {
+        let part = part.min(ITEM_PARTS_MAX - 1);
+        let surrogates = match self.kind {
             OutputItemKind::Message | OutputItemKind::Thought => SurrogateJoiner::default(),
             OutputItemKind::Call => SurrogateJoiner::for_json(),
         };
         if self.parts.len() <= part {
-            self.parts.resize(part + 1, ItemPart { n_bytes: 0, halves: halves.clone() });
+            self.parts.resize(part + 1, ItemPart { n_bytes: 0, surrogates: surrogates.clone() });
         }
-        let known = &mut self.parts[part];
-        let new = match text {
-            TextUpdate::More(text) => known.halves.join_next(text),
-            TextUpdate::Whole(text) => {
-                // What waits is in the whole.
-                known.halves = halves;
-                Cow::Borrowed(text.get(known.n_bytes..).unwrap_or_default())
+        let item_part = &mut self.parts[part];
+        let delta = match text {
+            TextUpdate::Delta(text) => item_part.surrogates.join_next(text),
+            TextUpdate::Complete(text) => {
+                // The pending half is in the complete text.
+                item_part.surrogates = surrogates;
+                Cow::Borrowed(text.get(item_part.n_bytes..).unwrap_or_default())
             }
         };
-        known.n_bytes += new.len();
-        new
+        item_part.n_bytes += delta.len();
+        delta
     }
 
-    /// Gives what still waits.
+    /// Returns what is still pending.
     pub(super) fn take_pending(&mut self) -> String {
-        self.parts.iter_mut().map(|part| part.halves.flush()).collect()
+        self.parts.iter_mut().map(|part| part.surrogates.flush()).collect()
     }
 
-    /// Tells whether anything of it was said.
+    /// Whether nothing of it was emitted.
     pub(super) fn is_silent(&self) -> bool {
         self.parts.iter().all(|part| part.n_bytes == 0)
     }
 }
 
-/// What was said of a part.
+/// The text of a part so far.
 #[derive(Debug, Clone)]
 struct ItemPart {
     n_bytes: usize,
-    halves: SurrogateJoiner,
+    surrogates: SurrogateJoiner,
 }
 
-/// Text of an event.
+/// The text of an event.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum TextUpdate<'a> {
-    /// What follows.
-    More(&'a str),
-    /// All of it, from the beginning.
-    Whole(&'a str),
+    /// A delta.
+    Delta(&'a str),
+    /// The complete text.
+    Complete(&'a str),
 }
 
-/// What of a whole item is sent back with the reply; `None` where it cannot be. The arguments of a call are not
-/// kept: the transcript has them.
+/// The part of a complete item that is sent back with the reply; `None` if that is impossible. The arguments of a
+/// call are not included: the transcript has them.
 pub(super) fn replay_item(kind: OutputItemKind, item: &Value) -> Option<Value> {
     if matches!(item["status"].as_str(), Some("incomplete" | "in_progress")) {
         return None;
@@ -155,16 +155,16 @@ pub(super) fn replay_item(kind: OutputItemKind, item: &Value) -> Option<Value> {
     match kind {
         OutputItemKind::Message => Some(item.clone()),
         OutputItemKind::Call => {
-            let mut piece = item.clone();
-            let fields = piece.as_object_mut()?;
+            let mut provider_state = item.clone();
+            let fields = provider_state.as_object_mut()?;
             fields.retain(|name, _| matches!(name.as_str(), "type" | "id" | "call_id"));
-            Some(piece)
+            Some(provider_state)
         }
         OutputItemKind::Thought => {
-            let is_sealed = item["encrypted_content"].as_str().is_some_and(|text| !text.is_empty());
-            let is_open = item["content"].as_array().is_some_and(|parts| !parts.is_empty());
-            // Its name alone is no use: nothing was stored under it.
-            (is_sealed || is_open).then(|| item.clone())
+            let is_encrypted = item["encrypted_content"].as_str().is_some_and(|text| !text.is_empty());
+            let is_plain = item["content"].as_array().is_some_and(|parts| !parts.is_empty());
+            // Its ID alone is useless: nothing was stored under it.
+            (is_encrypted || is_plain).then(|| item.clone())
         }
     }
 }
@@ -175,14 +175,14 @@ pub(super) fn message_parts(item: &Value) -> impl Iterator<Item = &str> {
     parts.iter().map(|part| part["text"].as_str().or(part["refusal"].as_str()).unwrap_or_default())
 }
 
-/// The words of a message.
+/// The text of a message.
 pub(super) fn message_text(item: &Value) -> Cow<'_, str> {
     let mut parts = message_parts(item).filter(|part| !part.is_empty());
     let first = parts.next().unwrap_or_default();
-    parts.fold(Cow::Borrowed(first), |words, part| words + part)
+    parts.fold(Cow::Borrowed(first), |text, part| text + part)
 }
 
-/// How a call begins.
+/// The start of a call.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct CallHeader<'a> {
     pub(super) id: &'a str,

@@ -1,4 +1,4 @@
-//! Spells a conversation as the body of `responses`. The only place that does.
+//! Encodes a conversation as the body of `responses`. The only module that does.
 
 #[cfg(test)]
 mod tests;
@@ -14,16 +14,16 @@ use serde_json::Value;
 use super::item::{OutputItemKind, message_text};
 use crate::ModelSettings;
 use crate::chat::{BodyFields, arguments_json, join_lines};
-use crate::parts::{NO_WORDS, part_text, wire_tool_name};
+use crate::content::{NO_OUTPUT, part_text, wire_tool_name};
 
-/// The provider refuses longer names of calls.
-const CALL_NAME_MAX: usize = 64;
+/// The provider rejects longer call IDs.
+const CALL_ID_LEN_MAX: usize = 64;
 
 /// Between two messages of one reply.
-pub(super) const PARAGRAPH: &str = "\n\n";
+pub(super) const MESSAGE_SEPARATOR: &str = "\n\n";
 
-/// Writes the body of a request. What changes from one request of a session to the next stands at its end, so that
-/// the provider finds the rest in its cache.
+/// Builds the body of a request. Parts that change between requests of a session are at the end, so that the provider
+/// finds the rest in its cache.
 pub(crate) fn build_body(
     settings: &ModelSettings,
     transcript: ModelTranscript<'_>,
@@ -41,9 +41,10 @@ struct ResponsesRequest<'a> {
 impl Serialize for ResponsesRequest<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let settings = self.settings;
-        let mut fields = BodyFields { map: serializer.serialize_map(None)?, added: settings.extra_fields() };
+        let mut fields =
+            BodyFields { map: serializer.serialize_map(None)?, extra_fields: settings.extra_fields() };
         fields.add_field("model", &settings.model)?;
-        // Not a message of a developer: those outside OpenAI know this field and not always that role.
+        // Not a developer message: other servers support this field and not always that role.
         let system = Some(self.transcript.system()).filter(|system| !system.trim().is_empty());
         fields.add_optional_field("instructions", system.as_ref())?;
         if !self.tools.is_empty() {
@@ -56,14 +57,14 @@ impl Serialize for ResponsesRequest<'_> {
         if wants_reasoning(settings) {
             fields.add_field("include", &["reasoning.encrypted_content"])?;
         }
-        // Models that cannot reason refuse the field, so it stands only where the settings ask for it.
+        // Models without reasoning reject the field, so it is sent only if the settings ask for it.
         fields
             .add_optional_field("reasoning", settings.effort_level().map(ReasoningOptions::new).as_ref())?;
         fields.add_optional_field("max_output_tokens", settings.max_tokens.as_ref())?;
         fields.add_optional_field("temperature", settings.temperature.as_ref())?;
         fields.add_field("prompt_cache_key", &cache_key(self.transcript))?;
         fields.add_field("input", &build_input(settings, self.transcript))?;
-        for (name, value) in &fields.added {
+        for (name, value) in &fields.extra_fields {
             fields.map.serialize_entry(name, value)?;
         }
         fields.map.end()
@@ -108,7 +109,7 @@ impl<'a> ResponsesTool<'a> {
 #[serde(untagged)]
 enum InputItem<'a> {
     Ours(NewInputItem<'a>),
-    /// As the provider gave it.
+    /// As the provider sent it.
     Sealed(&'a Value),
 }
 
@@ -116,7 +117,7 @@ enum InputItem<'a> {
 #[serde(tag = "type", rename_all = "snake_case")]
 enum NewInputItem<'a> {
     Message {
-        // Some servers refuse a message of the model that has no id and status.
+        // Some servers reject a message of the model without an ID and a status.
         #[serde(skip_serializing_if = "Option::is_none")]
         id: Option<String>,
         role: &'static str,
@@ -153,106 +154,108 @@ enum ResponsesContentPart<'a> {
 }
 
 fn build_input<'a>(settings: &ModelSettings, transcript: ModelTranscript<'a>) -> Vec<InputItem<'a>> {
-    let by = settings.qualified_id();
+    let model_id = settings.qualified_id();
     let mut items = Vec::new();
-    let mut taken = BTreeSet::new();
-    let mut names: Vec<(CallId, Cow<'a, str>)> = Vec::new();
-    // Servers that make a chat of it take no two messages of a person in a row, so they wait for somebody else.
-    let mut said: Vec<&ContentPart> = Vec::new();
+    let mut used_ids = BTreeSet::new();
+    let mut call_ids: Vec<(CallId, Cow<'a, str>)> = Vec::new();
+    // Servers that convert it to a chat reject two user messages in a row, so they are merged until another role
+    // follows.
+    let mut pending_parts: Vec<&ContentPart> = Vec::new();
     for step in transcript.steps() {
         match step {
-            ModelStep::Prompt(prompt) => said.extend(&prompt.parts),
+            ModelStep::Prompt(prompt) => pending_parts.extend(&prompt.parts),
             ModelStep::Reply(reply) => {
-                names = wire_call_ids(reply, &mut taken);
-                let sealed = if wants_reasoning(settings) { reply.provider_state_for(&by) } else { &[] };
-                let of_reply = ReplyItems::new(reply, &names).into_items(sealed);
-                if !of_reply.is_empty() {
-                    items.extend(user_message(&said));
-                    said.clear();
-                    items.extend(of_reply);
+                call_ids = wire_call_ids(reply, &mut used_ids);
+                let provider_state =
+                    if wants_reasoning(settings) { reply.provider_state_for(&model_id) } else { &[] };
+                let reply_items = ReplyItems::new(reply, &call_ids).into_items(provider_state);
+                if !reply_items.is_empty() {
+                    items.extend(user_message(&pending_parts));
+                    pending_parts.clear();
+                    items.extend(reply_items);
                 }
             }
-            ModelStep::Result { call, outcome } => {
-                let name = names.iter().find(|(id, _)| *id == call);
-                // The transcript has a reply before each result; without one there is nothing to say.
-                let Some((_, name)) = name else { continue };
-                let output = call_output(outcome);
+            ModelStep::Result { call, result } => {
+                let call_id = call_ids.iter().find(|(id, _)| *id == call);
+                // The transcript has a reply before each result; without one nothing is sent.
+                let Some((_, call_id)) = call_id else { continue };
+                let output = call_output(result);
                 items.push(InputItem::Ours(NewInputItem::FunctionCallOutput {
-                    call_id: name.clone(),
+                    call_id: call_id.clone(),
                     output,
                 }));
             }
         }
     }
-    items.extend(user_message(&said));
+    items.extend(user_message(&pending_parts));
     items
 }
 
-/// The calls' names on the wire: the provider's own, unless an earlier call has the name or it is too long.
-fn wire_call_ids<'a>(reply: &'a Reply, taken: &mut BTreeSet<&'a str>) -> Vec<(CallId, Cow<'a, str>)> {
-    let names = reply.calls.iter().map(|call| {
-        let name = call.provider_id.as_str();
-        let is_usable = !name.is_empty() && name.len() <= CALL_NAME_MAX && taken.insert(name);
-        (call.id, if is_usable { Cow::Borrowed(name) } else { Cow::Owned(call.id.to_string()) })
+/// The IDs of calls on the wire: the provider's own, unless an earlier call has it or it is too long.
+fn wire_call_ids<'a>(reply: &'a Reply, used_ids: &mut BTreeSet<&'a str>) -> Vec<(CallId, Cow<'a, str>)> {
+    let call_ids = reply.calls.iter().map(|call| {
+        let call_id = call.provider_id.as_str();
+        let is_usable = !call_id.is_empty() && call_id.len() <= CALL_ID_LEN_MAX && used_ids.insert(call_id);
+        (call.id, if is_usable { Cow::Borrowed(call_id) } else { Cow::Owned(call.id.to_string()) })
     });
-    names.collect()
+    call_ids.collect()
 }
 
-/// A reply while its items are put in their order.
+/// A reply while its items are put in order.
 struct ReplyItems<'a, 'n> {
     reply: &'a Reply,
-    names: &'n [(CallId, Cow<'a, str>)],
+    call_ids: &'n [(CallId, Cow<'a, str>)],
     items: Vec<InputItem<'a>>,
-    /// Reasoning that nothing follows yet: at the end of a reply the provider refuses it.
-    waiting: Vec<&'a Value>,
-    /// Calls that stand among the items, by their place.
-    spelled: Vec<bool>,
-    has_words: bool,
+    /// Thinking without a following item: the provider rejects it at the end of a reply.
+    pending_reasoning: Vec<&'a Value>,
+    /// Calls that are among the items, by index.
+    is_call_added: Vec<bool>,
+    has_text: bool,
 }
 
 impl<'a, 'n> ReplyItems<'a, 'n> {
-    fn new(reply: &'a Reply, names: &'n [(CallId, Cow<'a, str>)]) -> Self {
-        let spelled = vec![false; reply.calls.len()];
-        // Words that are only blanks are none.
-        let has_words = reply.text.trim().is_empty();
-        Self { reply, names, items: Vec::new(), waiting: Vec::new(), spelled, has_words }
+    fn new(reply: &'a Reply, call_ids: &'n [(CallId, Cow<'a, str>)]) -> Self {
+        let is_call_added = vec![false; reply.calls.len()];
+        // White space does not count as text.
+        let has_text = reply.text.trim().is_empty();
+        Self { reply, call_ids, items: Vec::new(), pending_reasoning: Vec::new(), is_call_added, has_text }
     }
 
-    /// Puts the sealed pieces and what Crow knows of the reply into the order in which the provider gave them.
-    fn into_items(mut self, sealed: &'a [Value]) -> Vec<InputItem<'a>> {
-        let words: Vec<_> = sealed
+    /// Puts the provider state and Crow's own data of the reply into the order in which the provider sent them.
+    fn into_items(mut self, provider_state: &'a [Value]) -> Vec<InputItem<'a>> {
+        let texts: Vec<_> = provider_state
             .iter()
-            .filter(|piece| OutputItemKind::from_item(piece) == Some(OutputItemKind::Message))
+            .filter(|item| OutputItemKind::from_item(item) == Some(OutputItemKind::Message))
             .collect();
-        let words: Vec<_> = words.into_iter().map(message_text).filter(|text| !text.is_empty()).collect();
-        // What was changed since goes as Crow has it.
-        let is_as_given = words.join(PARAGRAPH) == self.reply.text;
-        for piece in sealed {
-            match OutputItemKind::from_item(piece) {
-                Some(OutputItemKind::Thought) => self.waiting.push(piece),
-                Some(OutputItemKind::Message) if is_as_given && !message_text(piece).trim().is_empty() => {
-                    self.has_words = true;
-                    self.push_item(InputItem::Sealed(piece));
+        let texts: Vec<_> = texts.into_iter().map(message_text).filter(|text| !text.is_empty()).collect();
+        // Changed parts are sent as Crow has them.
+        let is_unchanged = texts.join(MESSAGE_SEPARATOR) == self.reply.text;
+        for item in provider_state {
+            match OutputItemKind::from_item(item) {
+                Some(OutputItemKind::Thought) => self.pending_reasoning.push(item),
+                Some(OutputItemKind::Message) if is_unchanged && !message_text(item).trim().is_empty() => {
+                    self.has_text = true;
+                    self.push_item(InputItem::Sealed(item));
                 }
                 Some(OutputItemKind::Message) => self.push_message(),
-                Some(OutputItemKind::Call) => self.push_provider_call(piece),
+                Some(OutputItemKind::Call) => self.push_provider_call(item),
                 None => {}
             }
         }
         self.push_message();
-        for place in 0..self.reply.calls.len() {
-            self.push_call(place, None);
+        for index in 0..self.reply.calls.len() {
+            self.push_call(index, None);
         }
         self.items
     }
 
     fn push_item(&mut self, item: InputItem<'a>) {
-        self.items.extend(self.waiting.drain(..).map(InputItem::Sealed));
+        self.items.extend(self.pending_reasoning.drain(..).map(InputItem::Sealed));
         self.items.push(item);
     }
 
     fn push_message(&mut self) {
-        if !std::mem::replace(&mut self.has_words, true) {
+        if !std::mem::replace(&mut self.has_text, true) {
             self.push_item(InputItem::Ours(NewInputItem::Message {
                 id: Some(self.reply.id.to_string().replace("msg-", "msg_crow_")),
                 role: "assistant",
@@ -262,76 +265,79 @@ impl<'a, 'n> ReplyItems<'a, 'n> {
         }
     }
 
-    fn push_provider_call(&mut self, piece: &'a Value) {
-        let field = |name: &str| piece[name].as_str().filter(|text| !text.is_empty());
-        let is_it = |place: usize, call: &ToolCall| {
-            !self.spelled[place] && Some(call.provider_id.as_str()) == field("call_id")
+    fn push_provider_call(&mut self, item: &'a Value) {
+        let field = |name: &str| item[name].as_str().filter(|text| !text.is_empty());
+        let is_call = |index: usize, call: &ToolCall| {
+            !self.is_call_added[index] && Some(call.provider_id.as_str()) == field("call_id")
         };
-        let place = self.reply.calls.iter().enumerate().position(|(place, call)| is_it(place, call));
-        if let Some(place) = place {
-            self.push_call(place, field("id"));
+        let index = self.reply.calls.iter().enumerate().position(|(place, call)| is_call(place, call));
+        if let Some(index) = index {
+            self.push_call(index, field("id"));
         }
     }
 
-    fn push_call(&mut self, place: usize, id: Option<&'a str>) {
-        let (Some(call), Some((_, name))) = (self.reply.calls.get(place), self.names.get(place)) else {
+    fn push_call(&mut self, index: usize, id: Option<&'a str>) {
+        let (Some(call), Some((_, call_id))) = (self.reply.calls.get(index), self.call_ids.get(index)) else {
             return;
         };
-        if !std::mem::replace(&mut self.spelled[place], true) {
-            let (call_id, name, arguments) = (name.clone(), wire_tool_name(&call.name), arguments_json(call));
+        if !std::mem::replace(&mut self.is_call_added[index], true) {
+            let (call_id, name, arguments) =
+                (call_id.clone(), wire_tool_name(&call.name), arguments_json(call));
             self.push_item(InputItem::Ours(NewInputItem::FunctionCall { id, call_id, name, arguments }));
         }
     }
 }
 
-fn user_message<'a>(said: &[&'a ContentPart]) -> Option<InputItem<'a>> {
-    let content = content_parts(said.iter().copied())?;
+fn user_message<'a>(prompt_parts: &[&'a ContentPart]) -> Option<InputItem<'a>> {
+    let content = content_parts(prompt_parts.iter().copied())?;
     Some(InputItem::Ours(NewInputItem::Message { id: None, role: "user", status: None, content }))
 }
 
-fn call_output(outcome: &ToolResult) -> CallOutput<'_> {
-    let parts = content_parts(outcome.for_model.iter());
-    let has_images = outcome.for_model.iter().any(|part| matches!(part, ContentPart::Image { .. }));
+fn call_output(result: &ToolResult) -> CallOutput<'_> {
+    let parts = content_parts(result.for_model.iter());
+    let has_images = result.for_model.iter().any(|part| matches!(part, ContentPart::Image { .. }));
     match parts {
         Some(parts) if has_images => CallOutput::Parts(parts),
         Some(_) | None => {
-            let joined = join_lines(outcome.for_model.iter().filter_map(part_text));
-            CallOutput::Text(joined.unwrap_or(Cow::Borrowed(NO_WORDS)))
+            let joined = join_lines(result.for_model.iter().filter_map(part_text));
+            CallOutput::Text(joined.unwrap_or(Cow::Borrowed(NO_OUTPUT)))
         }
     }
 }
 
-/// The images each by itself, the words between them in one piece.
-fn content_parts<'a>(said: impl Iterator<Item = &'a ContentPart>) -> Option<Vec<ResponsesContentPart<'a>>> {
+/// Images one by one, the text between them in one part.
+fn content_parts<'a>(
+    source_parts: impl Iterator<Item = &'a ContentPart>,
+) -> Option<Vec<ResponsesContentPart<'a>>> {
     let mut parts: Vec<ResponsesContentPart<'a>> = Vec::new();
-    for part in said {
+    for part in source_parts {
         if let ContentPart::Image { mime, data } = part {
             let image_url = format!("data:{mime};base64,{data}");
             parts.push(ResponsesContentPart::InputImage { image_url, detail: "auto" });
-        } else if let Some(words) = part_text(part) {
+        } else if let Some(new_text) = part_text(part) {
             match parts.last_mut() {
                 Some(ResponsesContentPart::InputText { text }) => {
                     let text = text.to_mut();
                     text.push('\n');
-                    text.push_str(&words);
+                    text.push_str(&new_text);
                 }
-                _ => parts.push(ResponsesContentPart::InputText { text: words }),
+                _ => parts.push(ResponsesContentPart::InputText { text: new_text }),
             }
         }
     }
     (!parts.is_empty()).then_some(parts)
 }
 
-/// Names the session to the provider's cache: requests of one name go to the machine that has their beginning. The
-/// session's own name is not known here, so it is made of that beginning: the system prompt and the first message.
+/// The cache key of the session: requests with the same key go to the machine that has their prefix. The session's ID
+/// is unknown here, so the key is derived from that prefix: the system prompt and the first message.
 fn cache_key(transcript: ModelTranscript<'_>) -> String {
     let mut hash = FnvHash::default();
     hash.add_text(transcript.system());
-    let first = transcript.steps().find_map(|step| match step {
+    let first_prompt = transcript.steps().find_map(|step| match step {
         ModelStep::Prompt(prompt) => Some(prompt),
         ModelStep::Reply(_) | ModelStep::Result { .. } => None,
     });
-    for part in first.iter().flat_map(|prompt| &prompt.parts) {
+    for part in first_prompt.iter().flat_map(|prompt| &prompt.parts) {
         match part {
             ContentPart::Image { data, .. } => hash.add_text(data),
             ContentPart::Text(_)
@@ -345,7 +351,7 @@ fn cache_key(transcript: ModelTranscript<'_>) -> String {
     format!("crow-{:016x}", hash.0)
 }
 
-/// FNV-1a. The standard library's hash may change with the next compiler, and a session outlives that.
+/// FNV-1a. The standard library's hash may change with the compiler, and a session outlives that.
 struct FnvHash(u64);
 
 impl Default for FnvHash {

@@ -1,7 +1,8 @@
-//! What the data of a stream of `responses` means, and how the stream ended.
+//! The meaning of the data of a `responses` stream, and how the stream ended.
 //!
-//! By the book each text comes three times: in pieces, whole when its item ends, and whole again when the reply does.
-//! Servers leave out any two of them, so each is taken for what it adds to the others.
+//! According to the specification each text arrives three times: in deltas, complete at the end of its item, and
+//! complete again at the end of the reply. Servers omit any two of them, so each is used for what it adds to the
+//! others.
 
 #[cfg(test)]
 mod tests;
@@ -17,41 +18,41 @@ use super::item::{
     CallHeader, ItemAddress, OutputItem, OutputItemKind, ReasoningSource, TextUpdate, message_parts,
     replay_item,
 };
-use super::request::PARAGRAPH;
+use super::request::MESSAGE_SEPARATOR;
 use crate::decoder::{FinishReason, StreamError, error_excerpt};
 
-/// Items of one reply; a model that says more has lost its way, and the list stays bounded.
+/// Items of one reply; a model that sends more is malfunctioning, and the list stays bounded.
 const ITEMS_MAX: usize = 1024;
 
-/// Many times what the reasoning of one reply takes; a longer one goes on without.
-const SEALED_LEN_MAX: usize = 4 * 1024 * 1024;
+/// Many times the thinking of one reply; a longer one continues without it.
+const PROVIDER_STATE_LEN_MAX: usize = 4 * 1024 * 1024;
 
-/// One answer while it is read.
+/// One response while it is read.
 #[derive(Debug, Default)]
 pub(crate) struct ResponsesStream {
     items: Vec<OutputItem>,
-    /// The message that spoke last.
-    spoke: Option<usize>,
-    /// The item and part that was thought last.
-    thought: Option<(usize, usize)>,
-    /// Bytes of what is to be sent back.
-    sealed_len: usize,
-    finish: Option<FinishReason>,
+    /// The message with the latest text.
+    last_text_item: Option<usize>,
+    /// The item and part with the latest thinking.
+    last_thought_part: Option<(usize, usize)>,
+    /// Bytes of provider state.
+    provider_state_len: usize,
+    finish_reason: Option<FinishReason>,
     is_done: bool,
 }
 
 impl ResponsesStream {
-    /// How the model came to its end, if it did.
+    /// The model's own end, if it was reached.
     pub(crate) fn finish_reason(&self) -> Option<FinishReason> {
-        self.finish
+        self.finish_reason
     }
 
-    /// Tells whether the provider said that nothing follows.
+    /// Whether the provider said that nothing follows.
     pub(crate) fn is_done(&self) -> bool {
         self.is_done
     }
 
-    /// Takes the data of one event.
+    /// Decodes the data of one event.
     pub(crate) fn on_data(
         &mut self,
         data: &[u8],
@@ -71,7 +72,7 @@ impl ResponsesStream {
         }
     }
 
-    /// Data that is no event: several lines without blank ones between.
+    /// Handles data that is not an event: several lines without blank ones between.
     fn on_malformed_data(
         &mut self,
         data: &[u8],
@@ -80,22 +81,22 @@ impl ResponsesStream {
         if data.contains(&b'\n') {
             return data.split(|byte| *byte == b'\n').try_for_each(|line| self.on_data(line, on_event));
         }
-        Err(StreamError::NotProtocol(error_excerpt(data)))
+        Err(StreamError::UnexpectedFormat(error_excerpt(data)))
     }
 
-    /// Takes an answer that came whole.
+    /// Decodes a response that was not streamed.
     pub(crate) fn on_complete_body(
         &mut self,
-        whole: &[u8],
+        body: &[u8],
         on_event: &mut impl FnMut(ModelEvent<'_>),
     ) -> Result<FinishReason, StreamError> {
-        let event: ResponsesEvent<'_> = match serde_json::from_slice(whole) {
+        let event: ResponsesEvent<'_> = match serde_json::from_slice(body) {
             Ok(event) => event,
-            Err(error) if error.is_eof() => return Err(StreamError::Cut),
-            Err(_) => return Err(StreamError::NotProtocol(error_excerpt(whole))),
+            Err(error) if error.is_eof() => return Err(StreamError::Incomplete),
+            Err(_) => return Err(StreamError::UnexpectedFormat(error_excerpt(body))),
         };
-        self.on_event(&event, whole, on_event)?;
-        self.finish.ok_or_else(|| StreamError::NotProtocol(error_excerpt(whole)))
+        self.on_event(&event, body, on_event)?;
+        self.finish_reason.ok_or_else(|| StreamError::UnexpectedFormat(error_excerpt(body)))
     }
 
     fn on_reasoning(
@@ -104,39 +105,50 @@ impl ResponsesStream {
         event: &ResponsesEvent<'_>,
         on_event: &mut impl FnMut(ModelEvent<'_>),
     ) {
-        let place = self.find_or_add_item(event, OutputItemKind::Thought);
+        let item_index = self.find_or_add_item(event, OutputItemKind::Thought);
         let part = if kind.contains("summary") {
             (ReasoningSource::Summary, index_or_zero(event.summary_index))
         } else {
             (ReasoningSource::Raw, index_or_zero(event.content_index))
         };
         if kind.ends_with(".done") {
-            self.emit_thought(place, part, TextUpdate::Whole(&complete_text(event.text)), on_event);
+            self.emit_thought(item_index, part, TextUpdate::Complete(&complete_text(event.text)), on_event);
         } else {
-            self.emit_thought(place, part, TextUpdate::More(&string_value(event.delta)), on_event);
+            self.emit_thought(item_index, part, TextUpdate::Delta(&string_value(event.delta)), on_event);
         }
     }
 
+    #[expect(clippy::too_many_lines, reason = "a table of events")]
     fn on_event(
         &mut self,
         event: &ResponsesEvent<'_>,
         data: &[u8],
         on_event: &mut impl FnMut(ModelEvent<'_>),
     ) -> Result<(), StreamError> {
-        let (more, content) = (string_value(event.delta), index_or_zero(event.content_index));
+        let (delta, content_index) = (string_value(event.delta), index_or_zero(event.content_index));
         let kind = string_value(event.kind);
         match &*kind {
             "response.output_text.delta" | "response.refusal.delta" => {
-                let place = self.find_or_add_item(event, OutputItemKind::Message);
-                self.emit_text(place, content, TextUpdate::More(&more), on_event);
+                let item_index = self.find_or_add_item(event, OutputItemKind::Message);
+                self.emit_text(item_index, content_index, TextUpdate::Delta(&delta), on_event);
             }
             "response.output_text.done" => {
-                let place = self.find_or_add_item(event, OutputItemKind::Message);
-                self.emit_text(place, content, TextUpdate::Whole(&complete_text(event.text)), on_event);
+                let item_index = self.find_or_add_item(event, OutputItemKind::Message);
+                self.emit_text(
+                    item_index,
+                    content_index,
+                    TextUpdate::Complete(&complete_text(event.text)),
+                    on_event,
+                );
             }
             "response.refusal.done" => {
-                let place = self.find_or_add_item(event, OutputItemKind::Message);
-                self.emit_text(place, content, TextUpdate::Whole(&complete_text(event.refusal)), on_event);
+                let item_index = self.find_or_add_item(event, OutputItemKind::Message);
+                self.emit_text(
+                    item_index,
+                    content_index,
+                    TextUpdate::Complete(&complete_text(event.refusal)),
+                    on_event,
+                );
             }
             "response.reasoning_summary_text.delta"
             | "response.reasoning_summary_text.done"
@@ -145,13 +157,18 @@ impl ResponsesStream {
             | "response.reasoning_text.done"
             | "response.reasoning.done" => self.on_reasoning(&kind, event, on_event),
             "response.function_call_arguments.delta" => {
-                let place = self.find_or_add_item(event, OutputItemKind::Call);
-                self.emit_call(place, CallHeader::default(), TextUpdate::More(&more), on_event);
+                let item_index = self.find_or_add_item(event, OutputItemKind::Call);
+                self.emit_call(item_index, CallHeader::default(), TextUpdate::Delta(&delta), on_event);
             }
             "response.function_call_arguments.done" => {
-                let place = self.find_or_add_item(event, OutputItemKind::Call);
-                let head = CallHeader { id: "", name: &complete_text(event.name) };
-                self.emit_call(place, head, TextUpdate::Whole(&json_text(event.arguments)), on_event);
+                let item_index = self.find_or_add_item(event, OutputItemKind::Call);
+                let header = CallHeader { id: "", name: &complete_text(event.name) };
+                self.emit_call(
+                    item_index,
+                    header,
+                    TextUpdate::Complete(&json_text(event.arguments)),
+                    on_event,
+                );
             }
             "response.output_item.added" => self.on_item_added(event, on_event),
             "response.output_item.done" => self.on_item_done(event, on_event),
@@ -160,7 +177,7 @@ impl ResponsesStream {
             | "response.failed"
             | "response.cancelled"
             | "response.done" => {
-                // Some proxies leave the wrapping out.
+                // Some proxies omit the wrapper.
                 let text =
                     event.response.map_or_else(|| String::from_utf8_lossy(data), |raw| raw.get().into());
                 return self.on_response_end(&text, kind.trim_start_matches("response."), on_event);
@@ -176,7 +193,7 @@ impl ResponsesStream {
         Ok(())
     }
 
-    /// Data that says no type: an answer that came whole, or an error.
+    /// Handles data without a type: a response that was not streamed, or an error.
     fn on_untyped_data(
         &mut self,
         event: &ResponsesEvent<'_>,
@@ -188,62 +205,66 @@ impl ResponsesStream {
             (None, Some(_)) => self.on_response_end(&String::from_utf8_lossy(data), "", on_event),
             (None, None) if data == b"{}" => Ok(()),
             (None, None) if is_bare_error(data) => Err(StreamError::Provider(error_excerpt(data))),
-            (None, None) => Err(StreamError::NotProtocol(error_excerpt(data))),
+            (None, None) => Err(StreamError::UnexpectedFormat(error_excerpt(data))),
         }
     }
 
-    /// Finds the item of an event, or makes room for it: some proxies do not announce items.
+    /// Finds the item of an event, or adds it: some proxies do not announce items.
     fn find_or_add_item(&mut self, event: &ResponsesEvent<'_>, kind: OutputItemKind) -> Option<usize> {
         let id = string_value(event.item_id);
-        let at = ItemAddress { index: parse_index(event.output_index), id: &id, kind };
-        self.items.iter().rposition(|item| item.matches_address(at)).or_else(|| self.add_item(at))
+        let address = ItemAddress { index: parse_index(event.output_index), id: &id, kind };
+        self.items.iter().rposition(|item| item.matches_address(address)).or_else(|| self.add_item(address))
     }
 
-    fn add_item(&mut self, at: ItemAddress<'_>) -> Option<usize> {
+    fn add_item(&mut self, address: ItemAddress<'_>) -> Option<usize> {
         if self.items.len() == ITEMS_MAX {
             return None;
         }
-        self.items.push(OutputItem::new(at));
+        self.items.push(OutputItem::new(address));
         Some(self.items.len() - 1)
     }
 
     fn on_item_added(&mut self, event: &ResponsesEvent<'_>, on_event: &mut impl FnMut(ModelEvent<'_>)) {
         let Some((kind, item)) = parse_item(event.item) else { return };
         let (id, index) = (item["id"].as_str().unwrap_or_default(), parse_index(event.output_index));
-        let Some(place) = self.add_item(ItemAddress { index, id, kind }) else { return };
+        let Some(item_index) = self.add_item(ItemAddress { index, id, kind }) else { return };
         if kind == OutputItemKind::Call {
-            self.items[place].announced = item_arguments(&item).to_owned();
-            self.emit_call(Some(place), CallHeader::from_item(&item), TextUpdate::More(""), on_event);
+            self.items[item_index].announced_arguments = item_arguments(&item).to_owned();
+            self.emit_call(Some(item_index), CallHeader::from_item(&item), TextUpdate::Delta(""), on_event);
         }
     }
 
     fn on_item_done(&mut self, event: &ResponsesEvent<'_>, on_event: &mut impl FnMut(ModelEvent<'_>)) {
         let Some((kind, item)) = parse_item(event.item) else { return };
         let (id, index) = (item["id"].as_str().unwrap_or_default(), parse_index(event.output_index));
-        let at = ItemAddress { index, id, kind };
-        let place =
-            self.items.iter().rposition(|known| known.matches_address(at)).or_else(|| self.add_item(at));
-        if let Some(place) = place {
-            self.on_complete_item(place, &item, on_event);
+        let address = ItemAddress { index, id, kind };
+        let item_index = self
+            .items
+            .iter()
+            .rposition(|known| known.matches_address(address))
+            .or_else(|| self.add_item(address));
+        if let Some(item_index) = item_index {
+            self.on_complete_item(item_index, &item, on_event);
         }
     }
 
-    /// Takes the end of the reply, with all of it once more. `said` is what its event says of it.
+    /// Handles the end of the reply, which contains all of it again. `said` is its event.
     fn on_response_end(
         &mut self,
         text: &str,
-        said: &str,
+        event_status: &str,
         on_event: &mut impl FnMut(ModelEvent<'_>),
     ) -> Result<(), StreamError> {
         let Ok(response) = serde_json::from_str::<ResponseObject<'_>>(text) else {
-            return Err(StreamError::NotProtocol(error_excerpt(text.as_bytes())));
+            return Err(StreamError::UnexpectedFormat(error_excerpt(text.as_bytes())));
         };
         let status = string_value(response.status);
-        let is = |words: &[&str]| words.contains(&&*status) || words.contains(&said);
-        if is(&["failed", "cancelled"]) || response.error.is_some() {
-            let unsaid = || format!("\"it ended as {}\"", if status.is_empty() { said } else { &*status });
+        let has_status = |words: &[&str]| words.contains(&&*status) || words.contains(&event_status);
+        if has_status(&["failed", "cancelled"]) || response.error.is_some() {
+            let default_error =
+                || format!("\"it ended as {}\"", if status.is_empty() { event_status } else { &*status });
             return Err(StreamError::Provider(
-                response.error.map_or_else(unsaid, |raw| raw.get().to_owned()),
+                response.error.map_or_else(default_error, |raw| raw.get().to_owned()),
             ));
         }
         let output = response.output.and_then(|raw| serde_json::from_str::<Vec<Value>>(raw.get()).ok());
@@ -251,70 +272,77 @@ impl ResponsesStream {
         output.iter_mut().for_each(resolve_item_marks);
         let ids: Vec<&str> = output.iter().filter_map(|item| item["id"].as_str()).collect();
         for item in &output {
-            if let Some(place) = self.match_listed_item(item, &ids) {
-                self.on_complete_item(place, item, on_event);
+            if let Some(item_index) = self.match_listed_item(item, &ids) {
+                self.on_complete_item(item_index, item, on_event);
             }
         }
         if let Some(usage) = response.usage.and_then(read_usage) {
             on_event(ModelEvent::Usage(usage));
         }
         let reason = response.incomplete_details.map(read_reason).unwrap_or_default();
-        self.finish = Some(match reason.as_str() {
+        self.finish_reason = Some(match reason.as_str() {
             "content_filter" => FinishReason::Refused,
-            "" if !is(&["incomplete"]) => FinishReason::Normally,
+            "" if !has_status(&["incomplete"]) => FinishReason::Complete,
             _ => FinishReason::OutputLimit,
         });
         self.finish_stream(on_event);
         Ok(())
     }
 
-    /// Finds an item of the last list among those that came: by its name, or else in order among those whose names are
+    /// Matches an item of the final list with those that arrived: by ID, or else in order among those whose IDs are
     /// not in the list.
     fn match_listed_item(&mut self, item: &Value, ids: &[&str]) -> Option<usize> {
         let kind = OutputItemKind::from_item(item)?;
         let id = item["id"].as_str().unwrap_or_default();
-        let left = |known: &OutputItem| known.kind == kind && !known.is_listed;
-        let named = self.items.iter().position(|known| left(known) && !id.is_empty() && known.id == id);
-        let unnamed = |known: &OutputItem| left(known) && !ids.contains(&known.id.as_str());
-        let place = named.or_else(|| self.items.iter().position(unnamed));
-        let place = place.or_else(|| self.add_item(ItemAddress { index: None, id, kind }))?;
-        self.items[place].is_listed = true;
-        Some(place)
+        let is_unlisted = |known: &OutputItem| known.kind == kind && !known.is_listed;
+        let by_id =
+            self.items.iter().position(|known| is_unlisted(known) && !id.is_empty() && known.id == id);
+        let is_unmatched = |known: &OutputItem| is_unlisted(known) && !ids.contains(&known.id.as_str());
+        let item_index = by_id.or_else(|| self.items.iter().position(is_unmatched));
+        let item_index = item_index.or_else(|| self.add_item(ItemAddress { index: None, id, kind }))?;
+        self.items[item_index].is_listed = true;
+        Some(item_index)
     }
 
-    /// Takes an item with all it says.
-    fn on_complete_item(&mut self, place: usize, item: &Value, on_event: &mut impl FnMut(ModelEvent<'_>)) {
-        let known = &mut self.items[place];
-        if !known.is_done {
-            known.is_done = true;
-            known.piece = replay_item(known.kind, item);
-            self.sealed_len += known.piece.as_ref().map_or(0, |piece| piece.to_string().len());
-            if self.sealed_len > SEALED_LEN_MAX {
-                known.piece = None;
+    /// Handles a complete item.
+    fn on_complete_item(
+        &mut self,
+        item_index: usize,
+        item: &Value,
+        on_event: &mut impl FnMut(ModelEvent<'_>),
+    ) {
+        let stored = &mut self.items[item_index];
+        if !stored.is_done {
+            stored.is_done = true;
+            stored.provider_state = replay_item(stored.kind, item);
+            self.provider_state_len +=
+                stored.provider_state.as_ref().map_or(0, |piece| piece.to_string().len());
+            if self.provider_state_len > PROVIDER_STATE_LEN_MAX {
+                stored.provider_state = None;
             }
         }
-        match self.items[place].kind {
+        match self.items[item_index].kind {
             OutputItemKind::Message => {
                 for (part, text) in message_parts(item).enumerate() {
-                    self.emit_text(Some(place), part, TextUpdate::Whole(text), on_event);
+                    self.emit_text(Some(item_index), part, TextUpdate::Complete(text), on_event);
                 }
             }
             OutputItemKind::Thought => {
-                for (voice, field) in
+                for (source, field) in
                     [(ReasoningSource::Summary, "summary"), (ReasoningSource::Raw, "content")]
                 {
                     let parts = item[field].as_array().map(Vec::as_slice).unwrap_or_default();
                     for (part, text) in parts.iter().map(|part| part["text"].as_str()).enumerate() {
-                        let text = TextUpdate::Whole(text.unwrap_or_default());
-                        self.emit_thought(Some(place), (voice, part), text, on_event);
+                        let text = TextUpdate::Complete(text.unwrap_or_default());
+                        self.emit_thought(Some(item_index), (source, part), text, on_event);
                     }
                 }
             }
             OutputItemKind::Call => {
                 self.emit_call(
-                    Some(place),
+                    Some(item_index),
                     CallHeader::from_item(item),
-                    TextUpdate::Whole(item_arguments(item)),
+                    TextUpdate::Complete(item_arguments(item)),
                     on_event,
                 );
             }
@@ -323,93 +351,108 @@ impl ResponsesStream {
 
     fn emit_text(
         &mut self,
-        place: Option<usize>,
+        item_index: Option<usize>,
         part: usize,
         text: TextUpdate<'_>,
         on_event: &mut impl FnMut(ModelEvent<'_>),
     ) {
-        let Some(place) = place else { return };
-        let new = self.items[place].append_text(part, text);
-        if new.is_empty() {
+        let Some(item_index) = item_index else { return };
+        let delta = self.items[item_index].append_text(part, text);
+        if delta.is_empty() {
             return;
         }
-        if self.spoke.replace(place).is_some_and(|spoke| spoke != place) {
-            on_event(ModelEvent::Text(PARAGRAPH));
+        if self.last_text_item.replace(item_index).is_some_and(|last| last != item_index) {
+            on_event(ModelEvent::Text(MESSAGE_SEPARATOR));
         }
-        on_event(ModelEvent::Text(&new));
+        on_event(ModelEvent::Text(&delta));
     }
 
     fn emit_thought(
         &mut self,
-        place: Option<usize>,
-        (voice, part): (ReasoningSource, usize),
+        item_index: Option<usize>,
+        (source, part): (ReasoningSource, usize),
         text: TextUpdate<'_>,
         on_event: &mut impl FnMut(ModelEvent<'_>),
     ) {
-        let (Some(place), TextUpdate::More(words) | TextUpdate::Whole(words)) = (place, text) else { return };
-        let item = &mut self.items[place];
-        if words.is_empty() || *item.voice.get_or_insert(voice) != voice {
+        let (Some(item_index), TextUpdate::Delta(update_text) | TextUpdate::Complete(update_text)) =
+            (item_index, text)
+        else {
+            return;
+        };
+        let item = &mut self.items[item_index];
+        if update_text.is_empty() || *item.reasoning_source.get_or_insert(source) != source {
             return;
         }
-        let new = item.append_text(part, text);
-        if new.is_empty() {
+        let delta = item.append_text(part, text);
+        if delta.is_empty() {
             return;
         }
-        if self.thought.replace((place, part)).is_some_and(|thought| thought != (place, part)) {
-            on_event(ModelEvent::Thought(PARAGRAPH));
+        if self.last_thought_part.replace((item_index, part)).is_some_and(|last| last != (item_index, part)) {
+            on_event(ModelEvent::Thought(MESSAGE_SEPARATOR));
         }
-        on_event(ModelEvent::Thought(&new));
+        on_event(ModelEvent::Thought(&delta));
     }
 
     fn emit_call(
         &mut self,
-        place: Option<usize>,
-        head: CallHeader<'_>,
+        item_index: Option<usize>,
+        header: CallHeader<'_>,
         text: TextUpdate<'_>,
         on_event: &mut impl FnMut(ModelEvent<'_>),
     ) {
-        let Some(slot) = place else { return };
-        let id = Some(head.id).filter(|id| !id.is_empty());
-        let name = Some(head.name).filter(|name| !name.is_empty());
-        let arguments = self.items[slot].append_text(0, text);
-        on_event(ModelEvent::Call { slot, id, name, arguments: &arguments });
+        let Some(call_index) = item_index else { return };
+        let id = Some(header.id).filter(|id| !id.is_empty());
+        let name = Some(header.name).filter(|name| !name.is_empty());
+        let arguments = self.items[call_index].append_text(0, text);
+        on_event(ModelEvent::Call { index: call_index, id, name, arguments: &arguments });
     }
 
-    /// Says what was still waiting.
+    /// Emits what was pending.
     pub(crate) fn flush(&mut self, on_event: &mut impl FnMut(ModelEvent<'_>)) {
-        for (slot, item) in self.items.iter_mut().enumerate() {
-            let rest = item.take_pending();
+        for (item_index, item) in self.items.iter_mut().enumerate() {
+            let remaining_text = item.take_pending();
             match item.kind {
-                _ if rest.is_empty() => {}
-                OutputItemKind::Message => on_event(ModelEvent::Text(&rest)),
-                OutputItemKind::Thought => on_event(ModelEvent::Thought(&rest)),
+                _ if remaining_text.is_empty() => {}
+                OutputItemKind::Message => on_event(ModelEvent::Text(&remaining_text)),
+                OutputItemKind::Thought => on_event(ModelEvent::Thought(&remaining_text)),
                 OutputItemKind::Call => {
-                    on_event(ModelEvent::Call { slot, id: None, name: None, arguments: &rest });
+                    on_event(ModelEvent::Call {
+                        index: item_index,
+                        id: None,
+                        name: None,
+                        arguments: &remaining_text,
+                    });
                 }
             }
         }
     }
 
-    /// Says what waited for the end. Only a reply that came whole is sealed: the provider checks that what belongs
-    /// together comes back together.
+    /// Emits what waited for the end. Provider state is sent back only for a complete reply: the provider checks that
+    /// related items come back together.
     fn finish_stream(&mut self, on_event: &mut impl FnMut(ModelEvent<'_>)) {
         self.is_done = true;
-        for slot in 0..self.items.len() {
-            let item = &mut self.items[slot];
+        for item_index in 0..self.items.len() {
+            let item = &mut self.items[item_index];
             if item.kind == OutputItemKind::Call && item.is_silent() {
-                let arguments = std::mem::take(&mut item.announced);
-                self.emit_call(Some(slot), CallHeader::default(), TextUpdate::More(&arguments), on_event);
+                let arguments = std::mem::take(&mut item.announced_arguments);
+                self.emit_call(
+                    Some(item_index),
+                    CallHeader::default(),
+                    TextUpdate::Delta(&arguments),
+                    on_event,
+                );
             }
         }
-        let pieces: Option<Vec<&Value>> = self.items.iter().map(|item| item.piece.as_ref()).collect();
+        let provider_state: Option<Vec<&Value>> =
+            self.items.iter().map(|item| item.provider_state.as_ref()).collect();
         let is_needed = |item: &OutputItem| {
-            let has_phase = item.piece.as_ref().is_some_and(|piece| piece["phase"].is_string());
+            let has_phase = item.provider_state.as_ref().is_some_and(|piece| piece["phase"].is_string());
             item.kind == OutputItemKind::Thought || has_phase
         };
-        let is_whole = self.finish == Some(FinishReason::Normally);
-        if is_whole && self.items.iter().any(is_needed) {
-            for piece in pieces.unwrap_or_default() {
-                on_event(ModelEvent::Sealed(piece));
+        let is_complete = self.finish_reason == Some(FinishReason::Complete);
+        if is_complete && self.items.iter().any(is_needed) {
+            for provider_item in provider_state.unwrap_or_default() {
+                on_event(ModelEvent::ProviderState(provider_item));
             }
         }
     }

@@ -20,12 +20,12 @@ fn asked(seconds: u64) -> FailureCause {
 }
 
 #[test]
-fn what_is_tried_again() {
+fn retryable_causes() {
     let rows = [
         ("unreachable", FailureCause::Unreachable),
-        ("silent", FailureCause::Silent),
-        ("broke off", FailureCause::BrokeOff),
-        ("final", FailureCause::Final),
+        ("silent", FailureCause::TimedOut),
+        ("broke off", FailureCause::Disconnected),
+        ("final", FailureCause::Permanent),
         ("400", status(400)),
         ("408", status(408)),
         ("409", status(409)),
@@ -59,23 +59,26 @@ fn what_is_tried_again() {
 }
 
 #[test]
-fn chance_takes_off_half_at_most_and_waits_stay_bounded() {
-    let tried = tried(FailureCause::Silent);
+fn delays_are_bounded_and_jitter_is_at_most_half() {
+    let tried = tried(FailureCause::TimedOut);
     assert_eq!(next_retry_delay(1, 9, &tried, 0.0), Some(Duration::from_millis(250)));
     assert_eq!(next_retry_delay(60, u32::MAX, &tried, 1.0), Some(Duration::from_secs(30)));
     assert_eq!(next_retry_delay(1, 0, &tried, 0.0), None);
 }
 
 #[test]
-fn the_person_is_told() {
+fn retry_has_a_notice() {
     let tell = |cause, wait_ms| retry_notice(&tried(cause), Duration::from_millis(wait_ms), 1, 3);
     assert_eq!(tell(status(429), 2000), "the provider is busy (429); trying again in 2 s (1 of 3)");
-    assert_eq!(tell(status(503), 300), "the provider is in trouble (503); trying again in 1 s (1 of 3)");
-    assert_eq!(tell(FailureCause::BrokeOff, 1200), "the answer broke off; trying again in 2 s (1 of 3)");
+    assert_eq!(tell(status(503), 300), "the provider is failing (503); trying again in 1 s (1 of 3)");
+    assert_eq!(
+        tell(FailureCause::Disconnected, 1200),
+        "the response broke off; trying again in 2 s (1 of 3)"
+    );
 }
 
 #[test]
-fn how_long_a_provider_wants_to_be_left_alone() {
+fn retry_after_header() {
     let date = Some("Sun, 06 Nov 1994 08:49:37 GMT");
     let rows = [
         (parse_retry_after(Some("1500"), Some("9"), None), Some(1.5)),

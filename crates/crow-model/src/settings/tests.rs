@@ -1,12 +1,12 @@
 use serde_json::{Map, Value, json};
 
-use crate::sample::sample_settings;
+use crate::test_settings::sample_settings;
 
 fn fields(value: &Value) -> Map<String, Value> {
     value.as_object().cloned().unwrap_or_default()
 }
 
-/// Says the word a dialect would spell and the fields it adds, at a level.
+/// Shows the level and the additional fields at a thought level.
 #[track_caller]
 fn check(level: Option<&str>, extra_body: &Value, effort: Option<&str>, added: &Value) {
     let mut settings = sample_settings();
@@ -22,7 +22,7 @@ fn check(level: Option<&str>, extra_body: &Value, effort: Option<&str>, added: &
 }
 
 #[test]
-fn a_thought_level_is_a_word_or_its_fields() {
+fn thought_level_is_a_name_or_fields() {
     let nothing = json!({});
     check(None, &nothing, None, &json!({"think": false}));
     check(Some("high"), &nothing, Some("high"), &nothing);
@@ -32,7 +32,7 @@ fn a_thought_level_is_a_word_or_its_fields() {
 }
 
 #[test]
-fn extra_fields_win_over_those_of_a_level() {
+fn extra_body_wins_over_a_level() {
     let extra = json!({"kwargs": {"budget": {"tokens": 7}, "seed": 1}, "top_k": 4});
     let joined = json!({"kwargs": {"think": true, "budget": {"tokens": 7}, "seed": 1}, "top_k": 4});
     check(Some("low"), &extra, None, &joined);

@@ -13,21 +13,21 @@ fn read(pieces: &[&[u8]]) -> Vec<String> {
     seen
 }
 
-/// The events must be the same wherever the bytes are cut.
+/// The events must be the same wherever the bytes are split.
 #[track_caller]
 fn check(stream: &str, expected: &[&str]) {
     let stream = stream.as_bytes();
     assert_eq!(read(&[stream]), expected);
-    for cut in 0..=stream.len() {
-        let (head, tail) = stream.split_at(cut);
-        assert_eq!(read(&[head, tail]), expected, "cut at {cut}");
-        assert_eq!(read(&[head, b"", tail]), expected, "cut at {cut} around nothing");
+    for cancel in 0..=stream.len() {
+        let (head, tail) = stream.split_at(cancel);
+        assert_eq!(read(&[head, tail]), expected, "cut at {cancel}");
+        assert_eq!(read(&[head, b"", tail]), expected, "cut at {cancel} around nothing");
     }
     assert_eq!(read(&stream.chunks(1).collect::<Vec<_>>()), expected, "byte by byte");
 }
 
 #[test]
-fn lines_end_in_three_ways() {
+fn line_ends_of_three_kinds() {
     check("data: a\n\ndata: b\n\n", &["a", "b"]);
     check("data: a\r\n\r\ndata: b\r\n\r\n", &["a", "b"]);
     check("data: a\r\rdata: b\r\r", &["a", "b"]);
@@ -35,33 +35,33 @@ fn lines_end_in_three_ways() {
 }
 
 #[test]
-fn only_data_counts() {
+fn only_data_fields_count() {
     check(": hello\n\n:\ndata: a\nid: 1\nevent: x\nretry: 5\ndatabase: b\n\n", &["a"]);
     check("\n\n\ndata:a\n\ndata:  b\n\n", &["a", " b"]);
     check("data\n\ndata:\n\n", &["", ""]);
 }
 
 #[test]
-fn several_lines_are_one_event() {
+fn multiple_data_lines_are_one_event() {
     check("data: a\ndata: b\n: c\ndata: d\n\ndata: e\n\n", &["a\nb\nd", "e"]);
 }
 
 #[test]
-fn the_last_event_needs_no_blank_line() {
+fn last_event_needs_no_blank_line() {
     check("data: a\n\ndata: [DONE]", &["a", "[DONE]"]);
     check("data: a\ndata: b\n", &["a\nb"]);
     check("", &[]);
 }
 
 #[test]
-fn a_byte_order_mark_and_long_text_pass() {
+fn byte_order_mark_and_long_text_are_accepted() {
     check("\u{FEFF}data: a\n\ndata: \u{FEFF}b\n\n", &["a", "\u{FEFF}b"]);
     let long = "日本語 und Übermut 🦀 ".repeat(8);
     check(&format!("data: {long}\n\n"), &[&long]);
 }
 
 #[test]
-fn an_event_without_end_is_refused() {
+fn endless_event_is_rejected() {
     let mut events = SseParser::default();
     let piece = vec![b'x'; EVENT_LEN_MAX / 2];
     let mut ignore = |_: &[u8]| {};

@@ -1,4 +1,4 @@
-//! Asks a scripted model over a real socket.
+//! Requests to a scripted model over a real socket.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod quirks;
@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 const KEY: &str = "sk-secret-0123456789";
 
-/// More than any test hears.
+/// More than any test receives.
 const HEARD_MAX: usize = 4096;
 
 struct Ears(mpsc::Sender<String>);
@@ -69,12 +69,12 @@ fn settings(base_url: &str) -> ModelSettings {
     }
 }
 
-/// Asks once with a short prompt.
+/// Sends one request with a short prompt.
 async fn ask_once(
     http: &HttpClients,
     settings: &ModelSettings,
     ears: mpsc::Sender<String>,
-    cut: &CancellationToken,
+    cancel: &CancellationToken,
 ) -> Reply {
     let mut transcript = Transcript::new("be good");
     let prompt = Prompt { id: MessageId::from_seq(0), parts: vec![ContentPart::Text("hello".to_owned())] };
@@ -83,7 +83,7 @@ async fn ask_once(
     let tools = [ToolSpec { name: "read".to_owned(), description: "Reads.".to_owned(), parameters }];
     let question =
         ModelRequest { settings, transcript: transcript.for_model().unwrap(), tools: &tools, seq: 1 };
-    stream_reply(http, question, &mut Ears(ears), cut).await
+    stream_reply(http, question, &mut Ears(ears), cancel).await
 }
 
 fn show(reply: &Reply) -> String {
@@ -94,9 +94,9 @@ fn show(reply: &Reply) -> String {
     if let Some(usage) = reply.usage {
         _ = write!(seen, " {}+{}", usage.input, usage.output);
     }
-    match &reply.ended {
+    match &reply.end {
         ReplyEnd::Failed(failure) => _ = write!(seen, " {}: {failure}", failure.kind),
-        ended @ (ReplyEnd::Normally
+        ended @ (ReplyEnd::Complete
         | ReplyEnd::OutputLimit
         | ReplyEnd::SizeLimit
         | ReplyEnd::Refused
@@ -107,7 +107,7 @@ fn show(reply: &Reply) -> String {
     seen
 }
 
-/// Runs one question against a script; the text shows what was heard and the reply.
+/// Sends one request against a script; shows the events and the reply.
 async fn check(script: impl Into<Script>, expected: Expect) {
     let server = ModelServer::start(script);
     let (ears, mut heard) = mpsc::channel(HEARD_MAX);
@@ -126,7 +126,7 @@ async fn check(script: impl Into<Script>, expected: Expect) {
 }
 
 #[tokio::test]
-async fn a_reply_with_everything() {
+async fn chat_reply_with_everything() {
     let line =
         r#"thought "hm" | text "Grü" | text "ße" | call read {"p": 1} | call read {"p": "ü"} | usage 10 2"#;
     let expected = || {
@@ -134,7 +134,7 @@ async fn a_reply_with_everything() {
             thought hm
             text Grü
             text ße
-            = "hm" "Grüße" call_0:read{"p": Number(1)} call_1:read{"p": String("ü")} 10+2 Normally
+            = "hm" "Grüße" call_0:read{"p": Number(1)} call_1:read{"p": String("ü")} 10+2 Complete
         "#]]
     };
     check(line, expected()).await;
@@ -142,7 +142,7 @@ async fn a_reply_with_everything() {
 }
 
 #[tokio::test]
-async fn the_messages_api_has_headers_of_its_own() {
+async fn messages_api_has_its_own_headers() {
     let line = r#"thought "hm" | text "Grüße" | call read {"p": "ü"} | usage 10 2"#;
     let server = ModelServer::start(Script::new([Answer::parse(line).split(1), Answer::parse(line)]));
     let mut settings = settings(server.base_url());
@@ -150,7 +150,7 @@ async fn the_messages_api_has_headers_of_its_own() {
     let (ears, _heard) = mpsc::channel(HEARD_MAX);
     let (http, never) = (HttpClients::new().unwrap(), CancellationToken::new());
     let reply = ask_once(&http, &settings, ears.clone(), &never).await;
-    let expected = r#"= "hm" "Grüße" toolu_0_0:read{"p": String("ü")} 10+2 Normally"#;
+    let expected = r#"= "hm" "Grüße" toolu_0_0:read{"p": String("ü")} 10+2 Complete"#;
     assert_eq!(show(&reply), expected);
     let own = [("anthropic-version", "2099-01-01"), ("authorization", "Bearer other")];
     settings.provider.headers = own.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
@@ -178,7 +178,7 @@ async fn the_messages_api_has_headers_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_reply_with_everything_in_the_dialect_of_responses() {
+async fn responses_reply_with_everything() {
     let line = concat!(
         r#"thought "hm" | text "Grü" | text "ße" | call read {"p": 1} | call read {"p": "ü"} | "#,
         r#"chunk {"type": "response.completed", "response": {"status": "completed", "usage": "#,
@@ -191,7 +191,7 @@ async fn a_reply_with_everything_in_the_dialect_of_responses() {
         settings.provider.api = crow_model::ModelApi::Responses;
         let reply = ask_once(&HttpClients::new().unwrap(), &settings, ears, &CancellationToken::new()).await;
         let seen =
-            r#"= "hm" "Grüße" call_0_0:read{"p": Number(1)} call_0_1:read{"p": String("ü")} 10+2 Normally"#;
+            r#"= "hm" "Grüße" call_0_0:read{"p": Number(1)} call_0_1:read{"p": String("ü")} 10+2 Complete"#;
         assert_eq!(show(&reply), seen);
         assert_eq!(reply.usage.unwrap().cached, 8);
         let sealed =
@@ -203,7 +203,7 @@ async fn a_reply_with_everything_in_the_dialect_of_responses() {
 }
 
 #[tokio::test]
-async fn a_busy_provider_is_asked_again() {
+async fn busy_provider_is_retried() {
     check(
         r#"
         header "retry-after-ms" "1" | status 429 {"error": "busy"}
@@ -212,24 +212,24 @@ async fn a_busy_provider_is_asked_again() {
         "#,
         expect![[r#"
             notice: the provider is busy (429); trying again in 1 s (1 of 3)
-            notice: the provider is in trouble (503); trying again now (2 of 3)
+            notice: the provider is failing (503); trying again now (2 of 3)
             text Hello
-            = "" "Hello" Normally
+            = "" "Hello" Complete
         "#]],
     )
     .await;
 }
 
 #[tokio::test]
-async fn tries_come_to_an_end() {
+async fn retries_are_bounded() {
     let busy = r#"header "retry-after" "0" | status 503 {"error": "no sk-secret-0123456789"}"#;
     check(
         [busy; 4].join("\n").as_str(),
         expect![[r#"
-            notice: the provider is in trouble (503); trying again now (1 of 3)
-            notice: the provider is in trouble (503); trying again now (2 of 3)
-            notice: the provider is in trouble (503); trying again now (3 of 3)
-            = "" "" provider_overloaded: `acme` is overloaded or broken for `acme-9` (503): no …; try again later
+            notice: the provider is failing (503); trying again now (1 of 3)
+            notice: the provider is failing (503); trying again now (2 of 3)
+            notice: the provider is failing (503); trying again now (3 of 3)
+            = "" "" provider_overloaded: `acme` is overloaded or failing for `acme-9` (503): no …; try again later
         "#]],
     )
     .await;
@@ -237,33 +237,33 @@ async fn tries_come_to_an_end() {
     check(
         [broken; 4].join("\n").as_str(),
         expect![[r#"
-            notice: the provider is in trouble (500); trying again now (1 of 3)
-            notice: the provider is in trouble (500); trying again now (2 of 3)
-            notice: the provider is in trouble (500); trying again now (3 of 3)
-            = "" "" provider_rejected: `acme` fails at this request for `acme-9` every time (500): boom; use another model
+            notice: the provider is failing (500); trying again now (1 of 3)
+            notice: the provider is failing (500); trying again now (2 of 3)
+            notice: the provider is failing (500); trying again now (3 of 3)
+            = "" "" provider_rejected: `acme` fails for this request for `acme-9` every time (500): boom; use another model
         "#]],
     )
     .await;
 }
 
 #[tokio::test]
-async fn a_failure_that_passes_is_survived_however_often_it_says_the_same() {
+async fn transient_failure_is_retried_although_identical() {
     let broken = r#"header "retry-after" "0" | status 500 {"error": "boom"}"#;
     check(
         [broken, broken, broken, r#"text "Hello""#].join("\n").as_str(),
         expect![[r#"
-        notice: the provider is in trouble (500); trying again now (1 of 3)
-        notice: the provider is in trouble (500); trying again now (2 of 3)
-        notice: the provider is in trouble (500); trying again now (3 of 3)
-        text Hello
-        = "" "Hello" Normally
-    "#]],
+            notice: the provider is failing (500); trying again now (1 of 3)
+            notice: the provider is failing (500); trying again now (2 of 3)
+            notice: the provider is failing (500); trying again now (3 of 3)
+            text Hello
+            = "" "Hello" Complete
+        "#]],
     )
     .await;
 }
 
 #[tokio::test]
-async fn a_reply_that_never_ends_is_cut_and_says_so() {
+async fn endless_reply_is_cut_off_with_a_notice() {
     let piece = "x".repeat(1024 * 1024);
     let pieces = (0..18).map(|_| Step::Text(piece.clone()));
     let server = ModelServer::start(Script::new([Answer::new(pieces)]));
@@ -271,7 +271,7 @@ async fn a_reply_that_never_ends_is_cut_and_says_so() {
     let reply =
         ask_once(&HttpClients::new().unwrap(), &settings(server.base_url()), ears, &CancellationToken::new())
             .await;
-    assert_eq!((reply.text.len() / piece.len(), &reply.ended), (17, &ReplyEnd::SizeLimit));
+    assert_eq!((reply.text.len() / piece.len(), &reply.end), (17, &ReplyEnd::SizeLimit));
     let mut last = String::new();
     while let Some(line) = heard.recv().await {
         last = line;
@@ -280,13 +280,13 @@ async fn a_reply_that_never_ends_is_cut_and_says_so() {
 }
 
 #[tokio::test]
-async fn a_stream_that_breaks_is_asked_again_only_before_output() {
+async fn broken_stream_is_retried_only_before_output() {
     check(
         "cut\ntext \"Hello\"",
         expect![[r#"
-            notice: the answer broke off; trying again in 1 s (1 of 3)
+            notice: the response broke off; trying again in 1 s (1 of 3)
             text Hello
-            = "" "Hello" Normally
+            = "" "Hello" Complete
         "#]],
     )
     .await;
@@ -301,39 +301,39 @@ async fn a_stream_that_breaks_is_asked_again_only_before_output() {
 }
 
 #[tokio::test]
-async fn what_may_be_a_call_is_not_shown_before_it_is_certain() {
-    // Nobody has seen anything of the first try.
+async fn possible_text_call_is_withheld() {
+    // Nothing of the first attempt was shown.
     check(
         r#"
         text "{\"name\": \"re" | cut
         text "{\"name\": \"read\"," | text " \"arguments\": {\"p\": 1}}" | usage 10 2
         "#,
         expect![[r#"
-            notice: the answer broke off; trying again in 1 s (1 of 3)
-            notice: `big` wrote its call of `read` as text; it is run as a call (`tool_calls: native` turns that off)
-            = "" "" call-1-0:read{"p": Number(1)} 10+2 Normally
+            notice: the response broke off; trying again in 1 s (1 of 3)
+            notice: `big` wrote its call of `read` as text; it is run as a tool call (`tool_calls: native` disables that)
+            = "" "" call-1-0:read{"p": Number(1)} 10+2 Complete
         "#]],
     )
     .await;
     check(
         r#"text "{\"name\": \"re" | text "d\", or so.""#,
         expect![[r#"
-        text {"name": "red", or so.
-        = "" "{\"name\": \"red\", or so." Normally
-    "#]],
+            text {"name": "red", or so.
+            = "" "{\"name\": \"red\", or so." Complete
+        "#]],
     )
     .await;
 }
 
 #[tokio::test]
-async fn a_model_that_writes_its_calls_is_told_of_tools_in_words() {
+async fn text_call_model_gets_tools_as_text() {
     let server =
         ModelServer::start(r#"text "<tool_call>{\"name\": \"read\", \"arguments\": {}}</tool_call>""#);
     let (ears, mut heard) = mpsc::channel(HEARD_MAX);
     let settings =
         ModelSettings { tool_calls: crow_model::ToolCallMode::Text, ..settings(server.base_url()) };
     let reply = ask_once(&HttpClients::new().unwrap(), &settings, ears, &CancellationToken::new()).await;
-    assert_eq!(show(&reply), r#"= "" "" call-1-0:read{} Normally"#);
+    assert_eq!(show(&reply), r#"= "" "" call-1-0:read{} Complete"#);
     assert_eq!(heard.recv().await, None);
     assert_eq!(server.rejections(), [""; 0]);
     let request = &server.requests()[0];
@@ -343,42 +343,42 @@ async fn a_model_that_writes_its_calls_is_told_of_tools_in_words() {
 }
 
 #[tokio::test]
-async fn an_error_inside_a_stream_ends_it() {
+async fn stream_error_ends_the_reply() {
     check(
         r#"text "half" | chunk {"error": {"message": "out of luck", "code": 502}} | hold"#,
         expect![[r#"
             text half
-            = "" "half" provider_overloaded: `acme` is overloaded or broken for `acme-9` (502): out of luck; try again later
+            = "" "half" provider_overloaded: `acme` is overloaded or failing for `acme-9` (502): out of luck; try again later
         "#]],
     )
     .await;
 }
 
 #[tokio::test]
-async fn a_refused_key_is_not_tried_again() {
+async fn rejected_key_is_not_retried() {
     check(
         r#"status 401 {"error": {"message": "bad key sk-secret-0123456789"}}"#,
         expect![[r#"
-            = "" "" provider_auth: `acme` refused the key in ACME_API_KEY (401): bad key …; check that it is valid and may use `acme-9`
+            = "" "" provider_auth: `acme` rejected the key in ACME_API_KEY (401): bad key …; check that it is valid and may use `acme-9`
         "#]],
     )
     .await;
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_stream_is_understood() {
+async fn response_without_streaming_is_decoded() {
     check(
         r#"status 200 {"choices": [{"message": {"content": "Hello"}, "finish_reason": "stop"}], "usage": {"prompt_tokens": 3, "completion_tokens": 1}}"#,
         expect![[r#"
             text Hello
-            = "" "Hello" 3+1 Normally
+            = "" "Hello" 3+1 Complete
         "#]],
     )
     .await;
 }
 
 #[tokio::test]
-async fn the_output_limit_and_the_filter_are_told() {
+async fn output_limit_and_filter_are_reported() {
     check(
         "text \"a\" | finish length",
         expect![[r#"
@@ -398,15 +398,15 @@ async fn the_output_limit_and_the_filter_are_told() {
 }
 
 #[tokio::test]
-async fn a_cut_closes_the_connection_and_keeps_what_came() {
+async fn cancel_closes_the_connection_and_keeps_the_text() {
     let server = ModelServer::start("text \"half\" | hold");
     let (ears, mut heard) = mpsc::channel(HEARD_MAX);
-    let cut = CancellationToken::new();
+    let cancel = CancellationToken::new();
     let (http, settings) = (HttpClients::new().unwrap(), settings(server.base_url()));
-    let asking = ask_once(&http, &settings, ears, &cut);
+    let asking = ask_once(&http, &settings, ears, &cancel);
     let cutting = async {
         assert_eq!(heard.recv().await.unwrap(), "text half");
-        cut.cancel();
+        cancel.cancel();
     };
     let (reply, ()) = tokio::join!(asking, cutting);
     assert_eq!(show(&reply), r#"= "" "half" Cancelled"#);
@@ -414,15 +414,15 @@ async fn a_cut_closes_the_connection_and_keeps_what_came() {
 }
 
 #[tokio::test]
-async fn a_cut_ends_the_silence_before_the_answer() {
+async fn cancel_ends_the_wait_for_a_response() {
     let server = ModelServer::start("hold");
     let (ears, _heard) = mpsc::channel(HEARD_MAX);
-    let cut = CancellationToken::new();
+    let cancel = CancellationToken::new();
     let (http, settings) = (HttpClients::new().unwrap(), settings(server.base_url()));
-    let asking = ask_once(&http, &settings, ears, &cut);
+    let asking = ask_once(&http, &settings, ears, &cancel);
     let cutting = async {
         server.wait_for_requests(1).await;
-        cut.cancel();
+        cancel.cancel();
     };
     let (reply, ()) = tokio::join!(asking, cutting);
     assert_eq!(show(&reply), r#"= "" "" Cancelled"#);
@@ -430,31 +430,31 @@ async fn a_cut_ends_the_silence_before_the_answer() {
 }
 
 #[tokio::test]
-async fn a_cut_ends_a_wait() {
+async fn cancel_ends_a_retry_delay() {
     let server = ModelServer::start(r#"header "retry-after" "100" | status 429 {}"#);
     let (ears, mut heard) = mpsc::channel(HEARD_MAX);
-    let cut = CancellationToken::new();
+    let cancel = CancellationToken::new();
     let (http, settings) = (HttpClients::new().unwrap(), settings(server.base_url()));
-    let asking = ask_once(&http, &settings, ears, &cut);
+    let asking = ask_once(&http, &settings, ears, &cancel);
     let cutting = async {
         assert_eq!(
             heard.recv().await.unwrap(),
             "notice: the provider is busy (429); trying again in 100 s (1 of 3)"
         );
-        cut.cancel();
+        cancel.cancel();
     };
     let (reply, ()) = tokio::join!(asking, cutting);
     assert_eq!(show(&reply), r#"= "" "" Cancelled"#);
 }
 
 #[tokio::test]
-async fn one_connection_serves_many_questions() {
+async fn connection_is_reused() {
     let server = ModelServer::start("text \"a\"\ntext \"b\"\nstatus 400 {}\ntext \"c\"");
     let (http, settings) = (HttpClients::new().unwrap(), settings(server.base_url()));
     for _ in 0..4 {
         let (ears, _heard) = mpsc::channel(HEARD_MAX);
         ask_once(&http, &settings, ears, &CancellationToken::new()).await;
-        // The end of the body is read on the side; a real next question comes after a tool has run.
+        // The end of the body is read in the background; a real next request comes after a tool has run.
         tokio::task::yield_now().await;
     }
     assert_eq!(server.requests().len(), 4);
@@ -462,7 +462,7 @@ async fn one_connection_serves_many_questions() {
 }
 
 #[tokio::test]
-async fn nobody_at_the_address() {
+async fn unreachable_address() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
     drop(listener);
@@ -476,12 +476,12 @@ async fn nobody_at_the_address() {
 }
 
 #[tokio::test]
-async fn settings_that_make_no_request() {
+async fn invalid_settings_make_no_request() {
     let (ears, _heard) = mpsc::channel(HEARD_MAX);
     let reply =
         ask_once(&HttpClients::new().unwrap(), &settings("localhost:80/v1"), ears, &CancellationToken::new())
             .await;
-    let expected = "= \"\" \"\" config: the `base_url` of provider `acme` is no address: \
+    let expected = "= \"\" \"\" config: the `base_url` of provider `acme` is not a URL: \
                     it begins with neither http:// nor https://";
     assert_eq!(show(&reply), expected);
 }

@@ -1,4 +1,4 @@
-//! Servers that keep us waiting or break off, over a real socket. `docs/dev/model-quirks.md` names these tests.
+//! Servers that are slow or break off, over a real socket. `docs/dev/model-quirks.md` lists these tests.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -14,13 +14,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::{HEARD_MAX, ask_once, check, settings, show};
 
-/// What a server does after it has read the request.
+/// The action of a server after it has read the request.
 enum Act {
     Send(String),
     Wait(Duration),
 }
 
-/// Asks a server that acts like this, under a clock that jumps as soon as nothing else moves.
+/// Sends a request to a server with these actions, under a clock that advances as soon as everything waits.
 async fn check_acts(acts: Vec<Act>, expected: Expect) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let mut settings = settings(&format!("http://{}/v1", listener.local_addr().unwrap()));
@@ -30,7 +30,7 @@ async fn check_acts(acts: Vec<Act>, expected: Expect) {
         act(&mut stream, acts).await;
         std::future::pending::<()>().await;
     };
-    // The clock does not look at sockets before it jumps, so it jumps in small steps.
+    // The clock does not check sockets before it advances, so it advances in small steps.
     let tick = async {
         let mut steps = interval(Duration::from_secs(1));
         loop {
@@ -38,9 +38,9 @@ async fn check_acts(acts: Vec<Act>, expected: Expect) {
         }
     };
     let (ears, mut heard) = mpsc::channel(HEARD_MAX);
-    let (http, cut) = (HttpClients::new().unwrap(), CancellationToken::new());
+    let (http, cancel) = (HttpClients::new().unwrap(), CancellationToken::new());
     let reply = tokio::select! {
-        reply = ask_once(&http, &settings, ears, &cut) => reply,
+        reply = ask_once(&http, &settings, ears, &cancel) => reply,
         () = serve => unreachable!("the server stays"),
         () = tick => unreachable!("the clock stays"),
     };
@@ -84,37 +84,37 @@ async fn comments_for_minutes_are_a_sign_of_life() {
     check_acts(
         acts.collect(),
         expect![[r#"
-        text Hello
-        = "" "Hello" Normally
-    "#]],
-    )
-    .await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_server_with_one_slot_may_be_busy_with_others() {
-    check_acts(
-        vec![wait(700), send(HEAD), wait(700), send(WORDS)],
-        expect![[r#"
-            notice: `acme` has not begun to answer for 300 s; it may be busy with another request
-            notice: `acme` has not begun to answer for 600 s; it may be busy with another request
             text Hello
-            = "" "Hello" Normally
+            = "" "Hello" Complete
         "#]],
     )
     .await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_queue_has_an_end() {
+async fn server_with_one_slot_may_be_busy() {
+    check_acts(
+        vec![wait(700), send(HEAD), wait(700), send(WORDS)],
+        expect![[r#"
+            notice: `acme` has not started to answer after 300 s; it may be busy with another request
+            notice: `acme` has not started to answer after 600 s; it may be busy with another request
+            text Hello
+            = "" "Hello" Complete
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn queue_wait_is_bounded() {
     check_acts(
         vec![wait(4000)],
         expect![[r#"
-            notice: `acme` has not begun to answer for 300 s; it may be busy with another request
-            notice: `acme` has not begun to answer for 600 s; it may be busy with another request
-            notice: `acme` has not begun to answer for 900 s; it may be busy with another request
-            notice: `acme` has not begun to answer for 1200 s; it may be busy with another request
-            notice: `acme` has not begun to answer for 1500 s; it may be busy with another request
+            notice: `acme` has not started to answer after 300 s; it may be busy with another request
+            notice: `acme` has not started to answer after 600 s; it may be busy with another request
+            notice: `acme` has not started to answer after 900 s; it may be busy with another request
+            notice: `acme` has not started to answer after 1200 s; it may be busy with another request
+            notice: `acme` has not started to answer after 1500 s; it may be busy with another request
             = "" "" connection: `acme` sent nothing for 1800 s; try again
         "#]],
     )
@@ -122,7 +122,7 @@ async fn a_queue_has_an_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_falls_silent_is_dead() {
+async fn silent_stream_times_out() {
     let words = "data: {\"choices\":[{\"delta\":{\"content\":\"Hel\"}}]}\n\n";
     check_acts(
         vec![send(HEAD), send(words), wait(4000)],
@@ -135,31 +135,31 @@ async fn a_stream_that_falls_silent_is_dead() {
 }
 
 #[tokio::test]
-async fn a_history_that_a_server_cannot_read_fails_in_the_end() {
+async fn unreadable_history_fails_finally() {
     let broken = r#"header "retry-after" "0" | status 500 {"error":{"code":500,"message":"Failed to parse tool call arguments as JSON: unexpected end of input","type":"server_error"}}"#;
     check([broken; 4].join("\n").as_str(), expect![[r#"
-        notice: the provider is in trouble (500); trying again now (1 of 3)
-        notice: the provider is in trouble (500); trying again now (2 of 3)
-        notice: the provider is in trouble (500); trying again now (3 of 3)
-        = "" "" provider_rejected: `acme` fails at this request for `acme-9` every time (500): Failed to parse tool call arguments as JSON: unexpected end of input; use another model
+        notice: the provider is failing (500); trying again now (1 of 3)
+        notice: the provider is failing (500); trying again now (2 of 3)
+        notice: the provider is failing (500); trying again now (3 of 3)
+        = "" "" provider_rejected: `acme` fails for this request for `acme-9` every time (500): Failed to parse tool call arguments as JSON: unexpected end of input; use another model
     "#]]).await;
 }
 
 #[tokio::test]
-async fn an_error_inside_a_stream_has_its_tries_too() {
+async fn stream_error_is_retried() {
     let broken = Answer::new([Step::Raw(
         b"data: {\"error\":{\"code\":500,\"message\":\"boom\",\"type\":\"server_error\"}}\n\n".to_vec(),
     )]);
     check(Script::new([broken.clone(), broken.clone(), broken.clone(), broken]), expect![[r#"
-        notice: the provider is in trouble (500); trying again in 1 s (1 of 3)
-        notice: the provider is in trouble (500); trying again in 1 s (2 of 3)
-        notice: the provider is in trouble (500); trying again in 2 s (3 of 3)
-        = "" "" provider_rejected: `acme` fails at this request for `acme-9` every time (500): boom; use another model
+        notice: the provider is failing (500); trying again in 1 s (1 of 3)
+        notice: the provider is failing (500); trying again in 1 s (2 of 3)
+        notice: the provider is failing (500); trying again in 2 s (3 of 3)
+        = "" "" provider_rejected: `acme` fails for this request for `acme-9` every time (500): boom; use another model
     "#]]).await;
 }
 
 #[tokio::test]
-async fn an_overflow_says_its_numbers() {
+async fn context_overflow_gives_its_numbers() {
     check(
         r#"status 400 {"error":{"code":400,"message":"request (4390 tokens) exceeds the available context size (4096 tokens), try increasing it","type":"exceed_context_size_error","n_prompt_tokens":4390,"n_ctx":4096}}"#,
         expect![[r#"
@@ -170,22 +170,22 @@ async fn an_overflow_says_its_numbers() {
 }
 
 #[tokio::test]
-async fn a_call_that_a_provider_could_not_read_is_asked_for_again() {
+async fn malformed_call_is_retried() {
     check(
         r#"
         status 400 {"error":{"message":"Failed to call a function. Please adjust your prompt.","type":"invalid_request_error","code":"tool_use_failed","failed_generation":"<function=read>"}}
         call read {"p": 1}
         "#,
         expect![[r#"
-            notice: the answer broke off; trying again in 1 s (1 of 3)
-            = "" "" call_0:read{"p": Number(1)} Normally
+            notice: the response broke off; trying again in 1 s (1 of 3)
+            = "" "" call_0:read{"p": Number(1)} Complete
         "#]],
     )
     .await;
 }
 
 #[tokio::test]
-async fn a_connection_that_dies_in_a_call_runs_nothing() {
+async fn connection_lost_inside_a_call_runs_nothing() {
     check(r#"thought "hm" | call read {"p": 1} | cut"#, expect![[r#"
         thought hm
         = "hm" "" connection: the connection to `acme` at $URL broke off: unexpected EOF during chunk size line

@@ -1,4 +1,4 @@
-//! Keeps what is asked and answered, and plays it again.
+//! Records requests and responses, and replays them.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -9,12 +9,12 @@ use serde_json::Value;
 
 use super::*;
 
-/// Asks as often as there are answers and keeps it; gives what was kept and the replies.
-async fn keep(folder: &Path, script: impl Into<Script>, n_asked: usize) -> (String, String) {
+/// Sends as many requests as there are responses and records them; returns the recordings and the replies.
+async fn keep(directory: &Path, script: impl Into<Script>, n_asked: usize) -> (String, String) {
     let server = ModelServer::start(script);
-    let http = HttpClients::new().unwrap().with_recorder(RequestRecorder::start(folder).unwrap());
+    let http = HttpClients::new().unwrap().with_recorder(RequestRecorder::start(directory).unwrap());
     let replies = ask_all(&http, server.base_url(), n_asked).await;
-    (kept(folder), replies)
+    (kept(directory), replies)
 }
 
 async fn ask_all(http: &HttpClients, base_url: &str, n_asked: usize) -> String {
@@ -28,9 +28,9 @@ async fn ask_all(http: &HttpClients, base_url: &str, n_asked: usize) -> String {
     replies.replace(base_url, "$URL")
 }
 
-/// The files of a folder, without what is the clock's.
-fn kept(folder: &Path) -> String {
-    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
+/// The files of a directory, without timestamps.
+fn kept(directory: &Path) -> String {
+    let mut files: Vec<_> = std::fs::read_dir(directory).unwrap().map(|file| file.unwrap().path()).collect();
     files.sort();
     let mut kept = String::new();
     for file in files {
@@ -49,9 +49,9 @@ fn kept(folder: &Path) -> String {
 }
 
 #[tokio::test]
-async fn what_is_asked_is_kept_without_keys() {
+async fn recording_has_no_keys() {
     let home = tempfile::tempdir().unwrap();
-    let folder = home.path().join("a/b");
+    let directory = home.path().join("a/b");
     let echo = format!(
         "data: {{\"choices\":[{{\"delta\":{{\"content\":\"Bearer {KEY}\"}},\"finish_reason\":\"stop\"}}]}}\n\ndata: [DONE]\n\n"
     );
@@ -60,7 +60,7 @@ async fn what_is_asked_is_kept_without_keys() {
         Answer::parse(r#"header "retry-after" "0" | header "set-cookie" "c" | status 503 {"error":"busy"}"#),
         Answer::raw(b"data: {\"choices\":[{\"delta\":{\"content\":\"\xff".as_slice()),
     ]);
-    let (files, _) = keep(&folder, script, 3).await;
+    let (files, _) = keep(&directory, script, 3).await;
     let body = r#""body":{"model":"acme-9","messages":"#;
     assert_eq!(files.matches(body).count(), 3, "{files}");
     let answers: String =
@@ -84,11 +84,11 @@ async fn what_is_asked_is_kept_without_keys() {
     .assert_eq(&answers);
     let head = files.lines().nth(1).unwrap().split_once(r#","body""#).unwrap().0;
     expect![[r#"  {"recording":1,"provider":"acme","model":"acme-9","method":"POST","path":"/v1/chat/completions","headers":{"accept":"text/event-stream, application/json","content-type":"application/json"}"#]].assert_eq(head);
-    assert_eq!(folder.metadata().unwrap().permissions().mode() & 0o777, 0o700);
+    assert_eq!(directory.metadata().unwrap().permissions().mode() & 0o777, 0o700);
 }
 
 #[tokio::test]
-async fn what_was_kept_is_played_again() {
+async fn recording_is_replayed() {
     let home = tempfile::tempdir().unwrap();
     let script = "thought \"hm\" | text \"Grüße\" | call read {\"p\":1} | usage 10 2\nstatus 400 {\"error\":{\"message\":\"no\"}}\ntext \"Half\" | cut\ncut";
     let (files, replies) = keep(home.path(), script, 4).await;
@@ -100,17 +100,17 @@ async fn what_was_kept_is_played_again() {
 }
 
 #[tokio::test]
-async fn whoever_leaves_leaves_a_recording() {
+async fn abandoned_request_leaves_a_recording() {
     let home = tempfile::tempdir().unwrap();
     let server = ModelServer::start("text \"Begun\" | hold");
     let http = HttpClients::new().unwrap().with_recorder(RequestRecorder::start(home.path()).unwrap());
     let (ears, mut heard) = mpsc::channel(HEARD_MAX);
-    let (cut, settings) = (CancellationToken::new(), settings(server.base_url()));
-    let (reply, ()) = tokio::join!(ask_once(&http, &settings, ears, &cut), async {
+    let (cancel, settings) = (CancellationToken::new(), settings(server.base_url()));
+    let (reply, ()) = tokio::join!(ask_once(&http, &settings, ears, &cancel), async {
         heard.recv().await.unwrap();
-        cut.cancel();
+        cancel.cancel();
     });
-    assert_eq!(reply.ended, ReplyEnd::Cancelled);
+    assert_eq!(reply.end, ReplyEnd::Cancelled);
     // The last one waits for the disk.
     drop(http);
     let kept = kept(home.path());
@@ -118,7 +118,7 @@ async fn whoever_leaves_leaves_a_recording() {
 }
 
 #[tokio::test]
-async fn nothing_that_is_there_is_overwritten() {
+async fn recordings_are_not_overwritten() {
     let home = tempfile::tempdir().unwrap();
     std::fs::write(home.path().join("0007-acme-acme-9.jsonl"), "{}").unwrap();
     let (server, other) = (ModelServer::start("text \"1\""), ModelServer::start("text \"2\""));
@@ -135,18 +135,18 @@ async fn nothing_that_is_there_is_overwritten() {
 }
 
 #[tokio::test]
-async fn a_folder_that_cannot_be_used_is_told_first_and_hurts_nobody_later() {
+async fn unusable_recording_directory_is_reported_once() {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("file");
     std::fs::write(&file, "").unwrap();
     let failure = RequestRecorder::start(&file).unwrap_err();
     assert_eq!(failure.kind, FailureKind::Config);
-    assert!(failure.sentence.starts_with(&format!("Nothing can be recorded in {}: ", file.display())));
+    assert!(failure.message.starts_with(&format!("could not record in {}: ", file.display())));
 
-    let folder = home.path().join("gone");
-    let http = HttpClients::new().unwrap().with_recorder(RequestRecorder::start(&folder).unwrap());
-    std::fs::remove_dir(&folder).unwrap();
+    let directory = home.path().join("gone");
+    let http = HttpClients::new().unwrap().with_recorder(RequestRecorder::start(&directory).unwrap());
+    std::fs::remove_dir(&directory).unwrap();
     let server = ModelServer::start("text \"Hello\"");
-    assert_eq!(ask_all(&http, server.base_url(), 1).await, "= \"\" \"Hello\" Normally\n");
-    assert!(!folder.exists());
+    assert_eq!(ask_all(&http, server.base_url(), 1).await, "= \"\" \"Hello\" Complete\n");
+    assert!(!directory.exists());
 }

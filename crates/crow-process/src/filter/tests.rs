@@ -6,7 +6,7 @@ use super::*;
 /// Far beyond what anything here takes; reached only when something hangs.
 const STUCK: Duration = Duration::from_secs(30);
 
-/// More than a pipe holds, so that whoever writes it needs a reader.
+/// More than a pipe holds, so that its writer needs a reader.
 const FLOOD_BYTES: usize = 3_000_000;
 
 fn sh(script: &str) -> CommandSpec {
@@ -25,34 +25,34 @@ fn bounds(timeout: Duration) -> FilterLimits {
 
 async fn filtered(script: &str, input: &str, timeout: Duration) -> FilterResult {
     let groups = ProcessGroups::new();
-    let cut = CancellationToken::new();
-    let filtered = run_filter(&groups, sh(script), input.into(), bounds(timeout), &cut).await.unwrap();
+    let cancel = CancellationToken::new();
+    let filtered = run_filter(&groups, sh(script), input.into(), bounds(timeout), &cancel).await.unwrap();
     assert_eq!(groups.n_alive(), 0);
     filtered
 }
 
 async fn check(script: &str, input: &str, expect: Expect) {
-    let FilterResult { ended, stdout, stderr } = filtered(script, input, STUCK).await;
+    let FilterResult { exit: ended, stdout, stderr } = filtered(script, input, STUCK).await;
     expect.assert_eq(&format!("{ended:?} {:?} {:?}", stdout.text, stderr.text));
 }
 
 #[tokio::test]
-async fn input_is_answered_and_outputs_are_apart() {
+async fn filter_answers_with_separate_outputs() {
     check("cat; echo no >&2; exit 2", "word\n", expect![[r#"Exited(2) "word\n" "no\n""#]]).await;
     check("echo ${HOME:-no home}; kill -9 $$", "", expect![[r#"Signalled(9) "no home\n" """#]]).await;
 }
 
 #[tokio::test]
-async fn input_larger_than_a_pipe_arrives_whole() {
+async fn input_larger_than_a_pipe_arrives_completely() {
     let input = "x".repeat(FLOOD_BYTES);
     check("wc -c | tr -d ' '", &input, expect![[r#"Exited(0) "3000000\n" """#]]).await;
-    // Both sides are full at once here: who only writes first hangs.
+    // Both sides are full at once here: a writer that does not read as well would hang.
     let copied = filtered("cat", &input, STUCK).await;
-    assert_eq!((copied.ended, copied.stdout.n_bytes), (ExitReason::Exited(0), FLOOD_BYTES as u64));
+    assert_eq!((copied.exit, copied.stdout.n_bytes), (ExitReason::Exited(0), FLOOD_BYTES as u64));
 }
 
 #[tokio::test]
-async fn input_that_nobody_reads_fails_nothing() {
+async fn unread_input_is_not_an_error() {
     let input = "x".repeat(FLOOD_BYTES);
     check("exit 3", &input, expect![[r#"Exited(3) "" """#]]).await;
     check("exec <&-; echo closed", &input, expect![[r#"Exited(0) "closed\n" """#]]).await;
@@ -60,51 +60,51 @@ async fn input_that_nobody_reads_fails_nothing() {
 }
 
 #[tokio::test]
-async fn a_flood_is_bounded() {
+async fn output_flood_is_bounded() {
     let script = format!("yes | head -c {FLOOD_BYTES}; yes n | head -c {FLOOD_BYTES} >&2; exit 2");
-    check(&script, "", expect![[r#"Exited(2) "y\ny\ny\ny\ny\ny\ny\ny\ny\ny\n\n… 2999980 bytes left out …\n" "\n… 2999990 bytes left out …\nn\nn\nn\nn\nn\n""#]]).await;
+    check(&script, "", expect![[r#"Exited(2) "y\ny\ny\ny\ny\ny\ny\ny\ny\ny\n\n… 2999980 bytes omitted …\n" "\n… 2999990 bytes omitted …\nn\nn\nn\nn\nn\n""#]]).await;
 }
 
 #[tokio::test]
-async fn a_hanging_filter_is_ended_in_time() {
+async fn hanging_filter_times_out() {
     let script = "trap '' TERM; echo on; echo off >&2; sleep 1000 & echo $!; while :; do sleep 1000; done";
-    let FilterResult { ended, stdout, stderr } = filtered(script, "", Duration::from_millis(200)).await;
-    assert_eq!((ended, stderr.text.as_str()), (ExitReason::TimedOut, "off\n"));
+    let FilterResult { exit, stdout, stderr } = filtered(script, "", Duration::from_millis(200)).await;
+    assert_eq!((exit, stderr.text.as_str()), (ExitReason::TimedOut, "off\n"));
     assert!(stdout.text.starts_with("on\n"));
 }
 
 #[tokio::test]
-async fn what_stays_behind_keeps_nobody_waiting() {
+async fn leftover_process_delays_nothing() {
     check("sleep 1000 & echo on", "", expect![[r#"Exited(0) "on\n" """#]]).await;
     check("setsid sleep 1 & echo on", "", expect![[r#"Exited(0) "on\n" """#]]).await;
 }
 
 #[tokio::test]
-async fn cancel_ends_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let pipe = folder.path().join("pipe");
+async fn cancel_ends_the_filter() {
+    let directory = tempfile::tempdir().unwrap();
+    let pipe = directory.path().join("pipe");
     nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
-    let (groups, cut) = (ProcessGroups::new(), CancellationToken::new());
+    let (groups, cancel) = (ProcessGroups::new(), CancellationToken::new());
     let script = format!("echo up > {}; exec sleep 1000", pipe.display());
     let cancel_once_up = async {
         let file = tokio::fs::File::open(&pipe).await.unwrap();
         let mut line = String::new();
         BufReader::new(file).read_line(&mut line).await.unwrap();
         assert_eq!((line.as_str(), groups.n_alive()), ("up\n", 1));
-        cut.cancel();
+        cancel.cancel();
     };
-    let running = run_filter(&groups, sh(&script), Vec::new(), bounds(STUCK), &cut);
+    let running = run_filter(&groups, sh(&script), Vec::new(), bounds(STUCK), &cancel);
     let (filtered, ()) = tokio::join!(running, cancel_once_up);
-    assert_eq!((filtered.unwrap().ended, groups.n_alive()), (ExitReason::Cancelled, 0));
-    let never = run_filter(&groups, sh("exit 9"), Vec::new(), bounds(STUCK), &cut).await.unwrap();
-    assert_eq!(never.ended, ExitReason::Cancelled);
+    assert_eq!((filtered.unwrap().exit, groups.n_alive()), (ExitReason::Cancelled, 0));
+    let never = run_filter(&groups, sh("exit 9"), Vec::new(), bounds(STUCK), &cancel).await.unwrap();
+    assert_eq!(never.exit, ExitReason::Cancelled);
 }
 
 #[tokio::test]
-async fn nothing_begins_after_the_end_of_all() {
+async fn kill_all_refuses_new_filters() {
     let groups = ProcessGroups::new();
     groups.kill_all();
     let refused = run_filter(&groups, sh("true"), Vec::new(), bounds(STUCK), &CancellationToken::new()).await;
-    expect!["no more programs are started, the process is ending"]
+    expect!["no more programs are started: the process is shutting down"]
         .assert_eq(&refused.unwrap_err().to_string());
 }

@@ -1,11 +1,11 @@
-//! Systems that no sandbox has been written for.
+//! Systems without a sandbox implementation.
 
 use crow_core::SandboxSupport;
 
-/// Finds out how well commands can be held here.
+/// Returns how well commands can be confined here.
 #[expect(clippy::unused_async, reason = "the same signature as on Linux")]
 pub(crate) async fn probe_sandbox(_program: String) -> SandboxSupport {
-    SandboxSupport::None { reason: "none has been written for this system yet".into() }
+    SandboxSupport::None { reason: "it does not support this system yet".into() }
 }
 
 /// Returns what the helper program prints.

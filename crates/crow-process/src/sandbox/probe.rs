@@ -1,5 +1,5 @@
-//! Finds out what of the sandbox works here, by closing a real one around a short-lived process. Settings of the
-//! kernel are read only to say what to change.
+//! Finds out which parts of the sandbox work here, by applying a real one to a short-lived process. Kernel settings
+//! are read only to word the advice.
 
 use std::{
     fs::{self, File},
@@ -14,178 +14,187 @@ use nix::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{calls, cell::CommandSandbox, files, repositories::RepositorySurvey};
+use super::{command_sandbox::CommandSandbox, landlock_rules, repositories::RepositorySurvey, syscalls};
 use crate::{
     CommandSpec, ExitReason, FilterLimits, ProcessGroups, run_filter,
-    warden::{PROBE, WORD, orders::LaunchSpec},
+    supervisor::{PROBE_FLAG, SUBCOMMAND, launch_spec::LaunchSpec},
 };
 
-/// It takes milliseconds; a machine that needs longer is not to be waited for.
-const TIME_MAX: Duration = Duration::from_secs(10);
+/// A probe takes milliseconds; a machine that needs longer is not awaited.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A report is a line.
+/// A report is one line.
 const REPORT_BYTES_MAX: usize = 4096;
 
-/// What a report begins with: a sandbox with its own mount name space works, one without works, none does.
-const WHOLE: &str = "namespace";
-const WITHOUT: &str = "no namespace: ";
-const NOTHING: &str = "nothing: ";
+/// The beginning of a report: the sandbox works with its own mount namespace, without one, or not at all.
+const REPORT_NAMESPACE: &str = "namespace";
+const REPORT_NO_NAMESPACE: &str = "no namespace: ";
+const REPORT_UNAVAILABLE: &str = "nothing: ";
 
-/// A kernel setting that forbids what a mount name space needs.
+/// A kernel setting that forbids what a mount namespace needs.
 struct KernelRestriction {
     setting: &'static str,
     value: &'static str,
-    cure: &'static str,
-    /// Root needs no user name space.
-    is_for_root: bool,
+    remedy: &'static str,
+    /// Root needs no user namespace.
+    applies_to_root: bool,
 }
 
-const HINDRANCES: [KernelRestriction; 4] = [
+const KERNEL_RESTRICTIONS: [KernelRestriction; 4] = [
     KernelRestriction {
         setting: "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
         value: "1",
-        cure: "AppArmor restricts user name spaces; give crow-cli a profile with `userns,`, or allow them to all \
+        remedy: "AppArmor restricts user namespaces; give crow-cli a profile with `userns,`, or allow them to all \
                programs with `sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`",
-        is_for_root: false,
+        applies_to_root: false,
     },
     KernelRestriction {
         setting: "/proc/sys/kernel/unprivileged_userns_clone",
         value: "0",
-        cure: "user name spaces are switched off; `sudo sysctl -w kernel.unprivileged_userns_clone=1` allows them",
-        is_for_root: false,
+        remedy: "user namespaces are disabled; `sudo sysctl -w kernel.unprivileged_userns_clone=1` enables them",
+        applies_to_root: false,
     },
     KernelRestriction {
         setting: "/proc/sys/user/max_user_namespaces",
         value: "0",
-        cure: "user name spaces are switched off; `sudo sysctl -w user.max_user_namespaces=10000` allows them",
-        is_for_root: false,
+        remedy: "user namespaces are disabled; `sudo sysctl -w user.max_user_namespaces=10000` enables them",
+        applies_to_root: false,
     },
     KernelRestriction {
         setting: "/proc/sys/user/max_mnt_namespaces",
         value: "0",
-        cure: "mount name spaces are switched off; `sudo sysctl -w user.max_mnt_namespaces=10000` allows them",
-        is_for_root: true,
+        remedy: "mount namespaces are disabled; `sudo sysctl -w user.max_mnt_namespaces=10000` enables them",
+        applies_to_root: true,
     },
 ];
 
-/// Finds out how well commands can be held here, with `program` as the warden.
+/// Returns how well commands can be confined here, with `program` as the supervisor.
 pub(crate) async fn probe_sandbox(program: String) -> SandboxSupport {
-    let none = |reason: String| SandboxSupport::None { reason };
-    let version = match files::landlock_version() {
+    let unavailable = |reason: String| SandboxSupport::Unavailable { reason };
+    let version = match landlock_rules::landlock_version() {
         Ok(version) => version,
-        Err(why) => return none(why),
+        Err(reason) => return unavailable(reason),
     };
-    if !calls::is_supported_arch() {
-        return none("on this processor a command cannot be kept from sockets and mounts".into());
+    if !syscalls::is_supported_arch() {
+        return unavailable("the sandbox cannot block sockets and mounts on this processor".into());
     }
     let command = CommandSpec {
         program,
-        args: vec![WORD.into(), PROBE.into()],
+        args: vec![SUBCOMMAND.into(), PROBE_FLAG.into()],
         cwd: "/".into(),
         env: Vec::new(),
         env_removed: Vec::new(),
     };
-    let bounds =
-        FilterLimits { timeout: TIME_MAX, stdout_bytes: REPORT_BYTES_MAX, stderr_bytes: REPORT_BYTES_MAX };
-    let tried =
-        run_filter(&ProcessGroups::new(), command, Vec::new(), bounds, &CancellationToken::new()).await;
-    let report = match tried {
-        Ok(tried) if tried.ended == ExitReason::Exited(0) => tried.stdout.text,
-        Ok(tried) => {
-            return none(format!("trying it failed ({:?}) {}", tried.ended, tried.stderr.text.trim()));
+    let limits = FilterLimits {
+        timeout: PROBE_TIMEOUT,
+        stdout_bytes: REPORT_BYTES_MAX,
+        stderr_bytes: REPORT_BYTES_MAX,
+    };
+    let result =
+        run_filter(&ProcessGroups::new(), command, Vec::new(), limits, &CancellationToken::new()).await;
+    let report = match result {
+        Ok(result) if result.exit == ExitReason::Exited(0) => result.stdout.text,
+        Ok(result) => {
+            return unavailable(format!(
+                "the probe failed ({:?}) {}",
+                result.exit,
+                result.stderr.text.trim()
+            ));
         }
-        Err(error) => return none(format!("trying it failed: {error}")),
+        Err(error) => return unavailable(format!("the probe failed: {error}")),
     };
     parse_probe_report(report.trim(), version)
 }
 
-/// Reads a report, with what the version of Landlock adds to it.
+/// Parses a report, combined with the version of Landlock.
 fn parse_probe_report(report: &str, version: i64) -> SandboxSupport {
-    let signals_open = version < files::VERSION_WHOLE;
-    if report == WHOLE {
-        return match signals_open {
-            true => SandboxSupport::Partial(PartialSandbox { no_namespace: None, signals_open }),
+    let signals_unconfined = version < landlock_rules::VERSION_FULL;
+    if report == REPORT_NAMESPACE {
+        return match signals_unconfined {
+            true => SandboxSupport::Partial(PartialSandbox { namespace_problem: None, signals_unconfined }),
             false => SandboxSupport::Full,
         };
     }
-    match report.strip_prefix(WITHOUT) {
-        // Without a name space of its own nothing else keeps a command from emptying files.
-        Some(_) if version < files::VERSION_TRUNCATION => SandboxSupport::None {
-            reason: "Linux older than 6.2 needs mount name spaces for it, and there are none".into(),
+    match report.strip_prefix(REPORT_NO_NAMESPACE) {
+        // Without a mount namespace nothing else keeps a command from truncating files.
+        Some(_) if version < landlock_rules::VERSION_TRUNCATION => SandboxSupport::Unavailable {
+            reason: "Linux older than 6.2 needs mount namespaces for it, and they are not available".into(),
         },
-        Some(why) => SandboxSupport::Partial(PartialSandbox {
-            no_namespace: Some(explain_no_namespace(why)),
-            signals_open,
+        Some(reason) => SandboxSupport::Partial(PartialSandbox {
+            namespace_problem: Some(explain_no_namespace(reason)),
+            signals_unconfined,
         }),
-        None => SandboxSupport::None { reason: report.strip_prefix(NOTHING).unwrap_or(report).to_owned() },
+        None => SandboxSupport::Unavailable {
+            reason: report.strip_prefix(REPORT_UNAVAILABLE).unwrap_or(report).to_owned(),
+        },
     }
 }
 
-/// Reads a report from somewhere else: why nothing works there, `None` when something does.
+/// Parses a report from elsewhere: the reason why nothing works there, `None` if something does.
 pub(crate) fn cannot_hold(report: &str) -> Option<&str> {
     let report = report.trim();
-    let works = report == WHOLE || report.starts_with(WITHOUT);
-    (!works).then(|| report.strip_prefix(NOTHING).unwrap_or(report))
+    let works = report == REPORT_NAMESPACE || report.starts_with(REPORT_NO_NAMESPACE);
+    (!works).then(|| report.strip_prefix(REPORT_UNAVAILABLE).unwrap_or(report))
 }
 
-/// Says why there is no mount name space, and what to do.
-fn explain_no_namespace(why: &str) -> String {
+/// Explains why there is no mount namespace, and what to do.
+fn explain_no_namespace(reason: &str) -> String {
     let is_root = geteuid().is_root();
-    let found = HINDRANCES.iter().find(|hindrance| {
-        let set = fs::read_to_string(hindrance.setting);
-        (hindrance.is_for_root || !is_root) && set.is_ok_and(|text| text.trim() == hindrance.value)
+    let restriction = KERNEL_RESTRICTIONS.iter().find(|restriction| {
+        let value = fs::read_to_string(restriction.setting);
+        (restriction.applies_to_root || !is_root) && value.is_ok_and(|text| text.trim() == restriction.value)
     });
-    match found {
-        Some(hindrance) => hindrance.cure.to_owned(),
+    match restriction {
+        Some(restriction) => restriction.remedy.to_owned(),
         None if is_root => {
-            format!("{why}; root needs CAP_SYS_ADMIN for it, which most containers do not give")
+            format!("{reason}; root needs CAP_SYS_ADMIN for it, which most containers do not give")
         }
-        None => why.to_owned(),
+        None => reason.to_owned(),
     }
 }
 
-/// Tries the sandbox in children of this process; returns what to print.
+/// Probes the sandbox in children of this process; returns what to print.
 pub(crate) fn probe_report() -> String {
-    let Err(no_namespace) = probe_in_child(true) else { return WHOLE.to_owned() };
+    let Err(namespace_problem) = probe_in_child(true) else { return REPORT_NAMESPACE.to_owned() };
     match probe_in_child(false) {
-        Ok(()) => format!("{WITHOUT}{no_namespace}"),
-        Err(why) => format!("{NOTHING}{why}"),
+        Ok(()) => format!("{REPORT_NO_NAMESPACE}{namespace_problem}"),
+        Err(reason) => format!("{REPORT_UNAVAILABLE}{reason}"),
     }
 }
 
-/// Shuts a child in as a command would be.
+/// Confines a child as a command would be.
 fn probe_in_child(has_namespace: bool) -> Result<(), String> {
-    let broken = |error: &dyn std::fmt::Display| error.to_string();
-    let (read, write) = pipe2(nix::fcntl::OFlag::O_CLOEXEC).map_err(|error| broken(&error))?;
+    let describe = |error: &dyn std::fmt::Display| error.to_string();
+    let (reader, writer) = pipe2(nix::fcntl::OFlag::O_CLOEXEC).map_err(|error| describe(&error))?;
     #[expect(unsafe_code, reason = "a name space is for the whole life of a process")]
     // SAFETY: the helper program has one thread, so the copy has every lock free and may do anything.
-    match unsafe { fork() }.map_err(|error| broken(&error))? {
+    match unsafe { fork() }.map_err(|error| describe(&error))? {
         ForkResult::Child => {
-            drop(read);
-            let closed = enter_sandbox(has_namespace);
-            if let Err(why) = &closed {
+            drop(reader);
+            let result = enter_sandbox(has_namespace);
+            if let Err(reason) = &result {
                 // The exit code says it too.
-                let _ = File::from(write).write_all(why.as_bytes());
+                let _ = File::from(writer).write_all(reason.as_bytes());
             }
-            std::process::exit(i32::from(closed.is_err()));
+            std::process::exit(i32::from(result.is_err()));
         }
         ForkResult::Parent { child } => {
-            drop(write);
-            let mut why = String::new();
-            let told = File::from(read).take(REPORT_BYTES_MAX as u64).read_to_string(&mut why);
-            match (waitpid(child, None), told) {
+            drop(writer);
+            let mut reason = String::new();
+            let read_result = File::from(reader).take(REPORT_BYTES_MAX as u64).read_to_string(&mut reason);
+            match (waitpid(child, None), read_result) {
                 (Ok(WaitStatus::Exited(_, 0)), Ok(_)) => Ok(()),
-                (Ok(_), Ok(1..)) => Err(why.replace('\n', " ")),
-                (status, _) => Err(format!("the process that tried it ended ({status:?})")),
+                (Ok(_), Ok(1..)) => Err(reason.replace('\n', " ")),
+                (status, _) => Err(format!("the probe process ended ({status:?})")),
             }
         }
     }
 }
 
 fn enter_sandbox(has_namespace: bool) -> Result<(), String> {
-    let orders = LaunchSpec { confinement: Confinement::Project, has_namespace, ..LaunchSpec::default() };
-    let cell = CommandSandbox::build(&orders, &RepositorySurvey::default())?;
-    cell.restrict_self().map_err(|error| error.to_string())
+    let spec = LaunchSpec { confinement: Confinement::Project, has_namespace, ..LaunchSpec::default() };
+    let sandbox = CommandSandbox::build(&spec, &RepositorySurvey::default())?;
+    sandbox.restrict_self().map_err(|error| error.to_string())
 }
 
 #[cfg(test)]
@@ -193,13 +202,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_report_and_the_version_of_landlock_say_what_works() {
+    fn probe_report_and_landlock_version_give_the_support() {
         let shown = |report: &str, version: i64| match parse_probe_report(report, version) {
             SandboxSupport::Full => "full".to_owned(),
-            SandboxSupport::Partial(PartialSandbox { no_namespace, signals_open }) => {
-                format!("no namespace {}, signals {signals_open}", no_namespace.is_some())
+            SandboxSupport::Partial(PartialSandbox { namespace_problem, signals_unconfined }) => {
+                format!("no namespace {}, signals {signals_unconfined}", namespace_problem.is_some())
             }
-            SandboxSupport::None { reason } => format!("none: {reason}"),
+            SandboxSupport::Unavailable { reason } => format!("none: {reason}"),
         };
         assert_eq!(shown("namespace", 6), "full");
         assert_eq!(shown("namespace", 1), "no namespace false, signals true");

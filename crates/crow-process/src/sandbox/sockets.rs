@@ -1,5 +1,5 @@
-//! Sockets of other programs that do what they are asked, with rights that a command in the sandbox has not: where
-//! they are, so that a view can hide them.
+//! The sockets of other programs that obey requests with rights that a sandboxed command lacks: where they are, so
+//! that a view can hide them.
 
 use std::{
     collections::BTreeSet,
@@ -16,8 +16,8 @@ use std::{
 use crow_core::{NetworkAccess, read_socket_table};
 use nix::unistd::{AccessFlags, access, geteuid};
 
-/// Folders that hold such sockets and nothing that a build needs; `$UID` is the person.
-const FOLDERS: [&str; 12] = [
+/// Directories that hold such sockets and nothing that a build needs; `$UID` is the user.
+const DIRECTORIES: [&str; 12] = [
     "/run/user/$UID",
     "/run/WSL",
     "/mnt/wslg/runtime-dir",
@@ -32,8 +32,8 @@ const FOLDERS: [&str; 12] = [
     "/run/pcscd",
 ];
 
-/// The same in the home folder.
-const HOME_FOLDERS: [&str; 9] = [
+/// The same in the home directory.
+const HOME_DIRECTORIES: [&str; 9] = [
     ".docker/run",
     ".docker/desktop",
     ".orbstack/run",
@@ -45,7 +45,7 @@ const HOME_FOLDERS: [&str; 9] = [
     ".local/share/containers/podman/machine",
 ];
 
-/// Single sockets, for which no program may listen in this network name space.
+/// Single sockets, for which no program may listen in this network namespace.
 const SOCKETS: [&str; 10] = [
     "/run/docker.sock",
     "/run/crio/crio.sock",
@@ -59,7 +59,7 @@ const SOCKETS: [&str; 10] = [
     "/var/snap/lxd/common/lxd/unix.socket",
 ];
 
-/// The same in the home folder.
+/// The same in the home directory.
 const HOME_SOCKETS: [&str; 10] = [
     ".gnupg/S.gpg-agent",
     ".gnupg/S.gpg-agent.ssh",
@@ -73,14 +73,14 @@ const HOME_SOCKETS: [&str; 10] = [
     ".colima/default/docker.sock",
 ];
 
-/// What look-ups of names go through.
+/// Sockets for name lookups.
 const RESOLVERS: [&str; 4] = ["/run/systemd/resolve", "/run/nscd", "/run/avahi-daemon", "/var/lib/sss/pipes"];
 
-/// Look-ups of users and groups.
+/// Sockets for lookups of users and groups.
 const USER_LOOKUPS: &str = "/run/systemd/userdb";
 
-/// How the names of such folders and sockets begin in a temporary folder.
-const TEMPORARY: [&str; 26] = [
+/// Prefixes of such directories and sockets in a temporary directory.
+const TEMPORARY_PREFIXES: [&str; 26] = [
     ".ICE-unix",
     ".X11-unix",
     ".XIM-unix",
@@ -109,98 +109,102 @@ const TEMPORARY: [&str; 26] = [
     "zellij-",
 ];
 
-const TEMPORARY_FOLDERS: [&str; 2] = ["/tmp", "/var/tmp"];
+const TEMPORARY_DIRS: [&str; 2] = ["/tmp", "/var/tmp"];
 
 /// More than a busy desktop has.
 const SOCKETS_MAX: usize = 512;
 
-/// How much of a temporary folder, or of one that cannot be hidden whole, is looked at.
+/// Entries examined of a temporary directory, or of one that cannot be hidden as a whole.
 const ENTRIES_MAX: usize = 20_000;
 
-/// Where the person keeps such things.
+/// The user's directories that may contain sockets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct UserFolders<'a> {
     pub(super) home: Option<&'a Path>,
     /// `XDG_RUNTIME_DIR`.
-    pub(super) runtime: Option<&'a Path>,
-    /// The session's own folders, where a project may have sockets for itself.
+    pub(super) runtime_dir: Option<&'a Path>,
+    /// The session's own directories, where a project may have sockets for itself.
     pub(super) roots: &'a [String],
 }
 
-/// What a command does not get to see.
+/// The sockets that a command cannot see.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct HiddenPaths {
     /// Empty for the command.
-    pub(super) folders: BTreeSet<PathBuf>,
+    pub(super) directories: BTreeSet<PathBuf>,
     pub(super) sockets: BTreeSet<PathBuf>,
-    /// Some program may listen at a place that is not among them: nothing but a command without Unix sockets keeps away
-    /// from that.
+    /// A program may listen at a path that is not among them: only blocking Unix sockets keeps the command away from
+    /// it.
     pub(super) is_partial: bool,
 }
 
 impl HiddenPaths {
-    /// Finds what is there now.
-    pub(super) fn find_existing(person: UserFolders<'_>, network: NetworkAccess) -> Self {
+    /// Finds what exists now.
+    pub(super) fn find_existing(user_dirs: UserFolders<'_>, network: NetworkAccess) -> Self {
         let uid = geteuid().to_string();
         let mut hidden = Self::default();
-        let fixed = FOLDERS.iter().chain(&SOCKETS).map(|path| PathBuf::from(path.replace("$UID", &uid)));
-        fixed.for_each(|path| hidden.add_path(&path));
-        if let Some(home) = person.home {
-            HOME_FOLDERS.iter().chain(&HOME_SOCKETS).for_each(|path| hidden.add_path(&home.join(path)));
+        let well_known =
+            DIRECTORIES.iter().chain(&SOCKETS).map(|path| PathBuf::from(path.replace("$UID", &uid)));
+        well_known.for_each(|path| hidden.add_path(&path));
+        if let Some(home) = user_dirs.home {
+            HOME_DIRECTORIES.iter().chain(&HOME_SOCKETS).for_each(|path| hidden.add_path(&home.join(path)));
         }
-        person.runtime.iter().for_each(|path| hidden.add_path(path));
-        if network == NetworkAccess::Closed {
+        user_dirs.runtime_dir.iter().for_each(|path| hidden.add_path(path));
+        if network == NetworkAccess::Denied {
             RESOLVERS.iter().for_each(|path| hidden.add_path(Path::new(path)));
         }
-        for temporary in TEMPORARY_FOLDERS {
+        for temporary in TEMPORARY_DIRS {
             let entries = fs::read_dir(temporary).into_iter().flatten().flatten().take(ENTRIES_MAX);
             for entry in entries {
                 let name = entry.file_name();
-                if TEMPORARY.iter().any(|start| name.as_encoded_bytes().starts_with(start.as_bytes())) {
+                if TEMPORARY_PREFIXES
+                    .iter()
+                    .any(|prefix| name.as_encoded_bytes().starts_with(prefix.as_bytes()))
+                {
                     hidden.add_path(&entry.path());
                 }
             }
         }
-        hidden.add_listening_sockets(person.roots, network);
+        hidden.add_listening_sockets(user_dirs.roots, network);
         hidden
     }
 
-    /// Adds what is there and is a folder or a socket.
+    /// Adds a path if it is an existing directory or socket.
     fn add_path(&mut self, path: &Path) {
         let Ok(path) = fs::canonicalize(path) else { return };
-        let Ok(found) = path.symlink_metadata() else { return };
+        let Ok(metadata) = path.symlink_metadata() else { return };
         // A mistake in a variable must not hide the machine.
-        if found.is_dir() && path.ancestors().nth(2).is_some() {
-            self.folders.insert(path);
-        } else if found.file_type().is_socket() {
+        if metadata.is_dir() && path.ancestors().nth(2).is_some() {
+            self.directories.insert(path);
+        } else if metadata.file_type().is_socket() {
             self.sockets.insert(path);
         }
     }
 
-    /// Adds whatever some program of this machine listens on and this user may connect to.
+    /// Adds every path that a program of this machine listens on and this user may connect to.
     fn add_listening_sockets(&mut self, roots: &[String], network: NetworkAccess) {
         let Some(table) = load_socket_table() else {
             self.is_partial = true;
             return;
         };
         let table = read_socket_table(&table);
-        self.is_partial |= !table.is_whole;
-        let is_kept = |path: &Path| {
-            let is_lookup =
-                network == NetworkAccess::Open && RESOLVERS.iter().any(|folder| path.starts_with(folder));
+        self.is_partial |= !table.is_complete;
+        let stays_visible = |path: &Path| {
+            let is_lookup = network == NetworkAccess::Allowed
+                && RESOLVERS.iter().any(|directory| path.starts_with(directory));
             is_lookup || path.starts_with(USER_LOOKUPS) || roots.iter().any(|root| path.starts_with(root))
         };
         for path in table.paths {
             let path = match locate_socket(Path::new(OsStr::from_bytes(path))) {
-                FoundSocket::Here(path) => path,
-                FoundSocket::Closed => continue,
-                FoundSocket::Elsewhere => {
+                FoundSocket::Connectable(path) => path,
+                FoundSocket::Inaccessible => continue,
+                FoundSocket::Unknown => {
                     self.is_partial = true;
                     continue;
                 }
             };
-            let is_known = self.folders.iter().any(|folder| path.starts_with(folder));
-            if !is_known && !is_kept(&path) {
+            let is_known = self.directories.iter().any(|directory| path.starts_with(directory));
+            if !is_known && !stays_visible(&path) {
                 self.add_socket(path);
             }
         }
@@ -214,34 +218,35 @@ impl HiddenPaths {
         }
     }
 
-    /// Leaves folders visible that the command may write in; sockets in them are hidden one by one.
+    /// Keeps directories visible that the command may write in; sockets in them are hidden one by one.
     pub(super) fn uncover_writable(&mut self, writable: &BTreeSet<PathBuf>) {
         let uncovered: Vec<PathBuf> =
-            self.folders.iter().filter(|path| writable.contains(*path)).cloned().collect();
-        for folder in uncovered {
-            self.folders.remove(&folder);
-            self.add_sockets_below(folder);
+            self.directories.iter().filter(|path| writable.contains(*path)).cloned().collect();
+        for directory in uncovered {
+            self.directories.remove(&directory);
+            self.add_sockets_below(directory);
         }
-        // What is in an empty folder is gone already.
-        let folders: Vec<PathBuf> = self.folders.iter().cloned().collect();
-        let is_below =
-            |path: &PathBuf| folders.iter().any(|folder| path != folder && path.starts_with(folder));
-        self.folders.retain(|path| !is_below(path));
+        // The contents of an empty directory are hidden already.
+        let directories: Vec<PathBuf> = self.directories.iter().cloned().collect();
+        let is_below = |path: &PathBuf| {
+            directories.iter().any(|directory| path != directory && path.starts_with(directory))
+        };
+        self.directories.retain(|path| !is_below(path));
         self.sockets.retain(|path| !is_below(path));
     }
 
-    fn add_sockets_below(&mut self, folder: PathBuf) {
-        let (mut open, mut n_left) = (vec![folder], ENTRIES_MAX);
-        while let Some(folder) = open.pop() {
-            for entry in fs::read_dir(&folder).into_iter().flatten().flatten().take(n_left) {
-                n_left -= 1;
+    fn add_sockets_below(&mut self, directory: PathBuf) {
+        let (mut pending, mut n_entries_left) = (vec![directory], ENTRIES_MAX);
+        while let Some(directory) = pending.pop() {
+            for entry in fs::read_dir(&directory).into_iter().flatten().flatten().take(n_entries_left) {
+                n_entries_left -= 1;
                 match entry.file_type() {
-                    Ok(kind) if kind.is_dir() => open.push(entry.path()),
+                    Ok(kind) if kind.is_dir() => pending.push(entry.path()),
                     Ok(kind) if kind.is_socket() => self.add_socket(entry.path()),
                     Ok(_) | Err(_) => {}
                 }
             }
-            self.is_partial |= n_left == 0;
+            self.is_partial |= n_entries_left == 0;
         }
     }
 }
@@ -249,7 +254,7 @@ impl HiddenPaths {
 /// Tens of thousands of sockets.
 const TABLE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
-/// Reads the kernel's table. The end of a longer one is missing, which its reader sees.
+/// Reads the kernel's table. A longer one is truncated, which its parser notices.
 fn load_socket_table() -> Option<Vec<u8>> {
     let mut table = Vec::new();
     let file = fs::File::open("/proc/net/unix").ok()?;
@@ -257,27 +262,33 @@ fn load_socket_table() -> Option<Vec<u8>> {
     Some(table)
 }
 
-/// Where a socket is that was given a path once.
+/// The state of a socket's path.
 enum FoundSocket {
-    Here(PathBuf),
-    /// There, but not for this user.
-    Closed,
-    /// It was moved, has a second name, or is gone: nothing tells which.
-    Elsewhere,
+    Connectable(PathBuf),
+    /// It exists, but not for this user.
+    Inaccessible,
+    /// It was moved, has a second name, or is gone: the table does not say which.
+    Unknown,
 }
 
 fn locate_socket(path: &Path) -> FoundSocket {
-    let found = match path.symlink_metadata() {
-        Ok(found) => found,
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return FoundSocket::Closed,
-        Err(_) => return FoundSocket::Elsewhere,
+    let metadata = match path.symlink_metadata() {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return FoundSocket::Inaccessible,
+        Err(_) => return FoundSocket::Unknown,
     };
-    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return FoundSocket::Elsewhere };
-    match fs::canonicalize(folder) {
-        Ok(folder) if found.file_type().is_socket() && found.nlink() == 1 => {
+    let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
+        return FoundSocket::Unknown;
+    };
+    match fs::canonicalize(directory) {
+        Ok(directory) if metadata.file_type().is_socket() && metadata.nlink() == 1 => {
             let may_connect = access(path, AccessFlags::W_OK).is_ok();
-            if may_connect { FoundSocket::Here(folder.join(name)) } else { FoundSocket::Closed }
+            if may_connect {
+                FoundSocket::Connectable(directory.join(name))
+            } else {
+                FoundSocket::Inaccessible
+            }
         }
-        Ok(_) | Err(_) => FoundSocket::Elsewhere,
+        Ok(_) | Err(_) => FoundSocket::Unknown,
     }
 }

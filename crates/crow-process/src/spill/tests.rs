@@ -2,19 +2,19 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use super::*;
 
-/// Sweeps files of 10 bytes that are so many hours old; gives the names of those left.
+/// Sweeps files of 10 bytes with these ages in hours; returns the names of those left.
 #[track_caller]
 fn check(files: &[(&str, u64)], bytes_max: u64, left: &[&str]) {
-    let folder = tempfile::tempdir().unwrap();
-    let now = fs::metadata(folder.path()).unwrap().modified().unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let now = fs::metadata(directory.path()).unwrap().modified().unwrap();
     for (name, age) in files {
-        let path = folder.path().join(name);
+        let path = directory.path().join(name);
         fs::write(&path, [b'x'; 10]).unwrap();
         let file = fs::File::options().write(true).open(path).unwrap();
         file.set_modified(now - Duration::from_hours(*age)).unwrap();
     }
-    remove_old_files(folder.path(), now, bytes_max).unwrap();
-    let mut found: Vec<String> = fs::read_dir(folder.path())
+    remove_old_files(directory.path(), now, bytes_max).unwrap();
+    let mut found: Vec<String> = fs::read_dir(directory.path())
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
@@ -23,13 +23,13 @@ fn check(files: &[(&str, u64)], bytes_max: u64, left: &[&str]) {
 }
 
 #[test]
-fn what_is_old_goes() {
+fn old_spill_files_are_removed() {
     let files = [("output-a", 0), ("output-b", 24 * 7), ("output-c", 24 * 7 + 1), ("other", 1000)];
     check(&files, 1000, &["other", "output-a", "output-b"]);
 }
 
 #[test]
-fn the_oldest_go_first_when_it_is_too_much() {
+fn oldest_spill_files_are_removed_first() {
     let files = [("output-a", 1), ("output-b", 3), ("output-c", 2), ("other", 4)];
     check(&files, 30, &["other", "output-a", "output-b", "output-c"]);
     check(&files, 20, &["other", "output-a", "output-c"]);
@@ -37,9 +37,9 @@ fn the_oldest_go_first_when_it_is_too_much() {
 }
 
 #[tokio::test]
-async fn only_we_may_read_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let inner = folder.path().join("a/b");
+async fn spill_file_is_private() {
+    let directory = tempfile::tempdir().unwrap();
+    let inner = directory.path().join("a/b");
     let (_, path) = create_spill_file(&inner).await.unwrap();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&inner), mode(&path)), (0o700, 0o600));

@@ -28,7 +28,7 @@ impl FeatureDirSource {
                 Component::ParentDir => drop(normalized.pop()),
                 Component::CurDir => {}
                 Component::Prefix(_) | Component::RootDir | Component::Normal(_) => {
-                    normalized.push(component)
+                    normalized.push(component);
                 }
             }
         }

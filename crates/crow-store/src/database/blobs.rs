@@ -1,4 +1,4 @@
-//! Contents that are kept once, however often they are used.
+//! Contents that are stored once, however often they are used.
 
 use crow_core::{ContentHash, SessionId};
 
@@ -7,14 +7,14 @@ use crate::{
     sql::{SqlError, SqlTransaction, values},
 };
 
-/// What a content is kept for.
+/// The purpose of a content.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum BlobPurpose {
     Image,
     File,
 }
 
-/// Keeps a content for a session.
+/// Stores a content for a session.
 pub(super) fn insert_blob(
     sql: &mut dyn SqlTransaction,
     session: &SessionId,
@@ -37,7 +37,7 @@ pub(super) fn insert_blob(
     Ok(())
 }
 
-/// Reads the images that messages of a session show.
+/// Reads the images of a session's messages.
 pub(super) fn load_images(
     sql: &mut dyn SqlTransaction,
     session: &SessionId,
@@ -58,7 +58,7 @@ pub(super) fn load_images(
     Ok(images)
 }
 
-/// Drops what no session uses any more.
+/// Deletes contents that no session uses.
 pub(super) fn delete_unused_blobs(sql: &mut dyn SqlTransaction) -> Result<(), SqlError> {
     sql.execute(
         "DELETE FROM blobs WHERE NOT EXISTS (SELECT 1 FROM blob_uses u WHERE u.hash = blobs.hash)",

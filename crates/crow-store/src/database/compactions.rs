@@ -1,4 +1,4 @@
-//! The generations of a session: what the model saw from when on.
+//! The generations of a session: what the model saw from which message on.
 
 use crow_core::{CallId, Compaction, SessionId};
 
@@ -36,7 +36,7 @@ impl Database {
     }
 }
 
-/// Reads the newest compaction that was not taken back.
+/// Reads the newest compaction that was not undone.
 pub(super) fn newest_compaction(
     sql: &mut dyn SqlTransaction,
     session: &SessionId,
@@ -49,19 +49,19 @@ pub(super) fn newest_compaction(
     )
 }
 
-/// Adds a generation to those of a session.
+/// Adds a generation to a session.
 pub(super) fn begin_generation(
     sql: &mut dyn SqlTransaction,
     session: &SessionId,
     compaction: &Compaction,
     now: Timestamp,
 ) -> Result<(), SqlError> {
-    let said: Vec<String> = compaction.said.iter().map(u64::to_string).collect();
+    let verbatim_prompts: Vec<String> = compaction.verbatim_prompts.iter().map(u64::to_string).collect();
     let pruned: Vec<String> = compaction.pruned.iter().map(CallId::to_string).collect();
     let count = "SELECT count(*) FROM compaction_history WHERE session_id = $1";
     let n_before = sql.query_one(count, values![session], |columns| columns.read_int(0))?;
     let old_first = newest_compaction(sql, session)?.map_or(0, |before| before.keep_from);
-    let done = sql.execute(
+    let result = sql.execute(
         "INSERT INTO compaction_history (session_id, generation, old_first, new_first, n_messages,
              summary, said, pruned, tokens_before, tokens_after, created)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
@@ -70,23 +70,23 @@ pub(super) fn begin_generation(
             n_before.unwrap_or_default() + 1,
             old_first,
             compaction.keep_from,
-            compaction.at,
+            compaction.at_seq,
             compaction.summary.as_ref(),
-            &said.join(" "),
+            &verbatim_prompts.join(" "),
             &pruned.join(" "),
             compaction.tokens_before,
             compaction.tokens_after,
             now.0,
         ],
     );
-    match done {
+    match result {
         Ok(_) => Ok(()),
         Err(SqlError::Constraint(_)) => Err(StoreError::NoSession(session.clone()).into()),
-        Err(fault) => Err(fault),
+        Err(error) => Err(error),
     }
 }
 
-/// Reads the compactions that were not taken back, oldest first.
+/// Reads the compactions that were not undone, oldest first.
 pub(super) fn active_compactions(
     sql: &mut dyn SqlTransaction,
     session: &SessionId,
@@ -100,20 +100,21 @@ pub(super) fn active_compactions(
 }
 
 fn read_compaction(session: &SessionId, columns: &dyn SqlRow) -> Result<Compaction, SqlError> {
-    let at = columns.read_count(0)?;
-    let bad = |what: &str| StoreError::BadRow {
+    let at_seq = columns.read_count(0)?;
+    let bad_row = |what: &str| StoreError::BadRow {
         session: session.clone(),
-        seq: at,
-        why: format!("its compaction names `{what}`"),
+        seq: at_seq,
+        reason: format!("its compaction has the invalid value `{what}`"),
     };
-    let said = columns.read_string(2)?;
-    let said = said.split_whitespace().map(|word| word.parse().map_err(|_| bad(word)));
+    let verbatim_prompts = columns.read_string(2)?;
+    let verbatim_prompts =
+        verbatim_prompts.split_whitespace().map(|word| word.parse().map_err(|_| bad_row(word)));
     let pruned = columns.read_string(4)?;
-    let pruned = pruned.split_whitespace().map(|word| CallId::parse(word).ok_or_else(|| bad(word)));
+    let pruned = pruned.split_whitespace().map(|word| CallId::parse(word).ok_or_else(|| bad_row(word)));
     Ok(Compaction {
-        at,
+        at_seq,
         keep_from: columns.read_count(1)?,
-        said: said.collect::<Result<_, _>>()?,
+        verbatim_prompts: verbatim_prompts.collect::<Result<_, _>>()?,
         summary: columns.read_optional_string(3)?,
         pruned: pruned.collect::<Result<_, _>>()?,
         tokens_before: columns.read_count(5)?,

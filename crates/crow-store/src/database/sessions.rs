@@ -1,4 +1,4 @@
-//! Sessions as a whole: begun, listed, changed, deleted.
+//! Creating, listing, changing and deleting sessions.
 
 use crow_core::{Mode, SessionId, ThoughtLevel};
 use serde_json::{Map, Value};
@@ -9,8 +9,8 @@ use crate::{
     sql::{SqlError, SqlRow, SqlTransaction, values},
 };
 
-/// How far a family of sessions is followed; no limit on depth allows more.
-const FAMILY_MAX: i64 = 10_000;
+/// The number of sessions that a tree is followed; no limit on depth permits more.
+const TREE_SESSIONS_MAX: i64 = 10_000;
 
 /// The columns that [`read_session_row`] reads.
 macro_rules! columns {
@@ -20,7 +20,7 @@ macro_rules! columns {
     };
 }
 
-/// What may change of a session that goes on.
+/// A change to an existing session.
 #[derive(Debug)]
 pub(crate) enum SessionChange {
     Title(String),
@@ -28,11 +28,11 @@ pub(crate) enum SessionChange {
     Model(String),
     ThoughtLevel(ThoughtLevel),
     AgentSession(String),
-    /// The template that its system prompt was made of.
+    /// The template of its system prompt.
     Template(String),
-    /// The tools that its model is offered, as JSON.
+    /// The tool definitions, as JSON.
     Tools(String),
-    /// One key of what else is set, with its JSON; `None` removes it.
+    /// One key of the other settings, with its JSON; `None` removes it.
     Config {
         key: &'static str,
         value: Option<Value>,
@@ -44,7 +44,7 @@ impl Database {
         self.write_transaction(|sql| {
             let prompt = intern_text(sql, &SYSTEM_PROMPTS, &new.system_prompt)?;
             let parent = new.parent.as_ref();
-            let done = sql.execute(
+            let result = sql.execute(
                 "INSERT INTO sessions
                      (id, parent_session_id, agent_type, cwd, model, mode, thought_level, system_prompt_id, created,
                       updated)
@@ -62,21 +62,21 @@ impl Database {
                     new.now.0,
                 ],
             );
-            match (done, parent) {
+            match (result, parent) {
                 (Ok(0), _) => Err(StoreError::NameTaken(id.clone()).into()),
                 (Ok(_), _) => Ok(()),
                 (Err(SqlError::Constraint(_)), Some(parent)) => Err(StoreError::NoSession(parent.clone()).into()),
-                (Err(fault), _) => Err(fault),
+                (Err(error), _) => Err(error),
             }
         })
     }
 
     pub(crate) fn list_sessions(&mut self, query: &ListQuery) -> Result<Vec<SessionRow>, StoreError> {
-        let place = query.before.as_ref();
-        let updated = place.map(|SessionCursor { updated, .. }| updated.0);
-        let id = place.map(|SessionCursor { id, .. }| id);
+        let cursor = query.before.as_ref();
+        let updated = cursor.map(|SessionCursor { updated, .. }| updated.0);
+        let id = cursor.map(|SessionCursor { id, .. }| id);
         let limit = i64::from(query.limit.min(PAGE_MAX));
-        let with_children = i64::from(query.begun_by == CreatorFilter::Anyone);
+        let with_children = i64::from(query.creator == CreatorFilter::Any);
         self.read_transaction(|sql| {
             sql.query_all(
                 concat!(
@@ -94,7 +94,7 @@ impl Database {
         })
     }
 
-    /// Lists a session with all that it and its children started, parents before children.
+    /// Lists a session with all descendants, parents before children.
     pub(crate) fn session_tree(&mut self, session: &SessionId) -> Result<Vec<SessionRow>, StoreError> {
         self.read_transaction(|sql| {
             sql.query_all(
@@ -109,13 +109,13 @@ impl Database {
                     " FROM family f JOIN sessions s ON s.id = f.id
                      ORDER BY s.id <> $1, s.created, s.id LIMIT $2"
                 ),
-                values![session, FAMILY_MAX],
+                values![session, TREE_SESSIONS_MAX],
                 read_session_row,
             )
         })
     }
 
-    /// Lists the sessions of nobody else whose last message came before a time, oldest first.
+    /// Lists the sessions without a parent whose last message is older than a time, oldest first.
     pub(crate) fn sessions_older_than(&mut self, before: Timestamp) -> Result<Vec<SessionRow>, StoreError> {
         self.read_transaction(|sql| {
             sql.query_all(
@@ -155,16 +155,16 @@ impl Database {
         })
     }
 
-    /// Points a session at a text that many sessions share.
+    /// Refers a session to a text that many sessions share.
     fn set_shared_text(
         &mut self,
         session: &SessionId,
-        contents: &SharedTextTable,
+        table: &SharedTextTable,
         text: &str,
     ) -> Result<(), StoreError> {
         self.write_transaction(|sql| {
-            let id = intern_text(sql, contents, text)?;
-            match sql.execute(contents.point, values![id, session])? {
+            let id = intern_text(sql, table, text)?;
+            match sql.execute(table.update_session, values![id, session])? {
                 0 => Err(StoreError::NoSession(session.clone()).into()),
                 _ => Ok(()),
             }
@@ -181,7 +181,7 @@ impl Database {
             let find = "SELECT config FROM sessions WHERE id = $1";
             let found = sql.query_one(find, values![session], |columns| columns.read_string(0))?;
             let Some(config) = found else { return Err(StoreError::NoSession(session.clone()).into()) };
-            // What is no object was written by nobody and says nothing.
+            // A value that is not an object was not written by Crow and is ignored.
             let mut config: Map<String, Value> = serde_json::from_str(&config).unwrap_or_default();
             match value {
                 Some(value) => drop(config.insert(key.to_owned(), value.clone())),
@@ -200,12 +200,12 @@ impl Database {
                 n_deleted += sql.execute("DELETE FROM sessions WHERE id = $1", values![session])?;
             }
             if n_deleted > 0 {
-                for contents in [&SYSTEM_PROMPTS, &TEMPLATES, &TOOLS] {
-                    sql.execute(contents.sweep, values![])?;
+                for table in [&SYSTEM_PROMPTS, &TEMPLATES, &TOOLS] {
+                    sql.execute(table.delete_unused, values![])?;
                 }
                 blobs::delete_unused_blobs(sql)?;
-                if let Some(tidy) = sql.dialect().tidy_index {
-                    sql.execute(tidy, values![])?;
+                if let Some(tidy_index) = sql.dialect().tidy_index_sql {
+                    sql.execute(tidy_index, values![])?;
                 }
             }
             Ok(n_deleted)
@@ -222,7 +222,7 @@ impl Database {
 
     pub(crate) fn delete_empty_sessions(&mut self, before: Timestamp) -> Result<(), StoreError> {
         self.write_transaction(|sql| {
-            // What a child that said nothing left in a mailbox goes with it, so a task stays.
+            // The mailbox entries of a child without messages would be deleted with it, so a task stays.
             let empty = "DELETE FROM sessions WHERE n_messages = 0 AND created < $1
                  AND NOT EXISTS (SELECT 1 FROM tasks t WHERE t.session_id = sessions.id)";
             sql.execute(empty, values![before.0]).map(drop)
@@ -246,55 +246,53 @@ pub(super) fn find_session(
     )
 }
 
-/// A table of long texts that many sessions share, each kept once.
+/// A table of long texts that many sessions share, each stored once.
 pub(super) struct SharedTextTable {
     find: &'static str,
     insert: &'static str,
-    /// Points a session at one of them.
-    point: &'static str,
-    /// Deletes those that no session has.
-    sweep: &'static str,
+    /// Refers a session to one of them.
+    update_session: &'static str,
+    /// Deletes those that no session uses.
+    delete_unused: &'static str,
 }
 
-/// What models were told first.
+/// System prompts.
 pub(super) const SYSTEM_PROMPTS: SharedTextTable = SharedTextTable {
     find: "SELECT id FROM system_prompts WHERE hash = $1 AND text = $2 LIMIT 1",
     insert: "INSERT INTO system_prompts (hash, text) VALUES ($1, $2) RETURNING id",
-    point: "UPDATE sessions SET system_prompt_id = $1 WHERE id = $2",
-    sweep: "DELETE FROM system_prompts WHERE NOT EXISTS
+    update_session: "UPDATE sessions SET system_prompt_id = $1 WHERE id = $2",
+    delete_unused: "DELETE FROM system_prompts WHERE NOT EXISTS
                 (SELECT 1 FROM sessions s WHERE s.system_prompt_id = system_prompts.id)",
 };
 
-/// The templates of that.
+/// Templates of system prompts.
 const TEMPLATES: SharedTextTable = SharedTextTable {
     find: "SELECT id FROM prompts WHERE hash = $1 AND template = $2 LIMIT 1",
     insert: "INSERT INTO prompts (hash, template) VALUES ($1, $2) RETURNING id",
-    point: "UPDATE sessions SET prompt_id = $1 WHERE id = $2",
-    sweep: "DELETE FROM prompts WHERE NOT EXISTS (SELECT 1 FROM sessions s WHERE s.prompt_id = prompts.id)",
+    update_session: "UPDATE sessions SET prompt_id = $1 WHERE id = $2",
+    delete_unused: "DELETE FROM prompts WHERE NOT EXISTS (SELECT 1 FROM sessions s WHERE s.prompt_id = prompts.id)",
 };
 
-/// The tools that models were offered.
+/// Tool definitions.
 const TOOLS: SharedTextTable = SharedTextTable {
     find: "SELECT id FROM tool_definitions WHERE hash = $1 AND definitions = $2 LIMIT 1",
     insert: "INSERT INTO tool_definitions (hash, definitions) VALUES ($1, $2) RETURNING id",
-    point: "UPDATE sessions SET tools_id = $1 WHERE id = $2",
-    sweep: "DELETE FROM tool_definitions WHERE NOT EXISTS
+    update_session: "UPDATE sessions SET tools_id = $1 WHERE id = $2",
+    delete_unused: "DELETE FROM tool_definitions WHERE NOT EXISTS
                 (SELECT 1 FROM sessions s WHERE s.tools_id = tool_definitions.id)",
 };
 
-/// Finds a text's row, or makes it.
+/// Finds a text's row, or inserts it.
 pub(super) fn intern_text(
     sql: &mut dyn SqlTransaction,
-    contents: &SharedTextTable,
+    table: &SharedTextTable,
     text: &str,
 ) -> Result<i64, SqlError> {
     let hash = hashing::short_hash(text);
-    if let Some(id) = sql.query_one(contents.find, values![hash, text], |columns| columns.read_int(0))? {
+    if let Some(id) = sql.query_one(table.find, values![hash, text], |columns| columns.read_int(0))? {
         return Ok(id);
     }
-    Ok(sql
-        .query_one(contents.insert, values![hash, text], |columns| columns.read_int(0))?
-        .unwrap_or_default())
+    Ok(sql.query_one(table.insert, values![hash, text], |columns| columns.read_int(0))?.unwrap_or_default())
 }
 
 /// The agent type of Crow's own sessions.
@@ -305,19 +303,19 @@ pub(crate) fn own_agent_type(is_child: bool) -> &'static str {
 const OWN_ROOT: &str = "crow-cli";
 const OWN_CHILD: &str = "crow-child";
 
-/// Leaves only the agent types of others.
+/// Returns only the agent types of external agents.
 pub(super) fn foreign_agent_type(agent_type: Option<String>) -> Option<String> {
     agent_type.filter(|agent_type| agent_type != OWN_ROOT && agent_type != OWN_CHILD)
 }
 
 fn read_session_row(columns: &dyn SqlRow) -> Result<SessionRow, SqlError> {
-    let session = |place| Ok::<_, SqlError>(columns.read_optional_string(place)?.map(SessionId::new));
+    let session = |index| Ok::<_, SqlError>(columns.read_optional_string(index)?.map(SessionId::new));
     Ok(SessionRow {
         id: SessionId::new(columns.read_string(0)?),
         cwd: columns.read_string(1)?,
         title: columns.read_optional_string(2)?,
         model: columns.read_string(3)?,
-        // A mode this version does not know is taken for the most careful one.
+        // An unknown mode becomes the most careful one.
         mode: Mode::parse(columns.get_text(4)?.unwrap_or_default()).unwrap_or_default(),
         parent: session(5)?,
         agent_type: foreign_agent_type(columns.read_optional_string(6)?),

@@ -1,4 +1,4 @@
-//! Where sessions stand in Spec Kit, and what its commands came to.
+//! The Spec Kit state of sessions, and the outcomes of its commands.
 
 use crow_core::{ContentHash, SessionId};
 
@@ -8,7 +8,7 @@ use crate::{
     sql::{SqlError, SqlRow, values},
 };
 
-/// A feature takes a few dozen commands; nobody looks back further than this.
+/// A feature takes a few dozen commands; older events are not needed.
 const EVENTS_MAX: i64 = 1_000;
 
 impl Database {
@@ -26,7 +26,7 @@ impl Database {
         row: &SpeckitRow,
     ) -> Result<(), StoreError> {
         self.write_transaction(|sql| {
-            let done = sql.execute(
+            let result = sql.execute(
                 "INSERT INTO speckit_session (session_id, project_root, feature_dir, last_command, updated)
                  VALUES ($1, $2, $3, $4, $5)
                  ON CONFLICT (session_id) DO UPDATE
@@ -39,11 +39,11 @@ impl Database {
                     row.updated.0,
                 ],
             );
-            done.map(drop).map_err(|fault| constraint_to_no_session(session, fault))
+            result.map(drop).map_err(|error| constraint_to_no_session(session, error))
         })
     }
 
-    /// Takes an event down and forgets those that are too old.
+    /// Stores an event and deletes those that are too old.
     pub(crate) fn log_speckit_event(
         &mut self,
         session: &SessionId,
@@ -53,12 +53,12 @@ impl Database {
         let n_files = event.files.len().min(SpeckitEvent::FILES_MAX);
         let files = serde_json::Value::from(&event.files[..n_files]).to_string();
         self.write_transaction(|sql| {
-            let done = sql.execute(
+            let result = sql.execute(
                 "INSERT INTO speckit_event (session_id, ts, command, args_sha, outcome, files)
                  VALUES ($1, $2, $3, $4, $5, $6)",
                 values![session, event.ts.0, &event.command, args_sha.as_ref(), &event.outcome, &files],
             );
-            done.map_err(|fault| constraint_to_no_session(session, fault))?;
+            result.map_err(|error| constraint_to_no_session(session, error))?;
             sql.execute(
                 "DELETE FROM speckit_event WHERE session_id = $1 AND id <= (
                      SELECT id FROM speckit_event WHERE session_id = $1 ORDER BY id DESC LIMIT 1 OFFSET $2)",
@@ -68,7 +68,7 @@ impl Database {
         })
     }
 
-    /// Lists what the commands of a session came to, newest first.
+    /// Lists the outcomes of a session's commands, newest first.
     pub(crate) fn speckit_events(
         &mut self,
         session: &SessionId,
@@ -82,10 +82,10 @@ impl Database {
     }
 }
 
-fn constraint_to_no_session(session: &SessionId, fault: SqlError) -> SqlError {
-    match fault {
+fn constraint_to_no_session(session: &SessionId, error: SqlError) -> SqlError {
+    match error {
         SqlError::Constraint(_) => StoreError::NoSession(session.clone()).into(),
-        SqlError::Other(_) => fault,
+        SqlError::Other(_) => error,
     }
 }
 
@@ -104,12 +104,12 @@ fn read_speckit_event(columns: &dyn SqlRow) -> Result<SpeckitEvent, SqlError> {
         command: columns.read_string(1)?,
         args_sha: read_hash(columns, 2)?,
         outcome: columns.read_string(3)?,
-        // What is no list of ours names no file of ours.
+        // A value that is not a list of ours contains no file names.
         files: serde_json::from_str(columns.get_text(4)?.unwrap_or_default()).unwrap_or_default(),
     })
 }
 
-/// Reads a hash; what is none is that of nothing known.
-fn read_hash(columns: &dyn SqlRow, place: usize) -> Result<Option<ContentHash>, SqlError> {
-    Ok(columns.get_text(place)?.and_then(ContentHash::parse))
+/// Reads a hash; an invalid one counts as unknown.
+fn read_hash(columns: &dyn SqlRow, index: usize) -> Result<Option<ContentHash>, SqlError> {
+    Ok(columns.get_text(index)?.and_then(ContentHash::parse))
 }

@@ -1,4 +1,4 @@
-//! Work that sessions give to others, and what waits for them of it.
+//! Tasks, and the deliveries that wait for their parents.
 
 use crow_core::SessionId;
 
@@ -9,9 +9,9 @@ use crate::{
     sql::{SqlError, SqlRow, SqlTransaction, values},
 };
 
-/// A session has as many tasks as it made calls for them; nobody reads more.
+/// A session has as many tasks as it made calls for them; more are not read.
 const TASKS_MAX: i64 = 10_000;
-/// Agents say what they spent; no round spends more, and sums of this do not overflow.
+/// Agents report their own usage; no turn uses more, and sums of this do not overflow.
 const TOKENS_MAX: u64 = u32::MAX as u64;
 
 /// Tasks with the columns that [`read_task_row`] reads.
@@ -25,7 +25,7 @@ macro_rules! tasks {
 }
 
 impl Database {
-    /// Begins the first or a further round of a task.
+    /// Begins the first or a further turn of a task.
     pub(crate) fn begin_task(
         &mut self,
         task: &SessionId,
@@ -48,7 +48,7 @@ impl Database {
         })
     }
 
-    /// Ends the round that runs; tells whether one did.
+    /// Ends the running turn; returns whether one was running.
     pub(crate) fn end_task(&mut self, task: &SessionId, end: &TaskEnd) -> Result<bool, StoreError> {
         self.write_transaction(|sql| {
             let n_ended = sql.execute(
@@ -63,8 +63,8 @@ impl Database {
                 ],
             )?;
             if let (1.., Some(text)) = (n_ended, &end.delivery) {
-                let post = "INSERT INTO mailbox (task_id, text, created) VALUES ($1, $2, $3)";
-                sql.execute(post, values![task, text, end.now.0])?;
+                let insert = "INSERT INTO mailbox (task_id, text, created) VALUES ($1, $2, $3)";
+                sql.execute(insert, values![task, text, end.now.0])?;
             }
             Ok(n_ended > 0)
         })
@@ -76,7 +76,7 @@ impl Database {
         })
     }
 
-    /// Lists the tasks that a session gave, in the order they began.
+    /// Lists the tasks of a session in the order they began.
     pub(crate) fn list_tasks(&mut self, parent: &SessionId) -> Result<Vec<TaskRow>, StoreError> {
         self.read_transaction(|sql| {
             let find = concat!(tasks!(), "AND s.parent_session_id = $1 ORDER BY s.created, s.id LIMIT $2");
@@ -84,7 +84,7 @@ impl Database {
         })
     }
 
-    /// Lists what waits for a session, oldest first.
+    /// Lists the deliveries that wait for a session, oldest first.
     pub(crate) fn pending_deliveries(&mut self, parent: &SessionId) -> Result<Vec<Delivery>, StoreError> {
         self.read_transaction(|sql| {
             sql.query_all(
@@ -97,7 +97,7 @@ impl Database {
         })
     }
 
-    /// Lists what waits for the session that gave a task of that one task, oldest first.
+    /// Lists the deliveries of one task that wait for its parent, oldest first.
     pub(crate) fn pending_task_deliveries(&mut self, task: &SessionId) -> Result<Vec<Delivery>, StoreError> {
         self.read_transaction(|sql| {
             let find = "SELECT id, task_id, text, created FROM mailbox
@@ -106,7 +106,7 @@ impl Database {
         })
     }
 
-    /// Stores an entry with the deliveries that stand in it, each of which must have waited for this session.
+    /// Stores an entry with the deliveries in it, each of which must have waited for this session.
     pub(crate) fn append_with_deliveries(
         &mut self,
         session: &SessionId,
@@ -127,13 +127,13 @@ fn mark_delivered(
     seq: u64,
     delivery: DeliveryId,
 ) -> Result<(), SqlError> {
-    let n_claimed = sql.execute(
+    let n_updated = sql.execute(
         "UPDATE mailbox SET delivered_seq = $1
          WHERE id = $2 AND delivered_seq IS NULL
            AND task_id IN (SELECT id FROM sessions WHERE parent_session_id = $3)",
         values![seq, delivery.0, session],
     )?;
-    match n_claimed {
+    match n_updated {
         0 => Err(StoreError::AlreadyDelivered { session: session.clone(), delivery }.into()),
         _ => Ok(()),
     }
@@ -154,9 +154,9 @@ fn read_task_row(columns: &dyn SqlRow) -> Result<TaskRow, SqlError> {
         parent: SessionId::new(columns.read_string(1)?),
         agent_type: super::sessions::foreign_agent_type(columns.read_optional_string(2)?),
         title: columns.read_string(3)?,
-        // The table has no other; one that it had all the same would be attended by nobody we know.
+        // The table has no other; an unknown one would have no process that drives it.
         state: TaskState::parse(columns.get_text(4)?.unwrap_or_default()).unwrap_or(TaskState::Lost),
-        n_rounds: u32::try_from(columns.read_int(5)?).unwrap_or(u32::MAX),
+        n_turns: u32::try_from(columns.read_int(5)?).unwrap_or(u32::MAX),
         n_tokens: columns.read_count(6)?,
         started: Timestamp(columns.read_int(7)?),
         ended: columns.get_int(8)?.map(Timestamp),

@@ -1,4 +1,4 @@
-//! Where a server is and who we are there. Shown without the password.
+//! The address of a server with credentials. Shown without the password.
 
 use std::{fmt, str::FromStr};
 
@@ -13,38 +13,38 @@ use crate::StoreError;
 #[derive(Clone, PartialEq, Eq)]
 pub struct PostgresAddress {
     uri: String,
-    shown: String,
+    redacted: String,
 }
 
 impl PostgresAddress {
-    /// Reads `postgres://USER:PASSWORD@HOST:PORT/NAME`, with the options of libpq behind a question mark and, after
-    /// the scheme, the name of a driver that others wrote there. What is wrong is said without the password.
+    /// Parses `postgres://USER:PASSWORD@HOST:PORT/NAME`, with the options of libpq after a question mark and, after
+    /// the scheme, an optional driver name that other programs write. Errors do not contain the password.
     pub fn parse(uri: &str) -> Result<Self, String> {
         let (_, rest) = uri.split_once("://").ok_or("expected postgres://USER@HOST/NAME")?;
         let uri = format!("postgresql://{rest}");
         let config = parse_config(&uri)?;
-        let is_odd = |host: &Host| matches!(host, Host::Tcp(host) if host.contains('@'));
-        if config.get_hosts().iter().any(is_odd) {
+        let has_at_sign = |host: &Host| matches!(host, Host::Tcp(host) if host.contains('@'));
+        if config.get_hosts().iter().any(has_at_sign) {
             return Err("expected postgres://USER@HOST/NAME (an @ in the password is written %40)".into());
         }
-        let shown = format_without_password(&config);
-        Ok(Self { uri, shown })
+        let redacted = format_without_password(&config);
+        Ok(Self { uri, redacted })
     }
 
     pub(super) fn to_config(&self) -> Result<Config, StoreError> {
-        let unusable = |why| StoreError::CannotOpen { database: self.shown.clone(), why };
+        let unusable = |reason| StoreError::CannotOpen { database: self.redacted.clone(), reason };
         parse_config(&self.uri).map_err(unusable)
     }
 }
 
 fn parse_config(uri: &str) -> Result<Config, String> {
     Config::from_str(uri).map_err(|error| {
-        let why = std::error::Error::source(&error).map(ToString::to_string);
-        format!("expected postgres://USER@HOST/NAME ({})", why.unwrap_or_else(|| error.to_string()))
+        let reason = std::error::Error::source(&error).map(ToString::to_string);
+        format!("expected postgres://USER@HOST/NAME ({})", reason.unwrap_or_else(|| error.to_string()))
     })
 }
 
-/// A socket of this machine needs no encryption and knows none.
+/// A local socket needs no encryption and supports none.
 pub(super) fn wants_tls(config: &Config) -> bool {
     let is_socket = |host: &Host| !matches!(host, Host::Tcp(_));
     config.get_ssl_mode() != SslMode::Disable && !config.get_hosts().iter().all(is_socket)
@@ -55,7 +55,7 @@ fn format_without_password(config: &Config) -> String {
     let host = match config.get_hosts().first() {
         Some(Host::Tcp(host)) => host.clone(),
         #[cfg(unix)]
-        Some(Host::Unix(folder)) => folder.display().to_string(),
+        Some(Host::Unix(directory)) => directory.display().to_string(),
         None => String::new(),
     };
     let port = config.get_ports().first().map(|port| format!(":{port}")).unwrap_or_default();
@@ -64,7 +64,7 @@ fn format_without_password(config: &Config) -> String {
 
 impl fmt::Display for PostgresAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.shown)
+        f.write_str(&self.redacted)
     }
 }
 
@@ -82,14 +82,14 @@ mod tests {
     fn check_parse(uri: &str, wanted: &str) {
         let said = match PostgresAddress::parse(uri) {
             Ok(address) => format!("{address:?}"),
-            Err(why) => why,
+            Err(reason) => reason,
         };
         assert_eq!(said, wanted);
         assert!(!said.contains("secret"), "{said}");
     }
 
     #[test]
-    fn a_password_is_never_shown() {
+    fn password_is_never_shown() {
         check_parse("postgres://u:secret@h:5433/crow", "ServerAddress(postgres://u@h:5433/crow)");
         check_parse("postgresql+asyncpg://u:secret@h/crow", "ServerAddress(postgres://u@h:5432/crow)");
         check_parse(

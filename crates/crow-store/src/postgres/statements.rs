@@ -1,4 +1,4 @@
-//! Statements and values as the server's client wants them.
+//! Statements and values in the format of the server's client.
 
 use std::collections::HashMap;
 
@@ -37,22 +37,22 @@ impl SqlTransaction for PostgresTransaction<'_> {
     fn execute(&mut self, sql: &'static str, values: &[SqlValue<'_>]) -> Result<u64, SqlError> {
         let statement = self.prepare_statement(sql)?;
         let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|value| value as _).collect();
-        let done = self.transaction.execute(&statement, &values);
-        done.map_err(|error| to_sql_error(self.name, &error))
+        let result = self.transaction.execute(&statement, &values);
+        result.map_err(|error| to_sql_error(self.name, &error))
     }
 
     fn query(
         &mut self,
         sql: &'static str,
         values: &[SqlValue<'_>],
-        each: RowCallback<'_>,
+        on_row: RowCallback<'_>,
     ) -> Result<(), SqlError> {
         let statement = self.prepare_statement(sql)?;
         let name = self.name;
         let mut rows =
             self.transaction.query_raw(&statement, values).map_err(|error| to_sql_error(name, &error))?;
         while let Some(row) = rows.next().map_err(|error| to_sql_error(name, &error))? {
-            each(&PostgresRow { row, name })?;
+            on_row(&PostgresRow { row, name })?;
         }
         Ok(())
     }
@@ -80,21 +80,21 @@ impl PostgresRow<'_> {
 }
 
 impl SqlRow for PostgresRow<'_> {
-    fn get_int(&self, place: usize) -> Result<Option<i64>, SqlError> {
+    fn get_int(&self, index: usize) -> Result<Option<i64>, SqlError> {
         // Counters of a query are narrower than columns.
-        match self.row.columns().get(place).map(|column| column.type_()) {
-            Some(&Type::INT4) => self.row.try_get::<_, Option<i32>>(place).map(|int| int.map(i64::from)),
-            _ => self.row.try_get(place),
+        match self.row.columns().get(index).map(|column| column.type_()) {
+            Some(&Type::INT4) => self.row.try_get::<_, Option<i32>>(index).map(|int| int.map(i64::from)),
+            _ => self.row.try_get(index),
         }
         .map_err(|error| self.row_error(&error))
     }
 
-    fn get_text(&self, place: usize) -> Result<Option<&str>, SqlError> {
-        self.row.try_get(place).map_err(|error| self.row_error(&error))
+    fn get_text(&self, index: usize) -> Result<Option<&str>, SqlError> {
+        self.row.try_get(index).map_err(|error| self.row_error(&error))
     }
 
-    fn get_bytes(&self, place: usize) -> Result<Option<&[u8]>, SqlError> {
-        self.row.try_get(place).map_err(|error| self.row_error(&error))
+    fn get_bytes(&self, index: usize) -> Result<Option<&[u8]>, SqlError> {
+        self.row.try_get(index).map_err(|error| self.row_error(&error))
     }
 }
 
@@ -107,7 +107,7 @@ impl ToSql for SqlValue<'_> {
         match self {
             Self::Null => Ok(IsNull::Yes),
             Self::Int(int) => int.to_sql(kind, out),
-            // The server's texts have no zero bytes.
+            // The server's texts cannot contain zero bytes.
             Self::Text(text) if text.contains('\0') => text.replace('\0', "\u{fffd}").to_sql(kind, out),
             Self::Text(text) => text.to_sql(kind, out),
             Self::Bytes(bytes) => bytes.to_sql(kind, out),
@@ -121,18 +121,18 @@ impl ToSql for SqlValue<'_> {
     to_sql_checked!();
 }
 
-/// Sorts what the server or the way to it said; never with what was stored in it.
+/// Classifies an error of the server or the connection, without any stored content.
 pub(super) fn from_postgres(name: &str, error: &postgres::Error) -> StoreError {
     let database = name.to_owned();
-    let Some(said) = error.as_db_error() else {
-        let why = std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
-        return StoreError::Unreachable { database, why };
+    let Some(db_error) = error.as_db_error() else {
+        let reason = std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
+        return StoreError::Unreachable { database, reason };
     };
-    let mut why = said.message().to_owned();
-    if let Some(ErrorPosition::Original(place)) = said.position() {
-        why.push_str(&format!(" at {place}"));
+    let mut reason = db_error.message().to_owned();
+    if let Some(ErrorPosition::Original(position)) = db_error.position() {
+        reason.push_str(&format!(" at {position}"));
     }
-    let code = said.code();
+    let code = db_error.code();
     if *code == SqlState::DISK_FULL {
         StoreError::Full { database }
     } else if *code == SqlState::READ_ONLY_SQL_TRANSACTION {
@@ -140,12 +140,12 @@ pub(super) fn from_postgres(name: &str, error: &postgres::Error) -> StoreError {
     } else if [SqlState::LOCK_NOT_AVAILABLE, SqlState::T_R_DEADLOCK_DETECTED].contains(code) {
         StoreError::Locked { database }
     } else if code.code().starts_with("28") || *code == SqlState::UNDEFINED_DATABASE {
-        StoreError::NotLetIn { database, why }
+        StoreError::AccessDenied { database, reason }
     } else if code.code().starts_with("08") || code.code().starts_with("57P") {
-        StoreError::Unreachable { database, why }
+        StoreError::Unreachable { database, reason }
     } else if *code == SqlState::DATA_CORRUPTED || *code == SqlState::INDEX_CORRUPTED {
         StoreError::Damaged { database }
     } else {
-        StoreError::Failed { database, why }
+        StoreError::Failed { database, reason }
     }
 }

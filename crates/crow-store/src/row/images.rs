@@ -1,4 +1,4 @@
-//! Images of a message, which are kept beside it: the same one often comes again.
+//! Images of a message, which are stored separately because the same one often appears again.
 
 use std::{borrow::Cow, collections::HashMap};
 
@@ -7,13 +7,13 @@ use crow_core::{ContentHash, ContentPart, ToolCallContent, TranscriptEntry};
 
 use crate::hashing;
 
-/// What stands in a message instead of an image; no base64 has a colon.
-const KEPT: &str = "sha256:";
+/// The prefix of the placeholder for an image; base64 has no colon.
+const HASH_PREFIX: &str = "sha256:";
 
-/// Images by the hash that stands for them, in base64.
+/// Images in base64, by hash.
 pub(crate) type ImagesByHash = HashMap<String, String>;
 
-/// The images of a message on its way to the database.
+/// The images of a message to be stored.
 #[derive(Debug, Default)]
 pub(super) struct ExtractedImages<'a>(HashMap<&'a str, (ContentHash, Vec<u8>)>);
 
@@ -33,25 +33,25 @@ impl<'a> ExtractedImages<'a> {
         let images: Vec<&str> = match entry {
             TranscriptEntry::Prompt(prompt) => prompt.parts.iter().filter_map(part).collect(),
             TranscriptEntry::Reply(_) => Vec::new(),
-            TranscriptEntry::Result { outcome, .. } => {
-                let shown = outcome.for_client.iter().filter_map(content);
-                outcome.for_model.iter().filter_map(part).chain(shown).collect()
+            TranscriptEntry::Result { result: outcome, .. } => {
+                let client_images = outcome.for_client.iter().filter_map(content);
+                outcome.for_model.iter().filter_map(part).chain(client_images).collect()
             }
         };
-        let mut kept = HashMap::new();
+        let mut images_by_data = HashMap::new();
         for data in images {
-            // What would not come back letter for letter stays where it is.
+            // An image that would not be restored exactly stays in the message.
             if let Ok(bytes) = BASE64_STANDARD.decode(data) {
-                kept.entry(data).or_insert_with(|| (hashing::content_hash(&bytes), bytes));
+                images_by_data.entry(data).or_insert_with(|| (hashing::content_hash(&bytes), bytes));
             }
         }
-        Self(kept)
+        Self(images_by_data)
     }
 
-    /// What stands for an image in its message.
+    /// The placeholder of an image in its message.
     pub(super) fn placeholder_for(&self, data: &'a str) -> Cow<'a, str> {
         match self.0.get(data) {
-            Some((hash, _)) => Cow::Owned(format!("{KEPT}{hash}")),
+            Some((hash, _)) => Cow::Owned(format!("{HASH_PREFIX}{hash}")),
             None => Cow::Borrowed(data),
         }
     }
@@ -61,9 +61,9 @@ impl<'a> ExtractedImages<'a> {
     }
 }
 
-/// Puts an image back; it is left out where nobody wants to see it.
+/// Restores an image; drops it if images are not wanted.
 pub(super) fn restore_image(data: Cow<'_, str>, images: Option<&ImagesByHash>) -> Result<String, String> {
-    match (data.strip_prefix(KEPT), images) {
+    match (data.strip_prefix(HASH_PREFIX), images) {
         (None, _) => Ok(data.into_owned()),
         (Some(_), None) => Ok(String::new()),
         (Some(hash), Some(images)) => {
@@ -72,7 +72,7 @@ pub(super) fn restore_image(data: Cow<'_, str>, images: Option<&ImagesByHash>) -
     }
 }
 
-/// Spells the bytes of an image.
+/// Encodes the bytes of an image.
 pub(crate) fn encode_base64(bytes: &[u8]) -> String {
     BASE64_STANDARD.encode(bytes)
 }

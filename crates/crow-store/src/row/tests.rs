@@ -15,16 +15,16 @@ use serde_json::{Map, Value, json};
 
 use super::{EncodedMessage, ImagesByHash, PlanEntryRow, decode_entry, encode_base64, encode_entry};
 
-/// Any entry at all, valid in its place or not.
+/// Any entry, valid at its position or not.
 pub(crate) fn entries() -> impl Strategy<Value = TranscriptEntry> {
     prop_oneof![
         (text(), vec(part(), 0..4))
             .prop_map(|(id, parts)| TranscriptEntry::Prompt(Prompt { id: MessageId::new(id), parts })),
         reply().prop_map(TranscriptEntry::Reply),
-        (call_id(), facets(), outcome()).prop_map(|(call, facets, outcome)| TranscriptEntry::Result {
+        (call_id(), facets(), outcome()).prop_map(|(call, info, result)| TranscriptEntry::Result {
             call,
-            facets,
-            outcome
+            info,
+            result
         }),
     ]
 }
@@ -47,11 +47,11 @@ fn part() -> impl Strategy<Value = ContentPart> {
             text,
             mime
         }),
-        (crow_part(), text()).prop_map(|(what, text)| ContentPart::FromCrow { what, text }),
+        (crow_part(), text()).prop_map(|(kind, text)| ContentPart::FromCrow { kind, text }),
     ]
 }
 
-/// Any URI, those that Crow gives its own additions among them.
+/// Any URI, including those of Crow's own additions.
 fn uri() -> impl Strategy<Value = String> {
     prop_oneof![text(), crow_part().prop_map(|what| what.uri())]
 }
@@ -85,17 +85,17 @@ fn reply() -> impl Strategy<Value = Reply> {
         },
     );
     let sealed = (text(), vec(text().prop_map(Value::String), 0..3))
-        .prop_map(|(by, pieces)| ProviderState { by, pieces });
+        .prop_map(|(by, pieces)| ProviderState { model: by, items: pieces });
     (text(), text(), text(), vec(call(), 0..3), ended(), option::of(usage), option::of(sealed)).prop_map(
         |(id, thought, text, calls, ended, usage, sealed)| Reply {
             id: MessageId::new(id),
             thought,
             text,
             calls,
-            ended,
+            end: ended,
             usage,
-            sealed,
-            answered_by: None,
+            provider_state: sealed,
+            fallback_model: None,
         },
     )
 }
@@ -117,23 +117,23 @@ fn arguments() -> impl Strategy<Value = ToolArguments> {
     prop_oneof![
         object().prop_map(ToolArguments::Valid),
         (object(), option::of(doubt())).prop_map(|(value, doubt)| ToolArguments::Repaired { value, doubt }),
-        text().prop_map(|why| ToolArguments::Unreadable { why }),
+        text().prop_map(|reason| ToolArguments::Unreadable { reason }),
     ]
 }
 
 fn doubt() -> impl Strategy<Value = RepairDoubt> {
     let kinds = vec![
-        DoubtKind::NotClosed,
-        DoubtKind::BracketsMissing,
-        DoubtKind::CutInString,
-        DoubtKind::Several,
-        DoubtKind::TextBehind,
+        DoubtKind::UnclosedValue,
+        DoubtKind::MissingBrackets,
+        DoubtKind::TruncatedString,
+        DoubtKind::SeveralObjects,
+        DoubtKind::TrailingText,
         DoubtKind::LoneSurrogate,
-        DoubtKind::KeyTwice,
-        DoubtKind::Guessed,
+        DoubtKind::DuplicateKey,
+        DoubtKind::Ambiguous,
     ];
     let place = any::<(usize, usize)>().prop_map(|(line, column)| TextPosition { line, column });
-    (select(kinds), option::of(place)).prop_map(|(kind, place)| RepairDoubt { kind, place })
+    (select(kinds), option::of(place)).prop_map(|(kind, place)| RepairDoubt { kind, position: place })
 }
 
 fn object() -> impl Strategy<Value = Map<String, Value>> {
@@ -174,13 +174,13 @@ fn ended() -> impl Strategy<Value = ReplyEnd> {
     ];
     prop_oneof![
         select(vec![
-            ReplyEnd::Normally,
+            ReplyEnd::Complete,
             ReplyEnd::OutputLimit,
             ReplyEnd::SizeLimit,
             ReplyEnd::Refused,
             ReplyEnd::Cancelled
         ]),
-        (select(kinds), text()).prop_map(|(kind, sentence)| ReplyEnd::Failed(Failure { kind, sentence })),
+        (select(kinds), text()).prop_map(|(kind, message)| ReplyEnd::Failed(Failure { kind, message })),
     ]
 }
 
@@ -206,7 +206,7 @@ fn facets() -> impl Strategy<Value = ToolCallInfo> {
         Just(ToolAccess::Searches),
     ];
     (text(), select(kinds), vec(location, 0..3), touch)
-        .prop_map(|(title, kind, locations, touch)| ToolCallInfo { title, kind, locations, touch })
+        .prop_map(|(title, kind, locations, touch)| ToolCallInfo { title, kind, locations, access: touch })
 }
 
 fn outcome() -> impl Strategy<Value = ToolResult> {
@@ -227,8 +227,12 @@ fn outcome() -> impl Strategy<Value = ToolResult> {
             PlanEntry { text, status, priority, meta }
         },
     );
-    let statuses =
-        vec![ToolCallStatus::Pending, ToolCallStatus::Running, ToolCallStatus::Done, ToolCallStatus::Failed];
+    let statuses = vec![
+        ToolCallStatus::Pending,
+        ToolCallStatus::InProgress,
+        ToolCallStatus::Completed,
+        ToolCallStatus::Failed,
+    ];
     (select(statuses), vec(part(), 0..3), vec(content, 0..3), option::of(vec(step, 0..3)))
         .prop_map(|(status, for_model, for_client, plan)| ToolResult { status, for_model, for_client, plan })
 }
@@ -241,7 +245,7 @@ proptest! {
     }
 }
 
-/// The images as the database gives them back.
+/// The images as the database returns them.
 fn kept(row: &EncodedMessage) -> ImagesByHash {
     row.images.iter().map(|(hash, bytes)| (hash.to_string(), encode_base64(bytes))).collect()
 }
@@ -254,7 +258,7 @@ fn check(entry: &TranscriptEntry, wanted: &Expect) {
     assert_eq!(&decode_entry(&row.data, row.usage, Some(&kept(&row))).unwrap(), entry);
 }
 
-/// A reply with all that a reply can have.
+/// A reply with every possible part.
 fn full_reply() -> Reply {
     let arguments = [("path".into(), json!("src/main.rs")), ("limit".into(), json!(20))];
     let call = |index, name: &str, arguments| ToolCall {
@@ -263,7 +267,7 @@ fn full_reply() -> Reply {
         name: name.into(),
         arguments,
     };
-    let unreadable = ToolArguments::Unreadable { why: "expected `:` at column 9".into() };
+    let unreadable = ToolArguments::Unreadable { reason: "expected `:` at column 9".into() };
     Reply {
         id: MessageId::from_seq(1),
         thought: "Look first.".into(),
@@ -272,15 +276,18 @@ fn full_reply() -> Reply {
             call(0, "read", ToolArguments::Valid(arguments.into_iter().collect())),
             call(1, "edit", unreadable),
         ],
-        ended: ReplyEnd::Failed(Failure::new(FailureKind::Connection, "the connection broke")),
+        end: ReplyEnd::Failed(Failure::new(FailureKind::Connection, "the connection broke")),
         usage: Some(TokenUsage { cached: 8, cost: Some(1_500_000), ..TokenUsage::new(10, 2) }),
-        sealed: Some(ProviderState { by: "acme/acme-9".into(), pieces: vec![json!({"signature": "x"})] }),
-        answered_by: Some("small".into()),
+        provider_state: Some(ProviderState {
+            model: "acme/acme-9".into(),
+            items: vec![json!({"signature": "x"})],
+        }),
+        fallback_model: Some("small".into()),
     }
 }
 
 #[test]
-fn a_reply_reads_like_a_providers_message() {
+fn reply_is_encoded_like_a_providers_message() {
     check(
         &TranscriptEntry::Reply(full_reply()),
         &expect![[r#"
@@ -338,12 +345,12 @@ fn a_reply_reads_like_a_providers_message() {
 }
 
 #[test]
-fn a_result_keeps_what_was_shown() {
-    let facets = ToolCallInfo {
+fn result_keeps_its_display() {
+    let info = ToolCallInfo {
         title: "Edit a.rs".into(),
         kind: ToolKind::Edit,
         locations: vec![FileLocation { path: "/p/a.rs".into(), line: Some(3) }],
-        touch: ToolAccess::Writes(vec!["/p/a.rs".into()]),
+        access: ToolAccess::Writes(vec!["/p/a.rs".into()]),
     };
     let outcome = ToolResult {
         for_client: vec![ToolCallContent::Diff { path: "/p/a.rs".into(), old: None, new: "x".into() }],
@@ -351,7 +358,7 @@ fn a_result_keeps_what_was_shown() {
         ..ToolResult::success("edited")
     };
     check(
-        &TranscriptEntry::Result { call: CallId::from_position(1, 1), facets, outcome },
+        &TranscriptEntry::Result { call: CallId::from_position(1, 1), info, result: outcome },
         &expect![[r#"
         tool
         {
@@ -415,27 +422,29 @@ fn check_repair(repair: &str, wanted: &Expect) {
 }
 
 #[test]
-fn what_was_repaired_and_what_was_not_certain() {
+fn repairs_and_doubts_round_trip() {
     check_repair(r#""syntax""#, &expect![[r#"Repaired { value: {}, doubt: None }"#]]);
     check_repair(
         r#"{"doubt":{"kind":"not_closed","place":{"line":1,"column":20}}}"#,
         &expect![
-            "Repaired { value: {}, doubt: Some(RepairDoubt { kind: NotClosed, place: Some(TextPosition { line: 1, column: 20 }) }) }"
+            "Repaired { value: {}, doubt: Some(RepairDoubt { kind: UnclosedValue, position: Some(TextPosition { line: 1, column: 20 }) }) }"
         ],
     );
     check_repair(
         r#"{"doubt":{"kind":"guessed"}}"#,
-        &expect!["Repaired { value: {}, doubt: Some(RepairDoubt { kind: Guessed, place: None }) }"],
+        &expect!["Repaired { value: {}, doubt: Some(RepairDoubt { kind: Ambiguous, position: None }) }"],
     );
-    // As rows of before spell it.
+    // In the form of older rows.
     check_repair(
         r#""string_closed""#,
-        &expect!["Repaired { value: {}, doubt: Some(RepairDoubt { kind: CutInString, place: None }) }"],
+        &expect![
+            "Repaired { value: {}, doubt: Some(RepairDoubt { kind: TruncatedString, position: None }) }"
+        ],
     );
 }
 
 #[test]
-fn a_step_that_is_like_no_other_says_so() {
+fn plan_entry_priority_round_trips() {
     let step = PlanEntry {
         priority: PlanPriority::High,
         meta: Some(json!({"id": "T012"})),
@@ -447,7 +456,7 @@ fn a_step_that_is_like_no_other_says_so() {
 }
 
 #[test]
-fn what_cannot_be_read_says_why() {
+fn decode_errors_have_a_reason() {
     for (data, wanted) in [
         ("{\"role\":", "EOF while parsing a value at line 1 column 8"),
         (
@@ -460,14 +469,14 @@ fn what_cannot_be_read_says_why() {
     }
 }
 
-/// Shows what a resource is read as, by how its row spells it.
+/// Shows how a resource is read, by the form of its row.
 #[track_caller]
 fn check_origin(resource: &str, wanted: &str) {
     let data = format!(r#"{{"role":"user","id":"msg-0","content":[{resource}]}}"#);
     let read = decode_entry(&data, None, None).map(|entry| {
         let TranscriptEntry::Prompt(prompt) = entry else { panic!("a prompt is read") };
         match &prompt.parts[..] {
-            [ContentPart::FromCrow { what, .. }] => format!("Crow's {what}"),
+            [ContentPart::FromCrow { kind: what, .. }] => format!("Crow's {what}"),
             [ContentPart::Resource { uri, .. }] => format!("the client's {uri}"),
             parts => format!("{parts:?}"),
         }
@@ -476,7 +485,7 @@ fn check_origin(resource: &str, wanted: &str) {
 }
 
 #[test]
-fn where_a_resource_comes_from_is_stored_with_it() {
+fn resource_origin_is_stored() {
     let row = |uri: &str, more: &str| format!(r#"{{"type":"resource","uri":"{uri}","text":"x"{more}}}"#);
     let outside = r#","origin":"outside""#;
     check_origin(&row("crow:speckit/report", r#","origin":"crow""#), "Crow's speckit/report");
@@ -484,13 +493,13 @@ fn where_a_resource_comes_from_is_stored_with_it() {
     check_origin(&row("crow:skills", outside), "the client's crow:skills");
     check_origin(
         &row("crow:tomorrow", r#","origin":"crow""#),
-        "it holds crow:tomorrow, an addition of Crow that this version does not know",
+        "it contains crow:tomorrow, an addition of Crow that this version does not support",
     );
 }
 
-/// Before the origin was stored, only how Crow spelled its own could tell.
+/// Before the origin was stored, only the form of the URI could tell.
 #[test]
-fn rows_without_an_origin_are_crows_where_crow_spelled_them_so() {
+fn rows_without_an_origin_are_recognized_by_uri() {
     let row = |uri: &str, more: &str| format!(r#"{{"type":"resource","uri":"{uri}","text":"x"{more}}}"#);
     for own in ["speckit/plan", "speckit/report", "skills", "undone", "turn/broke_off", "command/review"] {
         check_origin(&row(&format!("crow:{own}"), ""), &format!("Crow's {own}"));

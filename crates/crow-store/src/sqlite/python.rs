@@ -1,21 +1,20 @@
-//! Databases that the Python version of Crow wrote, read as sessions of ours.
+//! Databases of Crow's Python version, read as our sessions.
 //!
-//! Reads only, and must never know where the sessions go. Both layouts are known, that of 0.1.22 and that of 0.1.48,
-//! and what was between them: a column that is missing counts as its default, and a row that makes no sense is counted
-//! and passed over.
+//! Read-only, and must not know where the sessions go. Both layouts are supported, of 0.1.22 and of 0.1.48, and those
+//! between them: a missing column counts as its default, and an invalid row is counted and skipped.
 //!
-//! There a session was a row of agents. A compaction began the next agent with the summary as its first prompt and
-//! copied no message, so the row is one session here, with an [`OldCompaction`] wherever an agent began. A fork saw the
-//! messages of another agent up to some message; it becomes a session of its own under the id by which it was
-//! addressed. What a task or a delegation began has the session that began it as its parent.
+//! There, a session was a row of agents. A compaction started the next agent with the summary as its first prompt and
+//! copied no message, so the row is one session here, with an [`OldCompaction`] wherever an agent began. A fork saw
+//! the messages of another agent up to some message; it becomes a session of its own under the ID by which it was
+//! addressed. A session started by a task or a delegation has the starting session as its parent.
 //!
-//! What has no place here stays in the old file: templates of system prompts and what filled them, tool definitions,
-//! servers, request parameters and states of agents; goals, tabs, calls inside a cell, tasks and deliveries but for who
-//! began whom.
+//! The rest stays in the old file: templates of system prompts and their values, tool definitions, servers, request
+//! parameters and states of agents; goals, tabs, calls inside a cell, tasks and deliveries except for the parent of
+//! each session.
 
 mod agents;
+mod call_info;
 mod copy;
-mod facets;
 mod history;
 mod images;
 mod message;
@@ -38,84 +37,81 @@ pub use copy::copy_python_database;
 /// A session of an old database.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct OldSession {
-    /// Its name, as people and editors know it.
+    /// Its ID, as people and editors know it.
     pub(crate) id: SessionId,
-    /// The session that began it, which was given before.
+    /// The session that started it, which was returned before.
     pub(crate) parent: Option<SessionId>,
-    /// Absolute path of its directory.
+    /// Absolute path of the working directory.
     pub(crate) cwd: String,
-    /// The model it asked, by the provider's name for it.
+    /// The provider's name of its model.
     pub(crate) model: String,
-    /// What the model was told first. It speaks of tools that only the Python version had.
+    /// Its system prompt. It describes tools that only the Python version had.
     pub(crate) system_prompt: String,
-    /// What it is about.
     pub(crate) title: Option<String>,
-    /// When it began.
     pub(crate) created: Timestamp,
-    /// When its last message came.
+    /// Time of its last message.
     pub(crate) updated: Timestamp,
-    /// Everything said in it, in an order that a transcript accepts, with ids by place.
+    /// Its messages, in an order that a transcript accepts, with IDs by position.
     pub(crate) entries: Vec<(TranscriptEntry, Timestamp)>,
-    /// Where the model began to see a summary instead of what was said before.
+    /// The positions where a summary replaced earlier messages for the model.
     pub(crate) compactions: Vec<OldCompaction>,
-    /// What of it could not be brought over.
-    pub(crate) lost: ImportLosses,
+    /// The parts that could not be imported.
+    pub(crate) losses: ImportLosses,
 }
 
-/// A place in a session before which the model sees nothing but a summary.
+/// A position in a session before which the model sees only a summary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OldCompaction {
-    /// How many entries were there before; the model sees those that follow.
-    pub(crate) at: u64,
-    /// What stands for them; the Python version wrote it as a prompt.
+    /// The number of entries before it; the model sees those that follow.
+    pub(crate) at_seq: u64,
+    /// The summary, which the Python version stored as a prompt.
     pub(crate) summary: Option<String>,
-    /// Tokens in context before, as far as the provider had said.
+    /// Tokens in context before, as far as the provider reported them.
     pub(crate) tokens_before: u64,
-    /// When it happened.
     pub(crate) created: Timestamp,
 }
 
-/// What could not be brought over, by count.
+/// Counts of what could not be imported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct ImportLosses {
     /// Messages that cannot be read.
     pub(crate) messages: u64,
-    /// Results of calls that nobody made.
+    /// Results without a call.
     pub(crate) results: u64,
-    /// Images whose file is missing or that are not whole.
+    /// Images whose file is missing or incomplete.
     pub(crate) images: u64,
-    /// Pieces of messages of a kind that is not known.
-    pub(crate) pieces: u64,
+    /// Parts of messages of an unknown kind.
+    pub(crate) parts: u64,
 }
 
-/// Tells whether the Python version wrote a database.
+/// Whether the Python version wrote a database.
 pub(crate) fn is_python(connection: &Connection) -> rusqlite::Result<bool> {
     let agents = TableColumns::for_table(connection, "agents")?;
     let messages = TableColumns::for_table(connection, "messages")?;
     Ok(agents.contains_all(&["agent_id", "session_id"]) && messages.contains_all(&["id", "agent_id", "data"]))
 }
 
-/// Gives the sessions in which something was said, one at a time, a parent before those it began; tells what was lost
-/// of all of them. `images` is the folder beside the database in which later versions kept images.
+/// Reads the sessions that have messages, one at a time, parents before children; returns the losses of all of them.
+/// `images` is the directory next to the database in which later versions stored images.
 pub(crate) fn read_sessions<E: From<rusqlite::Error>>(
     connection: &Connection,
     images: &Path,
-    mut each: impl FnMut(OldSession) -> Result<(), E>,
+    mut on_session: impl FnMut(OldSession) -> Result<(), E>,
 ) -> Result<ImportLosses, E> {
     let chains = agents::read_chains(connection)?;
-    let (mut reader, mut lost) = OldSessionReader::new(connection, &chains, ImageFolder::new(images))?;
-    let mut given = HashSet::new();
+    let (mut reader, mut losses) = OldSessionReader::new(connection, &chains, ImageFolder::new(images))?;
+    let mut imported_ids = HashSet::new();
     for chain in &chains {
         let mut session = reader.read_session(chain)?;
-        lost.add_counts(session.lost);
+        losses.add_counts(session.losses);
         if session.entries.is_empty() {
             continue;
         }
-        session.parent = session.parent.filter(|parent| given.contains(parent));
-        given.insert(session.id.clone());
-        each(session)?;
+        session.parent = session.parent.filter(|parent| imported_ids.contains(parent));
+        imported_ids.insert(session.id.clone());
+        on_session(session)?;
     }
-    Ok(lost)
+    Ok(losses)
 }
 
 impl ImportLosses {
@@ -123,7 +119,7 @@ impl ImportLosses {
         self.messages += other.messages;
         self.results += other.results;
         self.images += other.images;
-        self.pieces += other.pieces;
+        self.parts += other.parts;
     }
 }
 
@@ -131,12 +127,12 @@ impl fmt::Display for ImportLosses {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counts = [
             (self.messages, "messages that cannot be read"),
-            (self.results, "results of calls that nobody made"),
+            (self.results, "results without a call"),
             (self.images, "images that are missing"),
-            (self.pieces, "pieces of an unknown kind"),
+            (self.parts, "pieces of an unknown kind"),
         ];
-        let said: Vec<String> =
-            counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
-        if said.is_empty() { f.write_str("nothing") } else { f.write_str(&said.join(", ")) }
+        let descriptions: Vec<String> =
+            counts.iter().filter(|(count, _)| *count > 0).map(|(n, label)| format!("{n} {label}")).collect();
+        if descriptions.is_empty() { f.write_str("nothing") } else { f.write_str(&descriptions.join(", ")) }
     }
 }

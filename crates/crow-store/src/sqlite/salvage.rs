@@ -1,7 +1,7 @@
-//! Saves what can be read of a damaged file into a new one in its place; the damaged one stays beside it.
+//! Copies what can be read of a damaged file to a new one in its place; the damaged one is kept next to it.
 //!
-//! Reads row by row and passes over what SQLite cannot give; of a session it keeps the messages up to the first that is
-//! missing, since a history with a hole is none.
+//! Reads row by row and skips what SQLite cannot return; of a session it keeps the messages up to the first missing
+//! one, because a history with a gap is invalid.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -16,36 +16,34 @@ use rusqlite::{
 use super::{from_io, from_sqlite, open};
 use crate::{StoreError, row};
 
-/// Damaged files that were never cleared away; nobody has more.
-const KEPT_MAX: u32 = 100;
-/// Rows that are looked for in vain, one after the other, before the rest of a table counts as lost.
+/// Damaged files that were never removed; there are no more.
+const COPIES_MAX: u32 = 100;
+/// Missing rows in sequence before the rest of a table counts as lost.
 const GAP_MAX: i64 = 100_000;
 
-/// What was saved of a damaged database.
+/// The contents saved from a damaged database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SalvageReport {
-    /// How many sessions.
     pub n_sessions: u64,
-    /// How many messages in them.
     pub n_messages: u64,
-    /// Where the damaged file is now.
+    /// The new path of the damaged file.
     pub damaged: PathBuf,
 }
 
-/// Puts a sound database in the place of a damaged one. Nobody else may use it meanwhile.
+/// Replaces a damaged database by a sound one. No other process may use it meanwhile.
 pub fn salvage_database(path: &Path) -> Result<SalvageReport, StoreError> {
     let new = with_suffix(path, ".salvaged");
     remove_if_exists(&new)?;
     let (n_sessions, n_messages) = copy_readable(path, &new)?;
     let damaged =
-        (1..=KEPT_MAX).map(|n| with_suffix(path, &format!(".damaged-{n}"))).find(|path| !path.exists());
+        (1..=COPIES_MAX).map(|n| with_suffix(path, &format!(".damaged-{n}"))).find(|path| !path.exists());
     let Some(damaged) = damaged else {
-        let why = "too many damaged files stand beside it".to_owned();
-        return Err(StoreError::CannotOpen { database: super::display_path(path), why });
+        let reason = "there are too many damaged files next to it".to_owned();
+        return Err(StoreError::CannotOpen { database: super::display_path(path), reason });
     };
-    // With its log, which belongs to it and would be read into the new one.
-    for end in ["", "-wal", "-shm"] {
-        rename_if_exists(&with_suffix(path, end), &with_suffix(&damaged, end))?;
+    // With its log, which belongs to it and would otherwise be read into the new one.
+    for suffix in ["", "-wal", "-shm"] {
+        rename_if_exists(&with_suffix(path, suffix), &with_suffix(&damaged, suffix))?;
     }
     rename_if_exists(&new, path)?;
     Ok(SalvageReport { n_sessions, n_messages, damaged })
@@ -56,15 +54,15 @@ fn copy_readable(path: &Path, new: &Path) -> Result<(u64, u64), StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let from = Connection::open_with_flags(path, flags).map_err(|error| from_sqlite(path, &error))?;
     let mut to = open::open_connection(new)?;
-    let step = to.transaction_with_behavior(TransactionBehavior::Immediate).map_err(in_new)?;
-    let saved = copy_sessions(&from, &step).map_err(in_new)?;
-    copy_tasks(&from, &step).map_err(in_new)?;
-    copy_session_extras(&from, &step).map_err(in_new)?;
-    step.commit().map_err(in_new)?;
+    let transaction = to.transaction_with_behavior(TransactionBehavior::Immediate).map_err(in_new)?;
+    let counts = copy_sessions(&from, &transaction).map_err(in_new)?;
+    copy_tasks(&from, &transaction).map_err(in_new)?;
+    copy_session_extras(&from, &transaction).map_err(in_new)?;
+    transaction.commit().map_err(in_new)?;
     // One file is easier to move than three.
     to.pragma_update(None, "journal_mode", "DELETE").map_err(in_new)?;
     to.close().map_err(|(_, error)| in_new(error))?;
-    Ok(saved)
+    Ok(counts)
 }
 
 const SESSION_COLUMNS: [&str; 15] = [
@@ -94,16 +92,16 @@ fn copy_sessions(from: &Connection, to: &Transaction<'_>) -> rusqlite::Result<(u
         prompts.insert(integer_or_minus_one(&values[0]));
         insert_row(to, "system_prompts", &["id", "hash", "text"], values)
     })?;
-    // Stands for those that cannot be read; whoever goes on is told of our tools anew.
-    let nothing = [Value::Integer(i64::MAX), Value::Integer(0), Value::Text(String::new())];
-    insert_row(to, "system_prompts", &["id", "hash", "text"], &nothing)?;
+    // Replaces those that cannot be read; a continued session gets our tools anew.
+    let empty_prompt = [Value::Integer(i64::MAX), Value::Integer(0), Value::Text(String::new())];
+    insert_row(to, "system_prompts", &["id", "hash", "text"], &empty_prompt)?;
 
     let mut sessions: HashMap<String, i64> = HashMap::new();
     scan_table(from, "sessions", &SESSION_COLUMNS, |values| {
         let Value::Text(id) = &values[0] else { return Ok(()) };
         sessions.insert(id.clone(), 0);
         let mut values = values.to_vec();
-        // Its parent may come later, or not at all.
+        // Its parent may follow later, or not at all.
         values[1] = Value::Null;
         if !prompts.contains(&integer_or_minus_one(&values[7])) {
             values[7] = Value::Integer(i64::MAX);
@@ -150,7 +148,7 @@ fn copy_parents(
     })
 }
 
-/// Tasks whose session was saved with its parent, and their mailboxes.
+/// Copies tasks whose session was saved with its parent, and their mailboxes.
 fn copy_tasks(from: &Connection, to: &Transaction<'_>) -> rusqlite::Result<()> {
     const TASK: [&str; 7] = ["session_id", "state", "n_rounds", "n_tokens", "started", "ended", "branch"];
     scan_table(from, "tasks", &TASK, |values| {
@@ -162,17 +160,16 @@ fn copy_tasks(from: &Connection, to: &Transaction<'_>) -> rusqlite::Result<()> {
         }
     })?;
     scan_table(from, "mailbox", &["id", "task_id", "text", "created", "delivered_seq"], |values| {
-        // What stood in a message that could not be saved waits again.
-        let post = "INSERT OR IGNORE INTO mailbox (id, task_id, text, created, delivered_seq)
+        // A delivery in a message that could not be saved waits again.
+        let insert = "INSERT OR IGNORE INTO mailbox (id, task_id, text, created, delivered_seq)
              SELECT ?1, t.session_id, ?3, ?4, CASE WHEN ?5 < p.n_messages THEN ?5 END
              FROM tasks t JOIN sessions s ON s.id = t.session_id JOIN sessions p ON p.id = s.parent_session_id
              WHERE t.session_id = ?2";
-        to.prepare_cached(post)?.execute(params_from_iter(values)).map(drop)
+        to.prepare_cached(insert)?.execute(params_from_iter(values)).map(drop)
     })
 }
 
-/// Where the sessions that were saved stand in Spec Kit, and what its commands came to there; what they asked a model
-/// aside.
+/// Copies the Spec Kit state and events of the saved sessions, and their side requests.
 fn copy_session_extras(from: &Connection, to: &Transaction<'_>) -> rusqlite::Result<()> {
     const ASIDE: [&str; 9] = [
         "session_id",
@@ -201,7 +198,7 @@ fn copy_session_extras(from: &Connection, to: &Transaction<'_>) -> rusqlite::Res
     Ok(())
 }
 
-/// Images and compactions, as far as what they belong to was saved.
+/// Copies images and compactions whose session was saved.
 fn copy_message_extras(
     from: &Connection,
     to: &Transaction<'_>,
@@ -217,11 +214,11 @@ fn copy_message_extras(
         }
         Ok(())
     })?;
-    // This table has no row numbers to go by; what cannot be read at once is not read.
+    // This table has no row numbers to scan by; what cannot be read at once is skipped.
     if let Ok(mut uses) = from.prepare("SELECT session_id, hash, purpose FROM blob_uses") {
         let mut rows = uses.query([])?;
-        while let Ok(Some(found)) = rows.next() {
-            let values: Vec<Value> = (0..3).filter_map(|place| found.get(place).ok()).collect();
+        while let Ok(Some(row)) = rows.next() {
+            let values: Vec<Value> = (0..3).filter_map(|index| row.get(index).ok()).collect();
             if let [Value::Text(session), Value::Text(hash), _] = values.as_slice()
                 && sessions.contains_key(session)
                 && blobs.contains(hash)
@@ -254,45 +251,45 @@ fn copy_message_extras(
     })
 }
 
-/// Reads a table row by row in the order of its numbers, past whatever cannot be read.
+/// Reads a table in the order of its row numbers, skipping what cannot be read.
 fn scan_table(
     from: &Connection,
     table: &str,
     columns: &[&str],
-    mut each: impl FnMut(&[Value]) -> rusqlite::Result<()>,
+    mut on_row: impl FnMut(&[Value]) -> rusqlite::Result<()>,
 ) -> rusqlite::Result<()> {
     let sql = format!("SELECT rowid, {} FROM {table} WHERE rowid > ?1 ORDER BY rowid", columns.join(", "));
-    let last = format!("SELECT max(rowid) FROM {table}");
-    let last: Option<i64> = from.query_row(&last, [], |row| row.get(0)).ok().flatten();
+    let rowid_max = format!("SELECT max(rowid) FROM {table}");
+    let rowid_max: Option<i64> = from.query_row(&rowid_max, [], |row| row.get(0)).ok().flatten();
     let Ok(mut statement) = from.prepare(&sql) else { return Ok(()) };
     let read = |row: &Row<'_>| -> rusqlite::Result<(i64, Vec<Value>)> {
-        let values = (1..=columns.len()).map(|place| row.get(place));
+        let values = (1..=columns.len()).map(|index| row.get(index));
         Ok((row.get(0)?, values.collect::<rusqlite::Result<_>>()?))
     };
-    let (mut at, mut n_missed) = (0, 0);
+    let (mut last_rowid, mut n_missing) = (0, 0);
     loop {
-        let mut rows = statement.query([at])?;
+        let mut rows = statement.query([last_rowid])?;
         loop {
             match rows.next().and_then(|row| row.map(read).transpose()) {
                 Ok(Some((rowid, values))) => {
-                    (at, n_missed) = (rowid, 0);
-                    each(&values)?;
+                    (last_rowid, n_missing) = (rowid, 0);
+                    on_row(&values)?;
                 }
                 Ok(None) => return Ok(()),
                 Err(_) => break,
             }
         }
-        (at, n_missed) = (at + 1, n_missed + 1);
-        if n_missed > GAP_MAX || last.is_some_and(|last| at >= last) {
+        (last_rowid, n_missing) = (last_rowid + 1, n_missing + 1);
+        if n_missing > GAP_MAX || rowid_max.is_some_and(|rowid_max| last_rowid >= rowid_max) {
             return Ok(());
         }
     }
 }
 
 fn insert_row(to: &Transaction<'_>, table: &str, columns: &[&str], values: &[Value]) -> rusqlite::Result<()> {
-    let places = (1..=columns.len()).map(|n| format!("?{n}")).collect::<Vec<_>>().join(", ");
-    // What a rule of the table refuses was damaged.
-    let sql = format!("INSERT OR IGNORE INTO {table} ({}) VALUES ({places})", columns.join(", "));
+    let placeholders = (1..=columns.len()).map(|n| format!("?{n}")).collect::<Vec<_>>().join(", ");
+    // A row that a constraint of the table rejects was damaged.
+    let sql = format!("INSERT OR IGNORE INTO {table} ({}) VALUES ({placeholders})", columns.join(", "));
     to.prepare_cached(&sql)?.execute(params_from_iter(values)).map(drop)
 }
 
@@ -303,9 +300,9 @@ fn integer_or_minus_one(value: &Value) -> i64 {
     }
 }
 
-fn with_suffix(path: &Path, end: &str) -> PathBuf {
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
-    name.push(end);
+    name.push(suffix);
     name.into()
 }
 

@@ -1,8 +1,8 @@
-//! Makes the disk keep what the system holds for it, on a thread of its own: a disk takes milliseconds, and nothing
-//! that is said waits for them.
+//! Flushes the system's buffers to the disk, on a thread of its own: a disk takes milliseconds, and streaming does
+//! not wait for it.
 //!
-//! A commit is in the log as soon as it is made, so flushing the log is enough. A program's death loses nothing either
-//! way; this is about the loss of power.
+//! A commit is in the log as soon as it is made, so flushing the log is enough. The death of the program loses
+//! nothing either way; this is about power failures.
 
 use std::{
     fs::File,
@@ -14,35 +14,35 @@ use std::{
 
 use crate::{StoreError, sql::SyncCallback};
 
-/// Each turn that runs waits for one at most, and what comes together is flushed together.
-const WAITING_MAX: usize = 64;
+/// Each running turn waits for at most one, and requests that arrive together are flushed together.
+const REQUESTS_MAX: usize = 64;
 
 pub(super) struct WalSyncer {
-    wanted: SyncSender<SyncCallback>,
+    requests: SyncSender<SyncCallback>,
 }
 
 impl WalSyncer {
     pub(super) fn start(database: &Path) -> io::Result<Self> {
-        let (wanted, inbox) = sync_channel(WAITING_MAX);
+        let (requests, inbox) = sync_channel(REQUESTS_MAX);
         let database = database.to_path_buf();
         thread::Builder::new().name("crow-sync".into()).spawn(move || run_syncer(&database, &inbox))?;
-        Ok(Self { wanted })
+        Ok(Self { requests })
     }
 
-    /// Flushes all that was committed until now.
-    pub(super) fn sync(&self, done: SyncCallback) {
-        let refused = match self.wanted.try_send(done) {
+    /// Flushes everything committed until now.
+    pub(super) fn sync(&self, on_synced: SyncCallback) {
+        let unsent = match self.requests.try_send(on_synced) {
             Ok(()) => return,
-            // What waits there is flushed after this moment, and so is what was committed before it.
+            // The request waiting there is flushed after this moment, and so is what was committed before it.
             Err(TrySendError::Full(None)) => return,
-            Err(TrySendError::Full(Some(done))) => match self.wanted.send(Some(done)) {
+            Err(TrySendError::Full(Some(on_synced))) => match self.requests.send(Some(on_synced)) {
                 Ok(()) => return,
-                Err(refused) => refused.0,
+                Err(unsent) => unsent.0,
             },
-            Err(TrySendError::Disconnected(done)) => done,
+            Err(TrySendError::Disconnected(on_synced)) => on_synced,
         };
-        if let Some(done) = refused {
-            done(Err(StoreError::Closed));
+        if let Some(on_synced) = unsent {
+            on_synced(Err(StoreError::Closed));
         }
     }
 }
@@ -52,13 +52,13 @@ fn run_syncer(database: &Path, inbox: &Receiver<SyncCallback>) {
     log.push("-wal");
     let log = PathBuf::from(log);
     while let Ok(first) = inbox.recv() {
-        let waiting: Vec<SyncCallback> = std::iter::once(first).chain(inbox.try_iter()).collect();
+        let callbacks: Vec<SyncCallback> = std::iter::once(first).chain(inbox.try_iter()).collect();
         let flushed = flush_wal(database, &log);
         if let Err(error) = &flushed {
-            tracing::warn!(%error, "what was stored may not survive a loss of power");
+            tracing::warn!(%error, "stored data may not survive a power failure");
         }
-        for done in waiting.into_iter().flatten() {
-            done(flushed.as_ref().copied().map_err(|error| super::from_io(database, error)));
+        for on_synced in callbacks.into_iter().flatten() {
+            on_synced(flushed.as_ref().copied().map_err(|error| super::from_io(database, error)));
         }
     }
 }
@@ -70,9 +70,9 @@ fn flush_wal(database: &Path, log: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }
-    // The name of a new log is in its folder.
+    // The name of a new log is in its directory.
     match database.parent() {
-        Some(folder) => File::open(folder)?.sync_data(),
+        Some(directory) => File::open(directory)?.sync_data(),
         None => Ok(()),
     }
 }

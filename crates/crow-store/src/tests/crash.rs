@@ -20,10 +20,10 @@ use crate::{
     UndoSnapshot, database::Database, sqlite::SqliteBackend,
 };
 
-/// Bytes of one page in the log, with what stands before it.
+/// Bytes of one page in the log, with its header.
 const FRAME: usize = 24 + 4096;
 
-/// What a session of some turns stores, one step after the other.
+/// The steps that a session of some turns stores.
 fn steps() -> Vec<Step> {
     let call = |seq, index| ToolCall {
         id: CallId::from_position(seq, index),
@@ -33,13 +33,13 @@ fn steps() -> Vec<Step> {
     };
     let result = |seq, index| TranscriptEntry::Result {
         call: CallId::from_position(seq, index),
-        facets: ToolCallInfo {
+        info: ToolCallInfo {
             title: "Read a".into(),
             kind: ToolKind::Read,
             locations: Vec::new(),
-            touch: ToolAccess::Nothing,
+            access: ToolAccess::Nothing,
         },
-        outcome: ToolResult::success("x".repeat(9_000)),
+        result: ToolResult::success("x".repeat(9_000)),
     };
     let mut steps = Vec::new();
     for turn in 0..3 {
@@ -63,15 +63,15 @@ enum Step {
     Append(TranscriptEntry),
     Change,
     Compact(u64),
-    /// A round of a task begins.
+    /// A turn of a task begins.
     Begin,
     /// It ends.
     Post,
-    /// Its end is told.
+    /// Its end is delivered.
     Deliver(TranscriptEntry),
 }
 
-/// How far a session came.
+/// The progress of a session.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Reached {
     n_entries: u64,
@@ -99,7 +99,7 @@ impl Step {
             }
             Self::Post => {
                 let text = "z".repeat(6_000);
-                assert!(store.end_task(task, end(TaskState::Done, Some(&text), 1)).await?);
+                assert!(store.end_task(task, end(TaskState::Completed, Some(&text), 1)).await?);
                 *n_waiting += 1;
             }
             Self::Deliver(entry) => {
@@ -117,9 +117,9 @@ impl Step {
             }
             Self::Compact(at) => {
                 let compaction = Compaction {
-                    at: *at,
+                    at_seq: *at,
                     keep_from: *at,
-                    said: vec![0],
+                    verbatim_prompts: vec![0],
                     summary: Some("y".repeat(5_000)),
                     pruned: Vec::new(),
                     tokens_before: 9,
@@ -133,7 +133,7 @@ impl Step {
     }
 }
 
-/// Loads a session and checks that a provider would accept its history; tells how far it and its task came.
+/// Loads a session and checks that a provider would accept its history; returns how far it and its task came.
 async fn reached(store: &Store, session: &SessionId) -> Option<Reached> {
     let stored = store.load_session(session).await.unwrap()?;
     assert_eq!(stored.session.n_messages, stored.entries.len() as u64);
@@ -142,7 +142,7 @@ async fn reached(store: &Store, session: &SessionId) -> Option<Reached> {
     stored.entries.into_iter().for_each(|entry| transcript.push(entry).unwrap());
     let (tasks, n_waiting) =
         (store.list_tasks(session).await.unwrap(), store.pending_deliveries(session).await.unwrap().len());
-    let n_rounds = tasks.first().map_or(0, |task| task.n_rounds);
+    let n_rounds = tasks.first().map_or(0, |task| task.n_turns);
     Some(Reached { n_entries, n_compactions: stored.compactions.len(), n_rounds, n_waiting })
 }
 
@@ -151,14 +151,14 @@ fn log_of(database: &Path) -> PathBuf {
 }
 
 #[tokio::test]
-async fn whatever_was_written_last_all_before_it_stands() {
+async fn crash_at_any_byte_keeps_earlier_writes() {
     let place = Place::new();
     let store = place.open().await;
     let session = begin(&store, "/p", 1).await;
     let writer = store.acquire_session_lease(&session).await.unwrap();
     let task = store.acquire_task_lease(&child(&store, &session, 1).await).await.unwrap();
     let log_len = || usize::try_from(fs::metadata(log_of(&place.file())).unwrap().len()).unwrap();
-    // How long the log is once the session came so far.
+    // The length of the log once the session came so far.
     let mut so_far = Reached::default();
     let mut points = vec![(log_len(), so_far)];
     for step in steps() {
@@ -184,7 +184,7 @@ async fn whatever_was_written_last_all_before_it_stands() {
 }
 
 #[tokio::test]
-async fn wherever_the_disk_fills_up_all_before_stands_and_it_goes_on() {
+async fn full_disk_at_any_page_keeps_earlier_writes() {
     let mut n_failed = 0;
     for n_more_pages in 0.. {
         let place = Place::new();

@@ -1,4 +1,4 @@
-//! Files that are not ours, not whole, or not to be had.
+//! Files that belong to other programs, are damaged, or cannot be opened.
 
 use std::{
     fs,
@@ -19,20 +19,20 @@ use crate::{
     Store, StoreError, TaskState, Timestamp, database::Database, salvage_database, sqlite::SqliteBackend,
 };
 
-/// Opens a file that must be refused, and compares what is said and what is left behind.
+/// Opens a file that must be rejected, and compares the message and what is left behind.
 #[track_caller]
 fn check(place: &Place, path: &Path, wanted: &Expect) -> StoreError {
-    let before = fingerprint(place.folder.path());
+    let before = fingerprint(place.directory.path());
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let error = runtime.block_on(Store::open(&Place::at(path))).unwrap_err();
-    let folder = place.folder.path().display().to_string();
-    wanted.assert_eq(&error.to_string().replace(&folder, "$DIR"));
-    assert_eq!(fingerprint(place.folder.path()), before);
+    let directory = place.directory.path().display().to_string();
+    wanted.assert_eq(&error.to_string().replace(&directory, "$DIR"));
+    assert_eq!(fingerprint(place.directory.path()), before);
     error
 }
 
-fn fingerprint(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
-    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+fn fingerprint(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let paths = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<_> = paths.map(|path| (path.clone(), fs::read(path).unwrap_or_default())).collect();
     files.sort();
     files
@@ -45,7 +45,7 @@ fn foreign(place: &Place, script: &str) -> Connection {
 }
 
 #[tokio::test]
-async fn a_database_of_the_python_version_comes_over() {
+async fn python_database_is_imported() {
     for is_logged in [false, true] {
         let place = Place::new();
         let old = foreign(&place, include_str!("../sqlite/python/tests/0.1.48.sql"));
@@ -74,14 +74,14 @@ async fn a_database_of_the_python_version_comes_over() {
         say(&store, &otter, 2, "Thanks!").await.unwrap();
         assert_eq!(store.check_integrity().await.unwrap(), [] as [String; 0]);
 
-        let copy = Connection::open(place.folder.path().join("crow.db.python")).unwrap();
+        let copy = Connection::open(place.directory.path().join("crow.db.python")).unwrap();
         let n_old: i64 = copy.query_row("SELECT count(*) FROM agents", [], |row| row.get(0)).unwrap();
         assert_eq!(n_old, 1);
     }
 }
 
 #[tokio::test]
-async fn a_python_database_is_left_alone_while_it_is_being_written() {
+async fn python_database_in_use_is_unchanged() {
     let place = Place::new();
     let old = foreign(&place, include_str!("../sqlite/python/tests/0.1.22.sql"));
     old.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -92,7 +92,7 @@ async fn a_python_database_is_left_alone_while_it_is_being_written() {
 }
 
 #[test]
-fn the_database_of_another_program_is_left_alone() {
+fn foreign_database_is_unchanged() {
     let place = Place::new();
     drop(foreign(&place, "CREATE TABLE bookmarks (url TEXT); PRAGMA application_id = 7"));
     let error = check(
@@ -104,7 +104,7 @@ fn the_database_of_another_program_is_left_alone() {
 }
 
 #[test]
-fn a_text_file_is_left_alone() {
+fn text_file_is_unchanged() {
     let place = Place::new();
     fs::write(place.file(), "Dear diary, ".repeat(200)).unwrap();
     let error = check(
@@ -116,7 +116,7 @@ fn a_text_file_is_left_alone() {
 }
 
 #[test]
-fn places_where_no_file_can_be() {
+fn paths_that_cannot_be_a_database() {
     let place = Place::new();
     fs::write(place.file(), "x").unwrap();
     let below = check(
@@ -127,25 +127,27 @@ fn places_where_no_file_can_be() {
         ],
     );
     assert!(matches!(below, StoreError::CannotOpen { .. }));
-    let folder = check(
+    let directory = check(
         &place,
-        place.folder.path(),
-        &expect!["the database $DIR cannot be opened (it is a folder); check the path and its permissions"],
+        place.directory.path(),
+        &expect![
+            "the database $DIR cannot be opened (it is a directory); check the path and its permissions"
+        ],
     );
-    assert!(matches!(folder, StoreError::CannotOpen { .. }));
+    assert!(matches!(directory, StoreError::CannotOpen { .. }));
 }
 
 #[tokio::test]
-async fn a_later_format_is_refused() {
+async fn newer_format_is_rejected() {
     let place = Place::new();
     place.open().await.close().await.unwrap();
     foreign(&place, "PRAGMA user_version = 99");
     let error = Store::open(&place.address).await.unwrap_err();
-    assert!(matches!(error, StoreError::Newer { found: 99, known: 7, .. }), "{error}");
+    assert!(matches!(error, StoreError::NewerFormat { format: 99, known_format: 7, .. }), "{error}");
 }
 
 #[tokio::test]
-async fn damage_is_told_from_everything_else() {
+async fn damage_is_distinguished_from_other_errors() {
     let place = Place::new();
     let store = place.open().await;
     let session = begin(&store, "/p", 1).await;
@@ -154,7 +156,7 @@ async fn damage_is_told_from_everything_else() {
     }
     store.close().await.unwrap();
     let mut bytes = fs::read(place.file()).unwrap();
-    // All but the first page, which says whose file it is.
+    // All but the first page, which contains the application ID.
     bytes[4096..].fill(0xAA);
     fs::write(place.file(), bytes).unwrap();
 
@@ -166,7 +168,7 @@ async fn damage_is_told_from_everything_else() {
 }
 
 #[tokio::test]
-async fn what_can_be_read_of_a_damaged_file_is_saved() {
+async fn salvage_copies_what_can_be_read() {
     let place = Place::new();
     let store = place.open().await;
     let mut sessions = Vec::new();
@@ -209,7 +211,7 @@ async fn what_can_be_read_of_a_damaged_file_is_saved() {
 }
 
 #[tokio::test]
-async fn a_delivery_whose_message_was_not_saved_waits_again() {
+async fn salvage_requeues_a_lost_delivery() {
     let place = Place::new();
     let store = place.open().await;
     let (parent, orphan) = (begin(&store, "/p", 1).await, begin(&store, "/p", 1).await);
@@ -219,7 +221,7 @@ async fn a_delivery_whose_message_was_not_saved_waits_again() {
         let attending = store.acquire_task_lease(task).await.unwrap();
         for text in ["kept", "lost", "waits"] {
             store.begin_task(&attending, "Look", Timestamp(3)).await.unwrap();
-            assert!(store.end_task(&attending, end(TaskState::Done, Some(text), 4)).await.unwrap());
+            assert!(store.end_task(&attending, end(TaskState::Completed, Some(text), 4)).await.unwrap());
         }
     }
     let mail = store.pending_deliveries(&parent).await.unwrap();
@@ -238,13 +240,13 @@ async fn a_delivery_whose_message_was_not_saved_waits_again() {
     let store = place.open().await;
     let mail = store.pending_deliveries(&parent).await.unwrap();
     assert_eq!(mail.iter().map(|delivery| delivery.text.as_str()).collect::<Vec<_>>(), ["lost", "waits"]);
-    assert_eq!(store.find_task(&task).await.unwrap().unwrap().n_rounds, 3);
-    assert_eq!(store.find_task(&lost).await.unwrap(), None, "nobody gave it");
+    assert_eq!(store.find_task(&task).await.unwrap().unwrap().n_turns, 3);
+    assert_eq!(store.find_task(&lost).await.unwrap(), None, "it was not given");
     assert_eq!(store.check_integrity().await.unwrap(), [] as [String; 0]);
 }
 
 #[tokio::test]
-async fn a_full_disk_loses_nothing_that_was_stored() {
+async fn full_disk_loses_nothing_stored() {
     let place = Place::new();
     let file = place.file();
     let limited = move || {
@@ -267,12 +269,12 @@ async fn a_full_disk_loses_nothing_that_was_stored() {
         let stored = reader.load_session(&session).await.unwrap().unwrap();
         assert_eq!((stored.entries.len() as u64, stored.session.n_messages), (n_stored, n_stored));
     }
-    // With room again, the session goes on where it stood.
+    // With space again, the session continues where it was.
     say(&place.open().await, &session, n_stored, "more").await.unwrap();
 }
 
 #[tokio::test]
-async fn a_lock_held_for_too_long_is_said() {
+async fn lock_timeout_is_an_error() {
     let place = Place::new();
     let file = place.file();
     let impatient = move || {
@@ -292,18 +294,18 @@ async fn a_lock_held_for_too_long_is_said() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn only_the_owner_may_read() {
+async fn database_is_private() {
     use std::os::unix::fs::PermissionsExt;
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let place = Place::new();
-    let folder = place.folder.path().join("data/a folder?#%");
-    let file = folder.join("crow.db");
+    let directory = place.directory.path().join("data/a folder?#%");
+    let file = directory.join("crow.db");
     let store = Store::open(&Place::at(&file)).await.unwrap();
     let session = begin(&store, "/p", 1).await;
     say(&store, &session, 0, "hello").await.unwrap();
-    assert_eq!((mode(&folder), mode(folder.parent().unwrap())), (0o700, 0o700));
+    assert_eq!((mode(&directory), mode(directory.parent().unwrap())), (0o700, 0o700));
     let (writers, files): (Vec<PathBuf>, Vec<PathBuf>) =
-        fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).partition(|path| path.is_dir());
+        fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path()).partition(|path| path.is_dir());
     assert_eq!(files.iter().map(|path| mode(path)).collect::<Vec<_>>(), [0o600; 3]);
     assert_eq!(writers.iter().map(|path| mode(path)).collect::<Vec<_>>(), [0o700]);
     store.close().await.unwrap();
@@ -313,7 +315,7 @@ async fn only_the_owner_may_read() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn many_may_make_the_file_at_once() {
+async fn database_may_be_created_concurrently() {
     for _ in 0..20 {
         let place = Place::new();
         let openings: Vec<_> = (0..8)
@@ -331,7 +333,7 @@ async fn many_may_make_the_file_at_once() {
 }
 
 #[tokio::test]
-async fn an_older_format_is_backed_up_and_brought_on() {
+async fn older_format_is_backed_up_and_migrated() {
     let place = Place::new();
     let old = foreign(
         &place,
@@ -361,18 +363,18 @@ async fn an_older_format_is_backed_up_and_brought_on() {
     assert!(store.search_messages(words("caw")).await.unwrap().is_empty());
     drop(old);
 
-    let backup = Connection::open(place.folder.path().join("crow.db.format-2")).unwrap();
+    let backup = Connection::open(place.directory.path().join("crow.db.format-2")).unwrap();
     let read = |sql| backup.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
     assert_eq!((read("PRAGMA user_version"), read("SELECT count(*) FROM messages")), (2, 1));
 }
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_link_to_a_database_is_that_database() {
+async fn link_to_a_database_is_followed() {
     let place = Place::new();
     let store = place.open().await;
     let session = begin(&store, "/p", 1).await;
-    let link = place.folder.path().join("elsewhere.db");
+    let link = place.directory.path().join("elsewhere.db");
     std::os::unix::fs::symlink(place.file(), &link).unwrap();
     let other = Store::open(&Place::at(&link)).await.unwrap();
     let writer = store.acquire_session_lease(&session).await.unwrap();
@@ -384,21 +386,21 @@ async fn a_link_to_a_database_is_that_database() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_link_in_place_of_what_marks_a_writer_is_not_followed() {
+async fn lease_file_links_are_not_followed() {
     let place = Place::new();
     let store = place.open().await;
     let session = begin(&store, "/p", 1).await;
     say(&store, &session, 0, "hello").await.unwrap();
-    let victim = place.folder.path().join("victim");
+    let victim = place.directory.path().join("victim");
     fs::write(&victim, "mine").unwrap();
-    for folder in ["crow.db-writers", "crow.db-drafts"] {
-        let folder = place.folder.path().join(folder);
-        fs::create_dir_all(&folder).unwrap();
+    for directory in ["crow.db-writers", "crow.db-drafts"] {
+        let directory = place.directory.path().join(directory);
+        fs::create_dir_all(&directory).unwrap();
         let name = format!("{:016x}", crate::hashing::short_hash(session.as_str()).cast_unsigned());
-        std::os::unix::fs::symlink(&victim, folder.join(name)).unwrap();
+        std::os::unix::fs::symlink(&victim, directory.join(name)).unwrap();
     }
     assert!(store.acquire_session_lease(&session).await.is_err());
-    fs::remove_dir_all(place.folder.path().join("crow.db-writers")).unwrap();
+    fs::remove_dir_all(place.directory.path().join("crow.db-writers")).unwrap();
     let writer = store.acquire_session_lease(&session).await.unwrap();
     let mut draft = store.begin_draft(&writer, 1);
     draft.push_text("words");
@@ -408,7 +410,7 @@ async fn a_link_in_place_of_what_marks_a_writer_is_not_followed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_python_database_comes_over_once() {
+async fn python_database_is_imported_once() {
     let place = Place::new();
     drop(foreign(&place, include_str!("../sqlite/python/tests/0.1.22.sql")));
     let opening = || {
@@ -418,6 +420,6 @@ async fn a_python_database_comes_over_once() {
     for opened in [opening(), opening(), opening(), opening()] {
         opened.await.unwrap().unwrap();
     }
-    assert!(place.folder.path().join("crow.db.python").exists());
-    assert!(!place.folder.path().join("crow.db.python-2").exists());
+    assert!(place.directory.path().join("crow.db.python").exists());
+    assert!(!place.directory.path().join("crow.db.python-2").exists());
 }

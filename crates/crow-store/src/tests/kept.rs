@@ -1,4 +1,4 @@
-//! What is kept of a session beside its messages, and what is done with sessions as a whole.
+//! A session's data besides its messages, and operations on whole sessions.
 
 use crow_core::{
     CallId, Compaction, ContentHash, ContentPart, MessageId, Prompt, SessionId, TokenUsage, TranscriptEntry,
@@ -10,7 +10,7 @@ use crate::{
     UndoSnapshot, hashing,
 };
 
-pub(super) async fn search_stays_in_a_session_and_goes_on(place: Place) {
+pub(super) async fn search_is_limited_to_a_session_and_paged(place: Place) {
     let store = place.open().await;
     let (one, other) = (begin(&store, "/p", 1).await, begin(&store, "/p", 1).await);
     for seq in 0..3 {
@@ -29,7 +29,7 @@ pub(super) async fn search_stays_in_a_session_and_goes_on(place: Place) {
     assert_eq!((n_found(within(&one, 0)).await, n_found(within(&one, 2)).await), (2, 1));
 }
 
-pub(super) async fn one_image_is_kept_once(place: Place) {
+pub(super) async fn images_are_stored_once(place: Place) {
     let store = place.open().await;
     let image = ContentPart::Image { mime: "image/png".into(), data: "iVBORw0KGgo=".into() };
     let odd = ContentPart::Image { mime: "image/png".into(), data: "not base64".into() };
@@ -59,21 +59,28 @@ pub(super) async fn messages_are_read_in_pages(place: Place) {
     assert_eq!(store.load_messages(&session, MessageRange { from: 0, limit: 2 }).await.unwrap().len(), 2);
 }
 
-pub(super) async fn the_newest_compaction_in_force_counts(place: Place) {
+pub(super) async fn newest_active_compaction_counts(place: Place) {
     let store = place.open().await;
     let session = begin(&store, "/p", 1).await;
     say(&store, &session, 0, "hello").await.unwrap();
     let writer = store.acquire_session_lease(&session).await.unwrap();
     let first = Compaction {
-        at: 9,
+        at_seq: 9,
         keep_from: 7,
-        said: vec![0, 4],
+        verbatim_prompts: vec![0, 4],
         summary: Some("It \"began\".".into()),
         pruned: vec![CallId::from_position(8, 0), CallId::from_position(8, 1)],
         tokens_before: 900,
         tokens_after: 90,
     };
-    let cleared = Compaction { at: 12, keep_from: 12, said: vec![], summary: None, pruned: vec![], ..first };
+    let cleared = Compaction {
+        at_seq: 12,
+        keep_from: 12,
+        verbatim_prompts: vec![],
+        summary: None,
+        pruned: vec![],
+        ..first
+    };
     for compaction in [&first, &cleared] {
         store.record_compaction(&writer, compaction, Timestamp(5)).await.unwrap();
         assert_eq!(store.session_tip(&session).await.unwrap().unwrap().compaction.as_ref(), Some(compaction));
@@ -91,7 +98,7 @@ pub(super) async fn the_newest_compaction_in_force_counts(place: Place) {
     assert_eq!(place.count("compaction_history"), 3, "what was taken back is still known");
 }
 
-pub(super) async fn questions_aside_are_on_the_bill(place: Place) {
+pub(super) async fn side_requests_count_as_usage(place: Place) {
     let store = place.open().await;
     let (session, copy) = (begin(&store, "/p", 1).await, crate::invent_name());
     let (asked, dear) =
@@ -111,7 +118,7 @@ pub(super) async fn questions_aside_are_on_the_bill(place: Place) {
     for session in [&session, &copy] {
         let stored = store.load_session(session).await.unwrap().unwrap();
         assert_eq!(
-            stored.asides,
+            stored.side_requests,
             [SideRequestUsage { seq: 1, usage: asked }, SideRequestUsage { seq: 2, usage: dear }]
         );
         assert_eq!(stored.total_usage(), bill);
@@ -120,13 +127,13 @@ pub(super) async fn questions_aside_are_on_the_bill(place: Place) {
     assert_eq!(place.count("asides"), 0);
 }
 
-pub(super) async fn a_copy_goes_its_own_way(place: Place) {
+pub(super) async fn fork_is_independent(place: Place) {
     let store = place.open().await;
     let (session, copy) = (begin(&store, "/p", 1).await, crate::invent_name());
     store.set_title(&session, "Nest").await.unwrap();
     say(&store, &session, 0, "feather").await.unwrap();
     put(&store, &session, 1, &reply(1, "found")).await.unwrap();
-    assert!(!store.fork_session(&SessionId::new("nobody"), &copy, Timestamp(9)).await.unwrap());
+    assert!(!store.fork_session(&SessionId::new("unknown"), &copy, Timestamp(9)).await.unwrap());
     assert!(store.fork_session(&session, &copy, Timestamp(9)).await.unwrap());
     let again = store.fork_session(&session, &copy, Timestamp(9)).await;
     assert!(matches!(again, Err(StoreError::NameTaken(id)) if id == copy));
@@ -140,7 +147,7 @@ pub(super) async fn a_copy_goes_its_own_way(place: Place) {
     assert_eq!(store.search_messages(words("feather")).await.unwrap()[0].session, copy);
 }
 
-pub(super) async fn changes_of_the_last_turn_come_back(place: Place) {
+pub(super) async fn changes_of_the_last_turn_are_listed(place: Place) {
     let store = place.open().await;
     let session = begin(&store, "/p", 1).await;
     let writer = store.acquire_session_lease(&session).await.unwrap();
@@ -156,15 +163,17 @@ pub(super) async fn changes_of_the_last_turn_come_back(place: Place) {
     let keep = async |change| store.record_change(&writer, change, Timestamp(3)).await.unwrap();
     keep(change(0, "/p/a", UndoSnapshot::Missing, after("one"))).await;
     let second = keep(change(4, "/p/a", content("one"), after("two"))).await;
-    let third = keep(change(4, "/p/b", UndoSnapshot::Unknown, None)).await;
+    let third = keep(change(4, "/p/b", UndoSnapshot::TooLarge, None)).await;
     store.set_change_after(&writer, second, after("2")).await.unwrap();
 
     let last = async || {
         let changes = store.last_changes(&session).await.unwrap();
         changes.into_iter().map(|change| (change.turn, change.path, change.before, change.after)).collect()
     };
-    let wanted: Vec<(u64, String, UndoSnapshot, Option<ContentHash>)> =
-        vec![(4, "/p/a".into(), content("one"), after("2")), (4, "/p/b".into(), UndoSnapshot::Unknown, None)];
+    let wanted: Vec<(u64, String, UndoSnapshot, Option<ContentHash>)> = vec![
+        (4, "/p/a".into(), content("one"), after("2")),
+        (4, "/p/b".into(), UndoSnapshot::TooLarge, None),
+    ];
     let now: Vec<_> = last().await;
     assert_eq!(now, wanted);
     store.mark_changes_undone(&writer, vec![second, third], Timestamp(9)).await.unwrap();
@@ -175,7 +184,7 @@ pub(super) async fn changes_of_the_last_turn_come_back(place: Place) {
     assert_eq!((place.count("file_changes"), place.count("blobs")), (0, 0));
 }
 
-pub(super) async fn families_are_listed(place: Place) {
+pub(super) async fn session_trees_are_listed(place: Place) {
     let store = place.open().await;
     let root = begin(&store, "/p", 1).await;
     let child_of = async |parent: &SessionId, now| {
@@ -192,7 +201,7 @@ pub(super) async fn families_are_listed(place: Place) {
     assert_eq!(store.session_tree(&root).await.unwrap().len(), 4, "a circle ends");
 }
 
-pub(super) async fn what_a_session_started_goes_with_it(place: Place) {
+pub(super) async fn child_sessions_are_deleted_with_their_parent(place: Place) {
     let store = place.open().await;
     let parent = begin(&store, "/p", 1).await;
     let child =
@@ -204,14 +213,14 @@ pub(super) async fn what_a_session_started_goes_with_it(place: Place) {
     draft.flush();
     assert!(
         matches!(store.delete_session(&parent).await, Err(StoreError::Busy { .. })),
-        "its child is at work"
+        "its child is running"
     );
     store.release_session_lease(writer).await;
     assert!(store.delete_session(&parent).await.unwrap());
     assert_eq!((store.load_session(&child).await.unwrap(), store.read_draft(&child, 1).await), (None, None));
 }
 
-pub(super) async fn what_is_old_is_pruned(place: Place) {
+pub(super) async fn old_sessions_are_pruned(place: Place) {
     let store = place.open().await;
     let (old, young) = (begin(&store, "/p", 10).await, begin(&store, "/p", 2_000).await);
     let old_too = begin(&store, "/p", 20).await;
@@ -223,13 +232,13 @@ pub(super) async fn what_is_old_is_pruned(place: Place) {
     assert_eq!(place.count("sessions"), 1);
 }
 
-pub(super) async fn a_sound_database_has_no_findings(place: Place) {
+pub(super) async fn intact_database_has_no_findings(place: Place) {
     let store = place.open().await;
     say(&store, &begin(&store, "/p", 1).await, 0, "hello").await.unwrap();
     assert_eq!(store.check_integrity().await.unwrap(), [] as [String; 0]);
 }
 
-pub(super) async fn a_draft_outlives_its_process(place: Place) {
+pub(super) async fn draft_outlives_its_process(place: Place) {
     let store = place.open().await;
     let session = begin(&store, "/p", 1).await;
     say(&store, &session, 0, "hello").await.unwrap();
@@ -241,13 +250,13 @@ pub(super) async fn a_draft_outlives_its_process(place: Place) {
         draft.flush();
     }
     draft.push_text("never shown");
-    let (other, nobody) = (place.open().await, SessionId::new("nobody"));
+    let (other, unknown) = (place.open().await, SessionId::new("unknown"));
     let read = other.read_draft(&session, 1).await.unwrap();
     assert_eq!(
         (read.thought.as_str(), read.text.as_str(), read.id),
         ("Hm. ", "Well, yes — 🦀", MessageId::from_seq(1))
     );
-    assert_eq!((other.read_draft(&session, 2).await, other.read_draft(&nobody, 1).await), (None, None));
+    assert_eq!((other.read_draft(&session, 2).await, other.read_draft(&unknown, 1).await), (None, None));
     draft.discard();
     assert_eq!(other.read_draft(&session, 1).await, None);
 
@@ -259,7 +268,7 @@ pub(super) async fn a_draft_outlives_its_process(place: Place) {
     assert_eq!(other.read_draft(&session, 1).await, None);
 }
 
-pub(super) async fn the_tables_are_as_they_are_told(place: Place) {
+pub(super) async fn tables_match_their_description(place: Place) {
     place.open().await.close().await.unwrap();
     for line in crate::TABLES.lines().take_while(|line| !line.is_empty()) {
         let (table, columns) = line.trim_end_matches(')').split_once(" (").unwrap();
@@ -267,8 +276,8 @@ pub(super) async fn the_tables_are_as_they_are_told(place: Place) {
     }
 }
 
-/// Templates and tools are kept once however many sessions have them, and go with the last of these.
-pub(super) async fn templates_and_tools_are_kept_by_content(place: Place) {
+/// Templates and tools are stored once however many sessions have them, and are deleted with the last of these.
+pub(super) async fn templates_and_tools_are_stored_by_content(place: Place) {
     let store = place.open().await;
     let sessions = [SessionId::new("one"), SessionId::new("two")];
     for session in &sessions {

@@ -1,4 +1,4 @@
-//! A database of one test on the server that the environment names.
+//! A database for one test on the server that the environment specifies.
 
 use std::{
     sync::atomic::{AtomicU32, Ordering},
@@ -17,7 +17,7 @@ pub(super) struct Database {
 }
 
 impl Database {
-    /// Makes one, where there is a server.
+    /// Creates one, if there is a server.
     pub(super) fn new() -> Option<Self> {
         #[expect(clippy::disallowed_methods, reason = "says where tests find a server")]
         let uri = std::env::var("CROW_TEST_POSTGRES");
@@ -29,7 +29,7 @@ impl Database {
     }
 
     pub(super) fn address(&self) -> PostgresAddress {
-        // The server is one of this machine: postgres:///NAME?host=FOLDER&user=USER.
+        // The server is one of this machine: postgres:///NAME?host=DIRECTORY&user=USER.
         let uri = self.uri.replacen(":///postgres", &format!(":///{}", self.name), 1);
         assert_ne!(uri, self.uri, "CROW_TEST_POSTGRES is not postgres:///postgres?…");
         PostgresAddress::parse(&uri).unwrap()
@@ -46,7 +46,7 @@ impl Database {
         })
     }
 
-    /// The client waits in its own way, which no runtime allows on its threads.
+    /// The client blocks, which no runtime permits on its threads.
     fn on<T: Send>(
         &self,
         name: Option<&str>,

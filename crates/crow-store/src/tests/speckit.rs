@@ -1,4 +1,4 @@
-//! Where sessions stand in Spec Kit.
+//! The Spec Kit state of sessions.
 
 use crow_core::{ContentHash, SessionId};
 
@@ -24,7 +24,7 @@ fn event(ts: i64) -> SpeckitEvent {
     }
 }
 
-/// Binds a session and takes down events of it, in one go.
+/// Stores a session's state and events in one go.
 async fn work(store: &Store, session: &SessionId, row: SpeckitRow, events: Vec<SpeckitEvent>) {
     let writer = store.acquire_session_lease(session).await.unwrap();
     store.set_speckit_state(&writer, row).await.unwrap();
@@ -34,7 +34,7 @@ async fn work(store: &Store, session: &SessionId, row: SpeckitRow, events: Vec<S
     store.release_session_lease(writer).await;
 }
 
-pub(super) async fn a_session_stands_somewhere_in_spec_kit(place: Place) {
+pub(super) async fn spec_kit_state_is_stored(place: Place) {
     let store = place.open().await;
     let (session, other) = (begin(&store, "/p", 1).await, begin(&store, "/p", 1).await);
     assert_eq!(store.speckit_state(&session).await.unwrap(), None);
@@ -53,16 +53,16 @@ pub(super) async fn a_session_stands_somewhere_in_spec_kit(place: Place) {
     assert_eq!(store.speckit_state(&session).await.unwrap(), Some(elsewhere));
     assert_eq!(store.speckit_state(&other).await.unwrap(), None);
 
-    let nobody = SessionId::new("nobody");
-    let writer = store.acquire_session_lease(&nobody).await.unwrap();
+    let unknown = SessionId::new("unknown");
+    let writer = store.acquire_session_lease(&unknown).await.unwrap();
     for refused in
         [store.set_speckit_state(&writer, row("x")).await, store.log_speckit_event(&writer, event(1)).await]
     {
-        assert!(matches!(&refused, Err(StoreError::NoSession(id)) if *id == nobody), "{refused:?}");
+        assert!(matches!(&refused, Err(StoreError::NoSession(id)) if *id == unknown), "{refused:?}");
     }
 }
 
-pub(super) async fn what_commands_came_to_is_listed(place: Place) {
+pub(super) async fn spec_kit_events_are_listed(place: Place) {
     let store = place.open().await;
     let (session, other) = (begin(&store, "/p", 1).await, begin(&store, "/p", 1).await);
     let busy =
@@ -74,7 +74,7 @@ pub(super) async fn what_commands_came_to_is_listed(place: Place) {
     assert_eq!(store.speckit_events(&session, 10).await.unwrap(), wanted);
     assert_eq!(store.speckit_events(&session, 1).await.unwrap(), wanted[..1]);
 
-    // What somebody else wrote there is no reason to fail.
+    // A value that another program wrote there is no reason to fail.
     place.direct("UPDATE speckit_event SET files = 'nonsense', args_sha = 'nonsense'");
     let found = store.speckit_events(&other, 10).await.unwrap();
     assert_eq!(found, [SpeckitEvent { args_sha: None, files: vec![], ..event(3) }]);
@@ -86,7 +86,7 @@ pub(super) async fn what_commands_came_to_is_listed(place: Place) {
     assert_eq!(store.speckit_events(&session, 1).await.unwrap()[0].ts, Timestamp(11 + KEPT));
 }
 
-pub(super) async fn spec_kit_goes_with_its_session(place: Place) {
+pub(super) async fn spec_kit_state_is_deleted_with_its_session(place: Place) {
     let store = place.open().await;
     let session = begin(&store, "/p", 1).await;
     say(&store, &session, 0, "hello").await.unwrap();
@@ -105,7 +105,7 @@ pub(super) async fn spec_kit_goes_with_its_session(place: Place) {
 }
 
 #[tokio::test]
-async fn spec_kit_is_saved_of_a_damaged_file() {
+async fn salvage_copies_spec_kit_state() {
     let place = Place::new();
     let store = place.open().await;
     let (session, lost) = (begin(&store, "/p", 1).await, begin(&store, "/p", 1).await);
@@ -123,7 +123,7 @@ async fn spec_kit_is_saved_of_a_damaged_file() {
 }
 
 #[test]
-fn a_server_of_an_older_format_is_brought_on() {
+fn server_with_an_older_format_is_migrated() {
     run(Place::on_server(), async |place| {
         let store = place.open().await;
         let session = begin(&store, "/p", 1).await;

@@ -1,4 +1,4 @@
-//! Work that sessions give to others, and what waits for them of it.
+//! Tasks, and the deliveries that wait for their parents.
 
 use crow_core::SessionId;
 
@@ -8,7 +8,7 @@ use crate::{
     Timestamp,
 };
 
-/// Begins a session that another started.
+/// Creates a session that another started.
 pub(super) async fn child(store: &Store, parent: &SessionId, now: i64) -> SessionId {
     let agent_type = Some("codex".into());
     named(store, NewSession { parent: Some(parent.clone()), agent_type, ..session_in("/p", now) })
@@ -21,17 +21,17 @@ pub(super) fn end(state: TaskState, delivery: Option<&str>, now: i64) -> TaskEnd
     TaskEnd { state, n_tokens: 40, branch: None, delivery, now: Timestamp(now) }
 }
 
-/// Has one round of a task begin.
+/// Begins a turn of a task.
 async fn round(store: &Store, task: &SessionId, now: i64) -> TaskLease {
     let attending = store.acquire_task_lease(task).await.unwrap();
     store.begin_task(&attending, "Count the eggs", Timestamp(now)).await.unwrap();
     attending
 }
 
-/// Has one round of a task come to its end.
+/// Ends a turn of a task.
 async fn done(store: &Store, task: &SessionId, text: &str) {
     let attending = round(store, task, 1).await;
-    assert!(store.end_task(&attending, end(TaskState::Done, Some(text), 2)).await.unwrap());
+    assert!(store.end_task(&attending, end(TaskState::Completed, Some(text), 2)).await.unwrap());
     store.release_task_lease(attending).await;
 }
 
@@ -39,7 +39,7 @@ async fn waiting(store: &Store, parent: &SessionId) -> Vec<String> {
     store.pending_deliveries(parent).await.unwrap().into_iter().map(|delivery| delivery.text).collect()
 }
 
-pub(super) async fn rounds_are_counted(place: Place) {
+pub(super) async fn task_turns_are_counted(place: Place) {
     let store = place.open().await;
     let parent = begin(&store, "/p", 1).await;
     let (second, task) = (child(&store, &parent, 3).await, child(&store, &parent, 2).await);
@@ -52,7 +52,7 @@ pub(super) async fn rounds_are_counted(place: Place) {
         agent_type: Some("codex".into()),
         title: "Count the eggs".into(),
         state: TaskState::Running,
-        n_rounds: 1,
+        n_turns: 1,
         n_tokens: 0,
         started: Timestamp(5),
         ended: None,
@@ -76,9 +76,9 @@ pub(super) async fn rounds_are_counted(place: Place) {
 
     store.begin_task(&attending, "Count again", Timestamp(8)).await.unwrap();
     let title = "Count again".to_owned();
-    let again = TaskRow { title, n_rounds: 2, n_tokens: 40, started: Timestamp(8), branch, ..begun };
+    let again = TaskRow { title, n_turns: 2, n_tokens: 40, started: Timestamp(8), branch, ..begun };
     assert_eq!(now().await, again);
-    // What an agent says that it spent may be anything.
+    // The usage that an agent reports may be anything.
     let boast = TaskEnd { n_tokens: u64::MAX, ..end(TaskState::Cancelled, Some("stopped"), 9) };
     assert!(store.end_task(&attending, boast).await.unwrap());
     assert_eq!((now().await.n_tokens, now().await.state), (40 + u64::from(u32::MAX), TaskState::Cancelled));
@@ -97,18 +97,18 @@ pub(super) async fn rounds_are_counted(place: Place) {
     );
 }
 
-pub(super) async fn only_what_a_session_started_is_a_task(place: Place) {
+pub(super) async fn task_needs_a_parent_session(place: Place) {
     let store = place.open().await;
-    for nobody in [begin(&store, "/p", 1).await, SessionId::new("nobody")] {
-        let attending = store.acquire_task_lease(&nobody).await.unwrap();
+    for unknown in [begin(&store, "/p", 1).await, SessionId::new("unknown")] {
+        let attending = store.acquire_task_lease(&unknown).await.unwrap();
         let refused = store.begin_task(&attending, "x", Timestamp(1)).await;
-        assert!(matches!(refused, Err(StoreError::NoTask(id)) if id == nobody));
-        assert!(!store.end_task(&attending, end(TaskState::Done, Some("x"), 1)).await.unwrap());
+        assert!(matches!(refused, Err(StoreError::NoTask(id)) if id == unknown));
+        assert!(!store.end_task(&attending, end(TaskState::Completed, Some("x"), 1)).await.unwrap());
     }
     assert_eq!((place.count("tasks"), place.count("mailbox")), (0, 0));
 }
 
-pub(super) async fn a_delivery_is_claimed_once(place: Place) {
+pub(super) async fn delivery_is_claimed_once(place: Place) {
     let (store, other) = (place.open().await, place.open().await);
     let (parent, stranger) = (begin(&store, "/p", 1).await, begin(&store, "/p", 1).await);
     let task = child(&store, &parent, 2).await;
@@ -123,7 +123,7 @@ pub(super) async fn a_delivery_is_claimed_once(place: Place) {
     let entry = prompt(0, "first is done");
     store.append_with_deliveries(&writer, 0, (&entry, &ids[..1]), Timestamp(3)).await.unwrap();
     assert_eq!(waiting(&store, &parent).await, ["second"]);
-    // One that waits goes with one that does not: neither is stored.
+    // A waiting delivery together with a delivered one: neither is stored.
     let both = prompt(1, "feathers");
     let refused = store.append_with_deliveries(&writer, 1, (&both, &[ids[1], ids[0]]), Timestamp(3)).await;
     assert!(
@@ -132,7 +132,7 @@ pub(super) async fn a_delivery_is_claimed_once(place: Place) {
         "{refused:?}"
     );
     let taken = store.append_with_deliveries(&writer, 0, (&both, &ids[1..]), Timestamp(3)).await;
-    assert!(matches!(taken, Err(StoreError::OtherWriter { .. })), "{taken:?}");
+    assert!(matches!(taken, Err(StoreError::ConcurrentWrite { .. })), "{taken:?}");
     let theirs = store.acquire_session_lease(&stranger).await.unwrap();
     let refused = store.append_with_deliveries(&theirs, 0, (&both, &ids[1..]), Timestamp(3)).await;
     assert!(matches!(refused, Err(StoreError::AlreadyDelivered { .. })), "it waits for another session");
@@ -145,7 +145,7 @@ pub(super) async fn a_delivery_is_claimed_once(place: Place) {
     assert_eq!(waiting(&store, &parent).await, [] as [&str; 0]);
 }
 
-pub(super) async fn the_mail_of_one_task_is_found_behind_a_page_of_others(place: Place) {
+pub(super) async fn deliveries_of_a_task_are_found_beyond_a_page(place: Place) {
     const PAGE: usize = 500;
     let store = place.open().await;
     let parent = begin(&store, "/p", 1).await;
@@ -164,7 +164,7 @@ pub(super) async fn the_mail_of_one_task_is_found_behind_a_page_of_others(place:
     assert_eq!(store.pending_task_deliveries(&last).await.unwrap(), []);
 }
 
-pub(super) async fn a_task_is_attended_by_one(place: Place) {
+pub(super) async fn task_lease_is_exclusive(place: Place) {
     let (one, other) = (place.open().await, place.open().await);
     let parent = begin(&one, "/p", 1).await;
     let task = child(&one, &parent, 2).await;
@@ -173,7 +173,7 @@ pub(super) async fn a_task_is_attended_by_one(place: Place) {
         let refused = store.acquire_task_lease(&task).await;
         assert!(matches!(&refused, Err(StoreError::Busy { session, .. }) if *session == task), "{refused:?}");
     }
-    // The child may write in its session meanwhile, and nobody may delete it.
+    // The child may write in its session meanwhile, and no process may delete it.
     say(&other, &task, 0, "hello").await.unwrap();
     for session in [&task, &parent] {
         assert!(matches!(other.delete_session(session).await, Err(StoreError::Busy { .. })));
@@ -184,15 +184,15 @@ pub(super) async fn a_task_is_attended_by_one(place: Place) {
     one.acquire_task_lease(&task).await.unwrap();
 }
 
-pub(super) async fn a_lost_task_is_lost_once(place: Place) {
+pub(super) async fn lost_task_is_reported_once(place: Place) {
     let (one, other) = (place.open().await, place.open().await);
     let parent = begin(&one, "/p", 1).await;
     let (ended, attended) = (child(&one, &parent, 2).await, child(&one, &parent, 3).await);
     done(&one, &ended, "done").await;
     let attending = round(&one, &attended, 5).await;
-    let text_of = |task: &TaskRow| format!("{} was lost after {} rounds", task.title, task.n_rounds);
+    let text_of = |task: &TaskRow| format!("{} was lost after {} rounds", task.title, task.n_turns);
     let lose = async |store: &Store| store.mark_lost_tasks(&parent, Timestamp(9), text_of).await.unwrap();
-    assert_eq!((lose(&one).await, lose(&other).await), (vec![], vec![]), "somebody attends it");
+    assert_eq!((lose(&one).await, lose(&other).await), (vec![], vec![]), "another process drives it");
 
     let mut abandoned = Vec::new();
     for now in 10..20 {
@@ -212,19 +212,19 @@ pub(super) async fn a_lost_task_is_lost_once(place: Place) {
     assert_eq!((task.state, task.ended), (TaskState::Lost, Some(Timestamp(9))));
     assert_eq!(one.find_task(&attended).await.unwrap().unwrap().state, TaskState::Running);
 
-    // It goes on all the same when somebody gives it another round.
+    // It continues when another process gives it a turn.
     drop(round(&other, &abandoned[0], 30).await);
-    assert!(one.end_task(&attending, end(TaskState::Done, None, 31)).await.unwrap());
-    assert_eq!(other.find_task(&attended).await.unwrap().unwrap().state, TaskState::Done);
+    assert!(one.end_task(&attending, end(TaskState::Completed, None, 31)).await.unwrap());
+    assert_eq!(other.find_task(&attended).await.unwrap().unwrap().state, TaskState::Completed);
 }
 
 #[test]
-fn a_task_stays_attended_when_a_connection_breaks() {
+fn task_lease_survives_a_broken_connection() {
     run(Place::on_server(), async |place| {
         let store = place.open().await;
         let parent = begin(&store, "/p", 1).await;
-        let (task, given_back) = (child(&store, &parent, 2).await, child(&store, &parent, 3).await);
-        let (attending, dropped) = (round(&store, &task, 4).await, round(&store, &given_back, 4).await);
+        let (task, released) = (child(&store, &parent, 2).await, child(&store, &parent, 3).await);
+        let (attending, dropped) = (round(&store, &task, 4).await, round(&store, &released, 4).await);
         place.direct(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
              WHERE datname = current_database() AND pid <> pg_backend_pid()",
@@ -233,12 +233,12 @@ fn a_task_stays_attended_when_a_connection_breaks() {
         assert!(matches!(broken, Err(StoreError::Unreachable { .. })), "{broken:?}");
         drop(dropped);
         let lost = store.mark_lost_tasks(&parent, Timestamp(5), |_| "lost".into()).await.unwrap();
-        assert_eq!(lost, [given_back]);
-        assert!(store.end_task(&attending, end(TaskState::Done, None, 6)).await.unwrap());
+        assert_eq!(lost, [released]);
+        assert!(store.end_task(&attending, end(TaskState::Completed, None, 6)).await.unwrap());
     });
 }
 
-pub(super) async fn a_task_is_no_more_than_its_session(place: Place) {
+pub(super) async fn task_is_deleted_with_its_session(place: Place) {
     let store = place.open().await;
     let parent = begin(&store, "/p", 1).await;
     let (one, other) = (child(&store, &parent, 2).await, child(&store, &parent, 3).await);
@@ -256,12 +256,12 @@ pub(super) async fn a_task_is_no_more_than_its_session(place: Place) {
     );
     assert!(store.delete_session(&other).await.unwrap());
     assert_eq!(waiting(&store, &parent).await, ["one"]);
-    // All of one family, named more than once.
+    // All of one tree, given more than once.
     assert_eq!(store.prune_sessions(vec![parent.clone(), one, copy]).await.unwrap(), 2);
     assert_eq!((place.count("tasks"), place.count("mailbox"), place.count("sessions")), (0, 0, 0));
 }
 
-pub(super) async fn a_task_that_said_nothing_is_not_forgotten(place: Place) {
+pub(super) async fn silent_task_is_kept(place: Place) {
     let store = place.open().await;
     let parent = begin(&store, "/p", 1).await;
     say(&store, &parent, 0, "hello").await.unwrap();
@@ -272,7 +272,7 @@ pub(super) async fn a_task_that_said_nothing_is_not_forgotten(place: Place) {
     assert_eq!(store.load_session(&never_begun).await.unwrap(), None);
 }
 
-pub(super) async fn sessions_that_others_started_may_be_left_out(place: Place) {
+pub(super) async fn child_sessions_may_be_hidden(place: Place) {
     let store = place.open().await;
     let parent = begin(&store, "/p", 1).await;
     let task = child(&store, &parent, 2).await;
@@ -280,13 +280,15 @@ pub(super) async fn sessions_that_others_started_may_be_left_out(place: Place) {
         say(&store, session, 0, "hello").await.unwrap();
     }
     let listed = async |begun_by| {
-        let rows =
-            store.list_sessions(ListQuery { cwd: None, begun_by, before: None, limit: 9 }).await.unwrap();
+        let rows = store
+            .list_sessions(ListQuery { cwd: None, creator: begun_by, before: None, limit: 9 })
+            .await
+            .unwrap();
         let mut ids: Vec<SessionId> = rows.into_iter().map(|row| row.id).collect();
         ids.sort_by_key(|id| *id != parent);
         ids
     };
-    assert_eq!(listed(CreatorFilter::Anyone).await, [parent.clone(), task]);
-    assert_eq!(listed(CreatorFilter::Person).await, std::slice::from_ref(&parent));
+    assert_eq!(listed(CreatorFilter::Any).await, [parent.clone(), task]);
+    assert_eq!(listed(CreatorFilter::User).await, std::slice::from_ref(&parent));
     assert_eq!(store.search_messages(words("hello")).await.unwrap().len(), 2);
 }

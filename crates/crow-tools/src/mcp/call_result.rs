@@ -59,7 +59,7 @@ pub(super) fn convert_result(answer: RawCallResult) -> ToolResult {
     collector.into_tool_result(if is_error == Some(true) {
         ToolCallStatus::Failed
     } else {
-        ToolCallStatus::Done
+        ToolCallStatus::Completed
     })
 }
 

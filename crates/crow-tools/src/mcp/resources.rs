@@ -118,7 +118,7 @@ impl Tool for ListResourcesTool {
             title: to_title(&format!("List resources of {server}")),
             kind: ToolKind::Search,
             locations: Vec::new(),
-            touch: ToolAccess::Calls { server: server.to_owned(), tool: LIST_METHOD.to_owned() },
+            access: ToolAccess::Calls { server: server.to_owned(), tool: LIST_METHOD.to_owned() },
         }
     }
 
@@ -135,7 +135,7 @@ impl Tool for ListResourcesTool {
             };
             let mut collector = ContentCollector::default();
             collector.add_text(&lines);
-            collector.into_tool_result(ToolCallStatus::Done)
+            collector.into_tool_result(ToolCallStatus::Completed)
         })
     }
 }
@@ -212,7 +212,7 @@ impl Tool for ReadResourceTool {
             title: to_title(&format!("{server}: read {uri}")),
             kind: ToolKind::Other,
             locations: Vec::new(),
-            touch: ToolAccess::Calls { server: server.to_owned(), tool: READ_METHOD.to_owned() },
+            access: ToolAccess::Calls { server: server.to_owned(), tool: READ_METHOD.to_owned() },
         }
     }
 
@@ -261,5 +261,5 @@ fn render_resource(answer: &Value, offset: u64) -> ToolResult {
     } else if start > 0 && start == texts.len() {
         collector.add_text(&format!("(the text has {} bytes)", texts.len()));
     }
-    collector.into_tool_result(ToolCallStatus::Done)
+    collector.into_tool_result(ToolCallStatus::Completed)
 }

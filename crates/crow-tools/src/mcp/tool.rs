@@ -39,7 +39,7 @@ impl Tool for McpTool {
             title: to_title(&format!("{server}: {tool}")),
             kind: ToolKind::Other,
             locations: Vec::new(),
-            touch: ToolAccess::Calls { server, tool },
+            access: ToolAccess::Calls { server, tool },
         }
     }
 

@@ -2,7 +2,7 @@ use expect_test::{Expect, expect};
 
 use super::*;
 
-const RANGE: PageRange = PageRange { first: 1, lines_max: 3, bytes_max: 1000, chars_max: 10 };
+const RANGE: PageRange = PageRange { first_line: 1, lines_max: 3, bytes_max: 1000, chars_max: 10 };
 
 /// Returns its bytes three at a time, then ends.
 struct Slow<'a>(&'a [u8]);
@@ -52,7 +52,7 @@ fn page_of_a_text_is_read() {
     );
     check(
         b"1\n2\r\n3\n4\n5",
-        PageRange { first: 4, ..RANGE },
+        PageRange { first_line: 4, ..RANGE },
         &expect![[r#"
         page:
              4	4

@@ -28,7 +28,7 @@ pub(super) fn to_call_result(result: ToolResult) -> CallToolResult {
     let blocks: Vec<ContentBlock> = result.for_model.into_iter().map(to_content_block).collect();
     match result.status {
         ToolCallStatus::Failed => CallToolResult::error(blocks),
-        ToolCallStatus::Done | ToolCallStatus::Pending | ToolCallStatus::Running => {
+        ToolCallStatus::Completed | ToolCallStatus::Pending | ToolCallStatus::InProgress => {
             CallToolResult::success(blocks)
         }
     }

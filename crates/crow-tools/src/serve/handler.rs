@@ -93,7 +93,7 @@ impl ToolServerHandler {
         info: &ToolCallInfo,
         elicitation: &PermissionElicitation<'_>,
     ) -> Result<Confinement, CallToolResponse> {
-        let support = match &info.touch {
+        let support = match &info.access {
             ToolAccess::Runs(_) => self.config.tools.sandbox_support().await,
             ToolAccess::Nothing | ToolAccess::Reads(_) | ToolAccess::Writes(_) => SandboxSupport::Full,
             ToolAccess::Calls { .. } | ToolAccess::Fetches { .. } | ToolAccess::Searches => {
@@ -109,11 +109,11 @@ impl ToolServerHandler {
             sandbox: self.config.sandbox,
             support,
         });
-        let (mode, grants) = (call_mode::effective_mode(self.config.mode, &info.touch), GrantSet::default());
+        let (mode, grants) = (call_mode::effective_mode(self.config.mode, &info.access), GrantSet::default());
         let decision = policy.evaluate(mode, &grants, &call.name, info);
         let approval = match decision {
             PermissionDecision::Allow => policy.approval(mode, &grants, &call.name, info),
-            PermissionDecision::Ask { .. } | PermissionDecision::Deny(_) => ApprovalSource::Person,
+            PermissionDecision::Ask { .. } | PermissionDecision::Deny(_) => ApprovalSource::User,
         };
         let confinement = policy.confinement(mode, approval);
         let reason = match decision {
@@ -121,7 +121,7 @@ impl ToolServerHandler {
             PermissionDecision::Deny(reason) => {
                 return Err(convert::error_result(&format!("not run: {reason}")).into());
             }
-            PermissionDecision::Ask { why: reason, .. } => {
+            PermissionDecision::Ask { reason, .. } => {
                 reason.unwrap_or_else(|| "it leads out of the allowed directories".into())
             }
         };
@@ -134,7 +134,7 @@ impl ToolServerHandler {
         let info = self.config.tools.call_info(call, &workspace);
         let confinement = match self.check_permission(&workspace, call, &info, &elicitation).await {
             // A link may lead elsewhere by now.
-            Ok(_) if self.config.tools.call_info(call, &workspace).touch != info.touch => {
+            Ok(_) if self.config.tools.call_info(call, &workspace).access != info.access => {
                 return convert::error_result("not run: its access has changed since it was allowed").into();
             }
             Ok(confinement) => confinement,
@@ -149,7 +149,7 @@ impl ToolServerHandler {
         let cx = ToolCx {
             workspace: &workspace,
             editor: None,
-            access: &info.touch,
+            access: &info.access,
             call: None,
             confinement,
             cancel: &context.ct,

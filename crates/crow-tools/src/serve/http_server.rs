@@ -91,7 +91,10 @@ pub async fn serve_http(
     let service = StreamableHttpService::new(move || Ok(handler.clone()), sessions.clone(), http_config);
     let connections = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let server = Arc::new(McpHttpServer { service, token, sessions, connections, cancel: cancel.clone() });
-    let limits = ConnectionLimits { knock: ConnectionLimits::KNOCK, goodbye: SHUTDOWN_TIMEOUT };
+    let limits = ConnectionLimits {
+        handshake_timeout: ConnectionLimits::HANDSHAKE_TIMEOUT,
+        shutdown_timeout: SHUTDOWN_TIMEOUT,
+    };
     accept_connections(listener, &cancel, limits, |stream, pending| {
         let server = server.clone();
         async move { server.serve_connection(stream, pending).await }

@@ -42,19 +42,19 @@ impl TerminalTool {
         self.check_client_sandbox(cx)?;
         let terminal = match editor.open_terminal(self.client_command(request, cx), cx.cancel).await {
             Ok(terminal) => terminal,
-            Err(ClientError::Cut) => {
+            Err(ClientError::Cancelled) => {
                 return Ok(Some(CommandOutcome::Ended(
                     CommandExit::Known(ExitReason::Cancelled),
                     CapturedOutput::default(),
                 )));
             }
-            Err(error @ ClientError::Refused(_)) => {
+            Err(error @ ClientError::Rejected(_)) => {
                 self.check_refused(&error, editor, cx).await?;
                 tracing::warn!(%error, "the client opened no terminal; running the command locally");
                 return Ok(None);
             }
             // A slow client may still run it.
-            Err(error @ ClientError::Silent(_)) => return Err(open_error(&error)),
+            Err(error @ ClientError::TimedOut(_)) => return Err(open_error(&error)),
         };
         (cx.progress)(ToolProgress::Terminal(terminal.clone()));
         if let Some(slot) = slot {
@@ -79,7 +79,7 @@ impl TerminalTool {
         let soft_limit = request.timeout.unwrap_or(self.soft_limit);
         let exit = match terminal.wait_for_exit(soft_limit, cx.cancel).await {
             Ok(exit) => CommandExit::from_client_exit(exit),
-            Err(ClientError::Silent(_)) if request.timeout.is_none() => {
+            Err(ClientError::TimedOut(_)) if request.timeout.is_none() => {
                 if let Ok(slot) = cx.workspace.jobs().reserve_slot() {
                     let job = ClientJob::start(terminal, JOB_LIFETIME, &self.spill_dir);
                     let entry = slot.insert_job(&request.command, cx.confinement, JobBackend::Client(job));
@@ -88,9 +88,9 @@ impl TerminalTool {
                 }
                 CommandExit::Known(ExitReason::TimedOut)
             }
-            Err(ClientError::Silent(_)) => CommandExit::Known(ExitReason::TimedOut),
-            Err(ClientError::Cut) => CommandExit::Known(ExitReason::Cancelled),
-            Err(error @ ClientError::Refused(_)) => CommandExit::Unknown(error.to_string()),
+            Err(ClientError::TimedOut(_)) => CommandExit::Known(ExitReason::TimedOut),
+            Err(ClientError::Cancelled) => CommandExit::Known(ExitReason::Cancelled),
+            Err(error @ ClientError::Rejected(_)) => CommandExit::Unknown(error.to_string()),
         };
         let has_exited =
             matches!(exit, CommandExit::Known(ExitReason::Exited(_)) | CommandExit::ClientSignal { .. });
@@ -124,7 +124,7 @@ impl TerminalText {
 
 async fn read_output(terminal: &ClientTerminal, cancel: &CancellationToken) -> TerminalText {
     match terminal.read_output(cancel).await {
-        Ok(output) => TerminalText { text: output.text, is_truncated: output.is_cut },
+        Ok(output) => TerminalText { text: output.text, is_truncated: output.is_truncated },
         Err(error) => TerminalText::from_error(&error),
     }
 }
@@ -132,11 +132,11 @@ async fn read_output(terminal: &ClientTerminal, cancel: &CancellationToken) -> T
 /// Lets the client kill a command. `Err` means that the client does not respond.
 async fn kill_terminal(terminal: &ClientTerminal, cancel: &CancellationToken) -> Result<(), ClientError> {
     let kill_result = timeout(KILL_WAIT_MAX, terminal.kill(cancel)).await;
-    match kill_result.unwrap_or(Err(ClientError::Silent(KILL_WAIT_MAX))) {
+    match kill_result.unwrap_or(Err(ClientError::TimedOut(KILL_WAIT_MAX))) {
         Ok(()) => terminal.wait_after_kill().await,
         Err(error) => {
             tracing::warn!(%error, "the client may not have killed a command");
-            if matches!(error, ClientError::Silent(_)) {
+            if matches!(error, ClientError::TimedOut(_)) {
                 return Err(error);
             }
         }
@@ -210,13 +210,13 @@ async fn watch_lifetime(
 ) {
     let exit = match terminal.wait_for_exit(lifetime, &watch_cancel).await {
         Ok(exit) => CommandExit::from_client_exit(exit),
-        Err(ClientError::Silent(_)) => {
+        Err(ClientError::TimedOut(_)) => {
             // The lifetime is over either way.
             let _ = kill_terminal(&terminal, &watch_cancel).await;
             CommandExit::Known(ExitReason::TimedOut)
         }
-        Err(ClientError::Cut) => return,
-        Err(error @ ClientError::Refused(_)) => CommandExit::Unknown(error.to_string()),
+        Err(ClientError::Cancelled) => return,
+        Err(error @ ClientError::Rejected(_)) => CommandExit::Unknown(error.to_string()),
     };
     exit_sender.send_replace(Some(exit));
 }

@@ -34,7 +34,7 @@ const NOT_STARTED_CODES: [i32; 2] = [126, 127];
 impl TerminalTool {
     /// The supervisor of this call's command; `None` if the command runs without one.
     fn sandbox_for(&self, cx: &ToolCx<'_>) -> Option<&SandboxWrapper> {
-        let is_confined = cfg!(target_os = "linux") && cx.confinement != Confinement::Free;
+        let is_confined = cfg!(target_os = "linux") && cx.confinement != Confinement::Unconfined;
         self.sandbox.as_ref().filter(|_| is_confined)
     }
 
@@ -127,15 +127,15 @@ impl TerminalTool {
         let (program, args) = sandbox.probe();
         let terminal = match editor.open_terminal(probe_command(program, args, cx), cx.cancel).await {
             Ok(terminal) => terminal,
-            Err(error @ ClientError::Refused(_)) => {
+            Err(error @ ClientError::Rejected(_)) => {
                 return Some(format!("the client opened no terminal for crow-cli: {error}"));
             }
-            Err(ClientError::Silent(_) | ClientError::Cut) => return None,
+            Err(ClientError::TimedOut(_) | ClientError::Cancelled) => return None,
         };
         let exit = match terminal.wait_for_exit(PROBE_WAIT_MAX, cx.cancel).await {
             Ok(exit) => exit,
-            Err(ClientError::Refused(_)) => return Some("crow-cli does not start there".into()),
-            Err(ClientError::Silent(_) | ClientError::Cut) => return None,
+            Err(ClientError::Rejected(_)) => return Some("crow-cli does not start there".into()),
+            Err(ClientError::TimedOut(_) | ClientError::Cancelled) => return None,
         };
         if exit.code != Some(0) {
             return Some("crow-cli does not start there".into());

@@ -22,7 +22,8 @@ pub(super) async fn read_job(entry: &JobEntry, wait: Option<Duration>, cx: &Tool
         match wait {
             Some(timeout) => entry.wait_for_exit(timeout).await,
             None => {
-                let options = JobWaitOptions { within: READ_WAIT, quiet: QUIET_PERIOD, n_unread_min: 0 };
+                let options =
+                    JobWaitOptions { timeout: READ_WAIT, quiet_period: QUIET_PERIOD, n_unread_min: 0 };
                 entry.wait_until_settled(options).await;
             }
         }
@@ -68,13 +69,13 @@ pub(super) async fn send_input(
         }
         // The report shows that it has ended.
         (Err(JobInputError::Ended), _) => return Ok(take_report(entry, cx).await),
-        (Err(reason @ (JobInputError::Full | JobInputError::LongLine)), _) => {
+        (Err(reason @ (JobInputError::BufferFull | JobInputError::LongLine)), _) => {
             return Err(ToolError(format!("not typed to {}: {reason}", entry.name)));
         }
     }
     let options = JobWaitOptions {
-        within: wait.unwrap_or(READ_WAIT),
-        quiet: QUIET_PERIOD,
+        timeout: wait.unwrap_or(READ_WAIT),
+        quiet_period: QUIET_PERIOD,
         n_unread_min: n_unread + input.n_echoed(),
     };
     cx.cancel.run_until_cancelled(job.wait_until_quiet(options)).await;

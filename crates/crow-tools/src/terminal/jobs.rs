@@ -161,7 +161,7 @@ impl JobEntry {
     /// Returns the job's exit, if it has ended.
     pub(super) fn command_exit(&self) -> Option<CommandExit> {
         match &self.backend {
-            JobBackend::Local(job) => job.status().ended.map(CommandExit::Known),
+            JobBackend::Local(job) => job.status().exit.map(CommandExit::Known),
             JobBackend::Client(job) => job.command_exit(),
         }
     }
@@ -170,7 +170,7 @@ impl JobEntry {
     pub(super) async fn wait_until_settled(&self, options: JobWaitOptions) {
         match &self.backend {
             JobBackend::Local(job) => job.wait_until_quiet(options).await,
-            JobBackend::Client(job) => job.wait_for_exit(options.within.min(JOB_START_WAIT)).await,
+            JobBackend::Client(job) => job.wait_for_exit(options.timeout.min(JOB_START_WAIT)).await,
         }
     }
 

@@ -50,7 +50,8 @@ impl TerminalTool {
         let program = self.start_program(request, StdioKind::Terminal, cx).await?;
         let job = program.into_job(request.timeout.unwrap_or(JOB_LIFETIME));
         let entry = slot.insert_job(&request.command, cx.confinement, JobBackend::Local(job));
-        let wait_options = JobWaitOptions { within: JOB_START_WAIT, quiet: QUIET_PERIOD, n_unread_min: 0 };
+        let wait_options =
+            JobWaitOptions { timeout: JOB_START_WAIT, quiet_period: QUIET_PERIOD, n_unread_min: 0 };
         cx.cancel.run_until_cancelled(entry.wait_until_settled(wait_options)).await;
         Ok(collect_job_start(jobs, entry, cx).await)
     }
@@ -81,7 +82,7 @@ impl TerminalTool {
         let slot = match (wait_outcome, request.timeout) {
             // If there is no room for another job, the command has timed out.
             (WaitOutcome::TimedOut, None) => cx.workspace.jobs().reserve_slot().ok(),
-            (WaitOutcome::TimedOut, Some(_)) | (WaitOutcome::Exited(_) | WaitOutcome::Cut, _) => None,
+            (WaitOutcome::TimedOut, Some(_)) | (WaitOutcome::Exited(_) | WaitOutcome::Cancelled, _) => None,
         };
         let outcome = match slot {
             Some(slot) => {
@@ -92,7 +93,7 @@ impl TerminalTool {
             }
             None => {
                 let finished = program.finish(wait_outcome, watcher.as_mut()).await;
-                CommandOutcome::Ended(CommandExit::Known(finished.ended), finished.output)
+                CommandOutcome::Ended(CommandExit::Known(finished.exit), finished.output)
             }
         };
         if route == CommandRoute::LocalStreamed {
@@ -132,7 +133,7 @@ impl TerminalTool {
         let limits = OutputLimits {
             head_bytes: HEAD_BYTES,
             tail_bytes: TAIL_BYTES,
-            spill: Some(self.spill_dir.clone()),
+            spill_dir: Some(self.spill_dir.clone()),
         };
         RunningProgram::start(&self.groups, command, stdio, limits).await.map_err(|error| start_error(&error))
     }
@@ -150,9 +151,9 @@ pub(super) fn sandbox_command(
     match sandbox {
         Some(sandbox) => {
             let command_confinement = CommandConfinement {
-                confinement: cx.confinement,
+                level: cx.confinement,
                 writable: cx.workspace.roots().to_vec(),
-                hidden,
+                hidden_variables: hidden,
                 repositories: cx.workspace.external_git_dirs(),
             };
             sandbox.wrap_command(&command_confinement, &program, &args)

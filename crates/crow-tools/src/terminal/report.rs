@@ -42,7 +42,7 @@ impl CommandOutcome {
     /// The directory that a command ended in, if it reported one.
     pub(super) fn final_directory(&self) -> Option<&str> {
         match self {
-            Self::Ended(_, output) => output.directory.as_deref(),
+            Self::Ended(_, output) => output.cwd.as_deref(),
             Self::Running { .. } => None,
         }
     }
@@ -66,7 +66,7 @@ impl CommandOutcome {
                     if text.is_empty() {
                         text.push_str("(no output)");
                     }
-                    return TerminalReport { text, status: ToolCallStatus::Done };
+                    return TerminalReport { text, status: ToolCallStatus::Completed };
                 }
                 text += &match exit {
                     CommandExit::Known(ExitReason::TimedOut) => {
@@ -96,7 +96,7 @@ impl CommandOutcome {
                     text,
                     "; with is_input=true it is read (command empty) or typed to, with reset=true it is ended"
                 );
-                TerminalReport { text, status: ToolCallStatus::Done }
+                TerminalReport { text, status: ToolCallStatus::Completed }
             }
         }
     }
@@ -117,7 +117,7 @@ impl CommandExit {
 
 impl TerminalReport {
     pub(super) fn success(text: impl Into<String>) -> Self {
-        Self { text: text.into(), status: ToolCallStatus::Done }
+        Self { text: text.into(), status: ToolCallStatus::Completed }
     }
 
     /// Appends a line.
@@ -147,7 +147,7 @@ impl TerminalReport {
         }
         match self.status {
             ToolCallStatus::Failed => ToolResult::failure(text),
-            ToolCallStatus::Done | ToolCallStatus::Pending | ToolCallStatus::Running => {
+            ToolCallStatus::Completed | ToolCallStatus::Pending | ToolCallStatus::InProgress => {
                 ToolResult::success(text)
             }
         }
@@ -165,10 +165,10 @@ pub(super) fn job_report(
         text.push_str("(nothing new)\n");
     }
     let (line, status) = match exit {
-        None => (format!("{} is running", entry.name), ToolCallStatus::Done),
+        None => (format!("{} is running", entry.name), ToolCallStatus::Completed),
         Some(exit) => {
             let status = if *exit == CommandExit::Known(ExitReason::Exited(0)) {
-                ToolCallStatus::Done
+                ToolCallStatus::Completed
             } else {
                 ToolCallStatus::Failed
             };
@@ -193,7 +193,7 @@ fn output_text(output: CapturedOutput) -> String {
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
-    if let Some(spilled) = &output.spilled {
+    if let Some(spilled) = &output.spill_file {
         let extent = if spilled.n_bytes == output.n_bytes { "all" } else { "the beginning" };
         // Writing to a string cannot fail.
         let _ = writeln!(text, "({extent} of the output is in {})", spilled.path.display());

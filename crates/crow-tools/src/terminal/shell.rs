@@ -16,7 +16,7 @@ pub(super) const STARTUP_VARIABLE: &str = "BASH_ENV";
 /// Commands that may change the directory.
 const DIRECTORY_COMMANDS: [&str; 5] = ["cd", "pushd", "popd", "source", "."];
 
-/// Reports the working directory to the terminal when the shell exits. [`crow_process::CapturedOutput::directory`]
+/// Reports the working directory to the terminal when the shell exits. [`crow_process::CapturedOutput::cwd`]
 /// reads it.
 const DIRECTORY_TRAP: &str = r#"trap 'printf "\033]7;%s\007" "$PWD" >&2' EXIT; "#;
 

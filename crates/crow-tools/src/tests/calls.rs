@@ -15,10 +15,10 @@ async fn plan_is_set() {
         |_| (),
         &[("todo", json!({"entries": entries}))],
         expect![[r#"
-        > Plan Think Nothing
-        Done: the plan has 2 steps, 1 completed
-        plan: [PlanEntry { text: "look", status: Completed, priority: Medium, meta: None }, PlanEntry { text: "do", status: InProgress, priority: Medium, meta: None }]
-    "#]],
+            > Plan Think Nothing
+            Completed: the plan has 2 steps, 1 completed
+            plan: [PlanEntry { text: "look", status: Completed, priority: Medium, meta: None }, PlanEntry { text: "do", status: InProgress, priority: Medium, meta: None }]
+        "#]],
     )
     .await;
 }
@@ -66,25 +66,25 @@ async fn argument_names_of_other_agents_are_accepted() {
     ];
     check(setup, &calls, expect![[r#"
         > Read a.txt Read Reads(["$DIR/project/a.txt"])
-        Done:      2	two
+        Completed:      2	two
         > Edit a.txt Edit Writes(["$DIR/project/a.txt"])
-        Done: edited a.txt in 1 place; match: exact
+        Completed: edited a.txt in 1 place; match: exact
              1	one
              2	2
         client: Diff { path: "$DIR/project/a.txt", old: Some("one\ntwo\n"), new: "one\n2\n" }
         > edit Edit Nothing
         Failed: `edit` was not run: there is no parameter `replace_al`, did you mean `replace_all`? (it takes `file_path`, `old_string`, `new_string`, `replace_all`)
         > edit Edit Nothing
-        Failed: `edit` was not run: `path` and `file_path` mean the same, `file_path`, and say different things; give one of them
+        Failed: `edit` was not run: `path` and `file_path` both mean `file_path` and have different values; give only one
         > Write b.txt Edit Writes(["$DIR/project/b.txt"])
-        Done: created b.txt: 1 line
+        Completed: created b.txt: 1 line
         client: Diff { path: "$DIR/project/b.txt", old: None, new: "b" }
         > Search `^2` Search Reads(["$DIR/project"])
-        Done: a.txt:2: 2
+        Completed: a.txt:2: 2
         > glob Search Nothing
         Failed: `glob` was not run: there is no parameter `max_results` (it takes `pattern`, `path`)
         > Plan Think Nothing
-        Done: the plan has 1 steps, 0 completed
+        Completed: the plan has 1 steps, 0 completed
         plan: [PlanEntry { text: "a", status: Pending, priority: Medium, meta: None }]
         > terminal Execute Nothing
         Failed: `terminal` was not run: there is no parameter `shell` (it takes `command`, `cwd`, `timeout`, `is_input`, `reset`, `background`, `job`)
@@ -101,7 +101,7 @@ impl Tool for Foreign {
 
     fn call_info(&self, _: &Map<String, Value>, _: &Workspace) -> ToolCallInfo {
         let access = ToolAccess::Calls { server: "s".into(), tool: "give".into() };
-        ToolCallInfo { title: "s: give".into(), kind: ToolKind::Other, locations: Vec::new(), touch: access }
+        ToolCallInfo { title: "s: give".into(), kind: ToolKind::Other, locations: Vec::new(), access }
     }
 
     fn run<'a>(&'a self, _: &'a Map<String, Value>, _: ToolCx<'a>) -> ToolFuture<'a> {
@@ -139,7 +139,7 @@ async fn doubtful_and_unreadable_calls_are_rejected() {
         > write Edit Nothing
         Failed: `write` was not run: its arguments may be incomplete: a closing bracket is missing at line 1 column 34; send the whole call again, in smaller steps if it is long
         > Write a Edit Writes(["$DIR/project/a"])
-        Done: replaced a: 1 line
+        Completed: replaced a: 1 line
         client: Diff { path: "$DIR/project/a", old: Some("text"), new: "text" }
         > edit Edit Nothing
         Failed: `edit` was not run: its arguments may be incomplete: a closing bracket is missing at line 1 column 56; send the whole call again, in smaller steps if it is long
@@ -154,13 +154,13 @@ async fn doubtful_and_unreadable_calls_are_rejected() {
         > give Other Nothing
         Failed: `give` was not run: its arguments may be incomplete: a closing bracket is missing at line 1 column 14; send the whole call again, in smaller steps if it is long
         > s: give Other Calls { server: "s", tool: "give" }
-        Done: given
+        Completed: given
         > web_search Search Nothing
         Failed: `web_search` was not run: its arguments may be incomplete: a closing bracket is missing at line 1 column 16; send the whole call again, in smaller steps if it is long
         > Read a Read Reads(["$DIR/project/a"])
-        Done:      1	text
+        Completed:      1	text
         > Find `*` Search Reads(["$DIR/project"])
-        Done: a
+        Completed: a
         > read Read Nothing
         Failed: `read` was not run: the arguments are not a JSON object: expected value at line 1 column 1; send the call again with one
     "#]].assert_eq(&said);

@@ -22,27 +22,27 @@ async fn edit_requires_a_read() {
         setup,
         &[edit("two", "2"), read(), edit("two", "2\n2a"), edit("three", "3")],
         expect![[r#"
-        > Edit a Edit Writes(["$DIR/project/a"])
-        Failed: could not edit a: it was not read in this session; read it first
-        > Read a Read Reads(["$DIR/project/a"])
-        Done:      1	one
-             2	two
-             3	three
-        > Edit a Edit Writes(["$DIR/project/a"])
-        Done: edited a in 1 place; match: exact
-             1	one
-             2	2
-             3	2a
-             4	three
-        client: Diff { path: "$DIR/project/a", old: Some("one\ntwo\nthree\n"), new: "one\n2\n2a\nthree\n" }
-        > Edit a Edit Writes(["$DIR/project/a"])
-        Done: edited a in 1 place; match: exact
-             1	one
-             2	2
-             3	2a
-             4	3
-        client: Diff { path: "$DIR/project/a", old: Some("one\n2\n2a\nthree\n"), new: "one\n2\n2a\n3\n" }
-    "#]],
+            > Edit a Edit Writes(["$DIR/project/a"])
+            Failed: could not edit a: it was not read in this session; read it first
+            > Read a Read Reads(["$DIR/project/a"])
+            Completed:      1	one
+                 2	two
+                 3	three
+            > Edit a Edit Writes(["$DIR/project/a"])
+            Completed: edited a in 1 place; match: exact
+                 1	one
+                 2	2
+                 3	2a
+                 4	three
+            client: Diff { path: "$DIR/project/a", old: Some("one\ntwo\nthree\n"), new: "one\n2\n2a\nthree\n" }
+            > Edit a Edit Writes(["$DIR/project/a"])
+            Completed: edited a in 1 place; match: exact
+                 1	one
+                 2	2
+                 3	2a
+                 4	3
+            client: Diff { path: "$DIR/project/a", old: Some("one\n2\n2a\nthree\n"), new: "one\n2\n2a\n3\n" }
+        "#]],
     )
     .await;
 }
@@ -67,19 +67,19 @@ async fn empty_old_text_creates_a_file() {
         ],
         expect![[r#"
             > Edit deep/new Edit Writes(["$DIR/project/deep/new"])
-            Done: edited deep/new in 1 place; match: exact
+            Completed: edited deep/new in 1 place; match: exact
                  1	a
             client: Diff { path: "$DIR/project/deep/new", old: None, new: "a\n" }
             > Edit empty Edit Writes(["$DIR/project/empty"])
-            Done: edited empty in 1 place; match: exact
+            Completed: edited empty in 1 place; match: exact
                  1	b
             client: Diff { path: "$DIR/project/empty", old: Some(""), new: "b\n" }
             > Edit full Edit Writes(["$DIR/project/full"])
-            Failed: could not edit full: the old text is empty, which begins a new file, and this one has something in it; give the lines to replace, or write the whole file
+            Failed: could not edit full: the old text is empty, which creates a file, but this file has content; give the lines to replace, or write the whole file
             > Edit folder Edit Writes(["$DIR/project/folder"])
             Failed: could not read folder: it is a directory; list it with `glob`
             > Edit deep/new Edit Writes(["$DIR/project/deep/new"])
-            Failed: could not edit deep/new: the old text is empty, which begins a new file, and this one has something in it; give the lines to replace, or write the whole file
+            Failed: could not edit deep/new: the old text is empty, which creates a file, but this file has content; give the lines to replace, or write the whole file
         "#]],
     )
     .await;
@@ -91,12 +91,12 @@ async fn written_file_counts_as_read() {
     let all = ("edit", json!({"file_path": "a", "old_string": "x", "new_string": "y", "replace_all": true}));
     check(|_| (), &[write, edit("x", "y"), all, edit("nothing", "")], expect![[r#"
         > Write a Edit Writes(["$DIR/project/a"])
-        Done: created a: 1 line
+        Completed: created a: 1 line
         client: Diff { path: "$DIR/project/a", old: None, new: "x x\n" }
         > Edit a Edit Writes(["$DIR/project/a"])
-        Failed: could not edit a: the old text is in more than one place (line 1); add lines around it until it names one place, or replace all of them
+        Failed: could not edit a: the old text is in more than one place (line 1); add lines around it until it is unique, or replace all of them
         > Edit a Edit Writes(["$DIR/project/a"])
-        Done: edited a in 2 places; match: exact
+        Completed: edited a in 2 places; match: exact
              1	y y
         client: Diff { path: "$DIR/project/a", old: Some("x x\n"), new: "y y\n" }
         > Edit a Edit Writes(["$DIR/project/a"])
@@ -184,7 +184,7 @@ async fn match_that_is_not_exact_has_a_note() {
     expect![[r#"
         preview Ok([Text("The text to replace was found ignoring indentation."), Diff { path: "$DIR/a", old: Some("class A:\n    def f(self):\n        pass\n"), new: "class A:\n    def f(self):\n        if self:\n            pass\n" }])
         > Edit a Edit Writes(["$DIR/project/a"])
-        Done: edited a in 1 place; match: ignoring indentation
+        Completed: edited a in 1 place; match: ignoring indentation
              1	class A:
              2	    def f(self):
              3	        if self:
@@ -199,7 +199,7 @@ async fn preview(machine: &Machine, arguments: Value) -> String {
     let call =
         ToolCall { id: CallId::from_position(1, 0), provider_id: "1".into(), name: "edit".into(), arguments };
     let info = machine.tools.call_info(&call, &machine.workspace);
-    let cx = ToolCx { access: &info.touch, ..machine.cx(&|_| ()) };
+    let cx = ToolCx { access: &info.access, ..machine.cx(&|_| ()) };
     let shown = machine.tools.preview_call(&call, cx).await;
     let outside = machine.path("").display().to_string();
     format!("preview {shown:?}\n").replace(&outside, "$DIR/")
@@ -279,16 +279,16 @@ async fn hostile_arguments_change_nothing() {
         an unknown one: Failed: `edit` was not run: there is no parameter `force` (it takes `file_path`, `old_string`, `new_string`, `replace_all`)
         a zero byte in the path: Failed: could not use the path `a b`: a path cannot contain a zero byte
         an empty path: Failed: could not read .: it is a directory; list it with `glob`
-        a zero byte in the old text: Failed: could not edit a: the old text is not in the file; read the file again and copy the lines exactly; the most similar place is line 1 (85 % alike, the first difference is in line 1):
+        a zero byte in the old text: Failed: could not edit a: the old text is not in the file; read the file again and copy the lines exactly; the most similar place is line 1 (85 % similar, the first difference is in line 1):
         one
         a zero byte in the new text: Failed: could not edit a: the new text contains a zero byte, which no text file has
-        no old text: Failed: could not edit a: the old text is empty, which begins a new file, and this one has something in it; give the lines to replace, or write the whole file
+        no old text: Failed: could not edit a: the old text is empty, which creates a file, but this file has content; give the lines to replace, or write the whole file
         blank old text: Failed: could not edit a: the old text is not in the file; read the file again and copy the lines exactly
-        the same twice: Failed: could not edit a: the edit changes nothing: the new text is what the file says already
-        several places: Failed: could not edit a: the old text is in more than one place (line 5); add lines around it until it names one place, or replace all of them
+        the same twice: Failed: could not edit a: the edit changes nothing: the file already contains the new text
+        several places: Failed: could not edit a: the old text is in more than one place (line 5); add lines around it until it is unique, or replace all of them
         a huge old text: Failed: could not edit a: the old text is not in the file; read the file again and copy the lines exactly
         a long line: Failed: could not edit a: the old text is not in the file; read the file again and copy the lines exactly
-        a huge result: Failed: could not edit a: that is too much for one edit, which may change 100000 places and write 16 MiB; replace less at a time
+        a huge result: Failed: could not edit a: the edit is too large: the limits are 100000 places and 16 MiB; replace less at a time
         an empty file: Failed: could not edit empty: the old text is not in the file; read the file again and copy the lines exactly
         an unknown encoding: Failed: could not edit latin: its encoding is unknown and would be lost
         a binary file: Failed: could not edit binary: it was not read in this session; read it first

@@ -41,7 +41,7 @@ async fn hook_reads_its_input() {
         expect![[r#"Some(Block("no terminal"))"#]],
     )
     .await;
-    check("cat", expect!["Some(Nothing)"]).await;
+    check("cat", expect!["Some(NoDecision)"]).await;
 }
 
 #[tokio::test]
@@ -64,9 +64,9 @@ async fn hook_answers_in_json() {
 
 #[tokio::test]
 async fn hook_that_does_not_start_fails() {
-    check("./no-such-script 2> /dev/null", expect![[r#"Some(Failed("it ended with exit code 127"))"#]]).await;
-    check("echo sorry >&2; exit 1", expect![[r#"Some(Failed("it ended with exit code 1: sorry"))"#]]).await;
-    check("kill -9 $$", expect![[r#"Some(Failed("signal 9 ended it"))"#]]).await;
+    check("./no-such-script 2> /dev/null", expect![[r#"Some(Failed("it exited with code 127"))"#]]).await;
+    check("echo sorry >&2; exit 1", expect![[r#"Some(Failed("it exited with code 1: sorry"))"#]]).await;
+    check("kill -9 $$", expect![[r#"Some(Failed("it was ended by signal 9"))"#]]).await;
 }
 
 #[tokio::test]
@@ -75,12 +75,12 @@ async fn unread_input_is_no_failure() {
     let machine = Machine::new(|_| ());
     let deaf = hook("exec <&-", STUCK);
     let said = machine.tools.run_hook(&deaf, &told, &machine.workspace, &machine.cancel).await;
-    assert_eq!(said, Some(HookDecision::Nothing));
+    assert_eq!(said, Some(HookDecision::NoDecision));
 }
 
 #[tokio::test]
 async fn output_beyond_the_limit_is_no_decision() {
-    check("yes | head -c 1000000", expect!["Some(Nothing)"]).await;
+    check("yes | head -c 1000000", expect!["Some(NoDecision)"]).await;
     let script = r#"printf '{"context":"'; yes | head -c 1000000 | tr -d "\n"; printf '"}'"#;
     check(script, expect![[r#"Some(Failed("its answer is not JSON: control character (\\u0000-\\u001F) found while parsing a string at line 2 column 0"))"#]]).await;
 }
@@ -89,7 +89,7 @@ async fn output_beyond_the_limit_is_no_decision() {
 async fn hook_that_hangs_times_out() {
     let machine = Machine::new(|_| ());
     let said = run(&machine, &hook("sleep 1000", Duration::from_secs(1))).await;
-    expect![[r#"Some(Failed("it ran longer than 1 s"))"#]].assert_eq(&format!("{said:?}"));
+    expect![[r#"Some(Failed("it exceeded its timeout of 1 s"))"#]].assert_eq(&format!("{said:?}"));
     assert_eq!(machine.tools.count_programs(), 0);
 }
 
@@ -121,6 +121,6 @@ async fn missing_directory_fails_the_hook() {
     let machine = Machine::new(|project| std::fs::remove_dir_all(project).unwrap());
     let said = format!("{:?}", run(&machine, &hook("true", STUCK)).await);
     let outside = machine.dir.path().canonicalize().unwrap().display().to_string();
-    expect![[r#"Some(Failed("it could not be started: there is no folder $DIR/project"))"#]]
+    expect![[r#"Some(Failed("it could not be started: there is no directory $DIR/project"))"#]]
         .assert_eq(&said.replace(&outside, "$DIR"));
 }

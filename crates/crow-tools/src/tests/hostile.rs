@@ -109,7 +109,7 @@ async fn read_survives_hostile_paths() {
         {"file_path":"folder"}
           Failed: could not read folder: it is a directory; list it with `glob`
         {"file_path":"file/"}
-          Done:      1	text
+          Completed:      1	text
         {"file_path":"file/below"}
           Failed: could not read file/below: it does not exist
         {"file_path":"pipe"}
@@ -119,11 +119,11 @@ async fn read_survives_hostile_paths() {
         {"file_path":"round"}
           Failed: could not read round: a link in its path is circular or was created just now
         {"file_path":"link"}
-          Done:      1	text
+          Completed:      1	text
         {"file_path":"fixed"}
-          Done:      1	fixed
+          Completed:      1	fixed
         {"file_path":"folder/../../project/file"}
-          Done:      1	text
+          Completed:      1	text
         {"file_path":"~/file"}
           Failed: could not read ~/file: it does not exist
         {"file_path":"/dev/zero"}
@@ -164,7 +164,7 @@ async fn write_survives_hostile_paths() {
         {"content":"new\n","file_path":""}
           Failed: could not write .: it is a directory
         {"content":"new\n","file_path":" "}
-          Done: created  : 1 line
+          Completed: created  : 1 line
           client: Diff { path: "$DIR/project/ ", old: None, new: "new\n" }
         {"content":"new\n","file_path":"."}
           Failed: could not write .: it is a directory
@@ -179,27 +179,27 @@ async fn write_survives_hostile_paths() {
         {"content":"new\n","file_path":"folder"}
           Failed: could not write folder: it is a directory
         {"content":"new\n","file_path":"file/"}
-          Done: replaced file: 1 line
+          Completed: replaced file: 1 line
           client: Diff { path: "$DIR/project/file", old: Some("text\n"), new: "new\n" }
         {"content":"new\n","file_path":"file/below"}
           Failed: could not write file/below: the directory $DIR/project/file could not be created: Not a directory (os error 20)
         {"content":"new\n","file_path":"pipe"}
           Failed: could not write pipe: it is a device or a pipe, not a file
         {"content":"new\n","file_path":"dangling"}
-          Done: created dangling: 1 line
+          Completed: created dangling: 1 line
           client: Diff { path: "$DIR/project/dangling", old: None, new: "new\n" }
         {"content":"new\n","file_path":"round"}
           Failed: could not write round: a link in its path is circular or was created just now
         {"content":"new\n","file_path":"link"}
-          Done: replaced link: 1 line
+          Completed: replaced link: 1 line
           client: Diff { path: "$DIR/project/link", old: Some("new\n"), new: "new\n" }
         {"content":"new\n","file_path":"fixed"}
           Failed: could not write fixed: it is read-only
         {"content":"new\n","file_path":"folder/../../project/file"}
-          Done: replaced file: 1 line
+          Completed: replaced file: 1 line
           client: Diff { path: "$DIR/project/file", old: Some("new\n"), new: "new\n" }
         {"content":"new\n","file_path":"~/file"}
-          Done: created ~/file: 1 line
+          Completed: created ~/file: 1 line
           client: Diff { path: "$DIR/project/~/file", old: None, new: "new\n" }
         {"content":"new\n","file_path":"/dev/zero"}
           Failed: could not write /dev/zero: it is a device or a pipe, not a file
@@ -243,11 +243,11 @@ async fn read_survives_hostile_ranges() {
     ];
     check("read", &calls, expect![[r#"
         {"file_path":"file","offset":0,"limit":1}
-          Done:      1	text
+          Completed:      1	text
         {"file_path":"file","offset":-1,"limit":1}
           Failed: `read` was not run: `offset` must be at least 1, not -1
         {"file_path":"file","offset":1,"limit":0}
-          Done:      1	text
+          Completed:      1	text
         {"file_path":"file","offset":1.5,"limit":1}
           Failed: `read` was not run: `offset` must be an integer, not the number 1.5
         {"file_path":"file","offset":1e+300,"limit":1}
@@ -255,11 +255,11 @@ async fn read_survives_hostile_ranges() {
         {"file_path":"file","offset":18446744073709551615,"limit":1}
           Failed: could not read file from line 18446744073709551615: it has 1 lines
         {"file_path":"file","offset":1,"limit":18446744073709551615}
-          Done:      1	text
+          Completed:      1	text
         {"file_path":"file","offset":"1","limit":"two"}
           Failed: `read` was not run: `limit` must be an integer, not the string "two"
         {"file_path":"file","offset":null,"limit":null}
-          Done:      1	text
+          Completed:      1	text
         {"file_path":"file","offset":true,"limit":{}}
           Failed: `read` was not run: `offset` must be an integer, not true; `limit` must be an integer, not the object {}
     "#]]).await;
@@ -303,16 +303,16 @@ async fn grep_survives_hostile_patterns() {
     ];
     check("grep", &calls, expect![[r#"
         {"pattern":""}
-          Done: file:1: text
+          Completed: file:1: text
           fixed:1: fixed
         {"pattern":"\u0000"}
-          Done: no lines match
+          Completed: no lines match
         {"pattern":"\n"}
           Failed: the pattern is not a regular expression for lines: the literal "\n" is not allowed in a regex
         {"pattern":"te\nxt"}
           Failed: the pattern is not a regular expression for lines: the literal "\n" is not allowed in a regex
         {"pattern":"(?:a+)+$"}
-          Done: no lines match
+          Completed: no lines match
         {"pattern":"(((x{1000}){1000}){1000})"}
           Failed: the pattern is not a regular expression for lines: compiled regex exceeds size limit of 16777216
         {"pattern":"((((((((((((((((((((((((((((((((((((((((((((((((((((((((((
@@ -331,15 +331,15 @@ async fn grep_survives_hostile_patterns() {
                  ^^
           error: backreferences are not supported
         {"pattern":".","limit":0}
-          Done: file:1: text
+          Completed: file:1: text
           (the first 1 lines; there are more, use a narrower pattern or path)
         {"pattern":".","limit":-1}
           Failed: `grep` was not run: `limit` must be at least 1, not -1
         {"pattern":".","limit":1000000000.0}
-          Done: file:1: text
+          Completed: file:1: text
           fixed:1: fixed
         {"pattern":".","context":1000}
-          Done: file:1: text
+          Completed: file:1: text
           fixed:1: fixed
         {"pattern":".","context":-1}
           Failed: `grep` was not run: `context` must be at least 0, not -1
@@ -360,7 +360,7 @@ async fn grep_survives_hostile_patterns() {
         {"pattern":".","path":"/dev/stdin/x"}
           Failed: could not search /dev/stdin/x: it does not exist
         {"pattern":".","path":"/proc/self/mem"}
-          Done: no lines match
+          Completed: no lines match
           (1 files could not be searched)
         {"pattern":".","path":"round"}
           Failed: could not search round: a link in its path is circular or was created just now
@@ -373,7 +373,7 @@ async fn grep_survives_hostile_patterns() {
         {"pattern":".","path":5}
           Failed: could not search 5: it does not exist
         {"pattern":".","path":"link"}
-          Done: link:1: text
+          Completed: link:1: text
     "#]]).await;
 }
 
@@ -398,33 +398,33 @@ async fn glob_survives_hostile_patterns() {
         "glob",
         &calls,
         expect![[r#"
-        {"pattern":""}
-          Done: no files match
-        {"pattern":"\u0000"}
-          Done: no files match
-        {"pattern":"**********************************************************
-          Failed: the pattern has more than 128 wildcards
-        {"pattern":"**********************************************************
-          Failed: the pattern is too long (10000000 bytes, the limit is 4096)
-        {"pattern":"{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{
-          Failed: the pattern has braces within braces beyond 8 levels
-        {"pattern":"../../**"}
-          Done: no files match
-        {"pattern":"/etc/*"}
-          Done: no files match
-        {"pattern":"***/file"}
-          Done: no files match
-        {"pattern":1}
-          Done: no files match
-        {"pattern":"*","path":"file"}
-          Done: file
-        {"pattern":"*","path":"pipe"}
-          Failed: could not search pipe: it is a device or a pipe, not a file
-        {"pattern":"*","path":"\u0000"}
-          Failed: could not use the path ` `: a path cannot contain a zero byte
-        {"pattern":"*","path":"nowhere"}
-          Failed: could not search nowhere: it does not exist
-    "#]],
+            {"pattern":""}
+              Completed: no files match
+            {"pattern":"\u0000"}
+              Completed: no files match
+            {"pattern":"**********************************************************
+              Failed: the pattern has more than 128 wildcards
+            {"pattern":"**********************************************************
+              Failed: the pattern is too long (10000000 bytes, the limit is 4096)
+            {"pattern":"{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{
+              Failed: the pattern has more than 8 levels of nested braces
+            {"pattern":"../../**"}
+              Completed: no files match
+            {"pattern":"/etc/*"}
+              Completed: no files match
+            {"pattern":"***/file"}
+              Completed: no files match
+            {"pattern":1}
+              Completed: no files match
+            {"pattern":"*","path":"file"}
+              Completed: file
+            {"pattern":"*","path":"pipe"}
+              Failed: could not search pipe: it is a device or a pipe, not a file
+            {"pattern":"*","path":"\u0000"}
+              Failed: could not use the path ` `: a path cannot contain a zero byte
+            {"pattern":"*","path":"nowhere"}
+              Failed: could not search nowhere: it does not exist
+        "#]],
     )
     .await;
 }
@@ -447,28 +447,28 @@ async fn todo_survives_hostile_plans() {
         "todo",
         &calls,
         expect![[r#"
-        {"entries":[]}
-          Done: the plan has 0 steps, 0 completed
-          plan: []
-        {"entries":[{"content":"x","status":"pending"},{"content":"x","status"
-          Failed: the plan has more than 200 steps; merge some of them
-        {"entries":[{"content":"x","status":"pending"},{"content":"xxxxxxxxxxx
-          Failed: step 2 of the plan is longer than 1000 characters; shorten it
-        {"entries":[{"content":"","status":"pending"}]}
-          Done: the plan has 1 steps, 0 completed
-          plan: [PlanEntry { text: "", status: Pending, priority: Medium, meta: None }]
-        {"entries":"x"}
-          Failed: `todo` was not run: `entries` must be an array, not the string "x"
-        {"entries":[7]}
-          Failed: `todo` was not run: `entries[0]` must be an object, not the number 7
-        {"entries":[{"content":7,"status":"pending"}]}
-          Done: the plan has 1 steps, 0 completed
-          plan: [PlanEntry { text: "7", status: Pending, priority: Medium, meta: None }]
-        {"entries":null}
-          Failed: `todo` was not run: `entries` must be an array, not null
-        {}
-          Failed: `todo` was not run: `entries` is missing; it must be an array
-    "#]],
+            {"entries":[]}
+              Completed: the plan has 0 steps, 0 completed
+              plan: []
+            {"entries":[{"content":"x","status":"pending"},{"content":"x","status"
+              Failed: the plan has more than 200 steps; merge some of them
+            {"entries":[{"content":"x","status":"pending"},{"content":"xxxxxxxxxxx
+              Failed: step 2 of the plan is longer than 1000 characters; shorten it
+            {"entries":[{"content":"","status":"pending"}]}
+              Completed: the plan has 1 steps, 0 completed
+              plan: [PlanEntry { text: "", status: Pending, priority: Medium, meta: None }]
+            {"entries":"x"}
+              Failed: `todo` was not run: `entries` must be an array, not the string "x"
+            {"entries":[7]}
+              Failed: `todo` was not run: `entries[0]` must be an object, not the number 7
+            {"entries":[{"content":7,"status":"pending"}]}
+              Completed: the plan has 1 steps, 0 completed
+              plan: [PlanEntry { text: "7", status: Pending, priority: Medium, meta: None }]
+            {"entries":null}
+              Failed: `todo` was not run: `entries` must be an array, not null
+            {}
+              Failed: `todo` was not run: `entries` is missing; it must be an array
+        "#]],
     )
     .await;
 }
@@ -488,13 +488,13 @@ async fn file_that_changes_during_a_read_is_shown_once() {
         let said = machine.call("read", json!({"file_path": "a"})).await;
         let (_, result) = said.split_once('\n').unwrap();
         let ends = [
-            "Done: (a is empty)",
+            "Completed: (a is empty)",
             "Failed: could not read a: it is a binary file",
             "Failed: could not read a: it is too large",
         ];
         assert!(ends.iter().any(|end| result.starts_with(end)), "{result}");
         let found = machine.call("grep", json!({"pattern": "x", "path": "a"})).await;
-        assert!(found.ends_with("Done: no lines match\n"), "{found}");
+        assert!(found.ends_with("Completed: no lines match\n"), "{found}");
     }
     is_over.store(true, Relaxed);
     writer.join().unwrap();

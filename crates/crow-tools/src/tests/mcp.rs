@@ -129,43 +129,43 @@ async fn calls_return_their_results() {
         stdio("box", &[]),
         &calls,
         expect![[r#"
-        > box: echo Other Calls { server: "box", tool: "echo" }
-        Done: {"text":"hello"}
-        > box: fail Other Calls { server: "box", tool: "fail" }
-        Failed: it did not work
-        > box: refuse Other Calls { server: "box", tool: "refuse" }
-        Failed: the MCP server box rejected the call: the colour is missing
-        > box: image Other Calls { server: "box", tool: "image" }
-        Done: look:
-        Image { mime: "image/png", data: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==" }
-        client: Image { mime: "image/png", data: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==" }
-        > box: structured Other Calls { server: "box", tool: "structured" }
-        Done: {
-          "n": 1
-        }
-        > box: mixed Other Calls { server: "box", tool: "mixed" }
-        Done: resource note://1:
-        a note
-        resource file:///a (a) (the first)
-        resource blob://1:
-        (data of type application/octet-stream, about 3 bytes, not shown)
-        (audio of type audio/wav, about 3 bytes, not shown)
-        (data of type image/svg+xml, about 3 bytes, not shown)
-        (data of type image/png, about 6 bytes, not shown)
-        Image { mime: "image/png", data: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==" }
-        the end
-        client: Image { mime: "image/png", data: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==" }
-        > box: odd Other Calls { server: "box", tool: "odd" }
-        Done: {"type":"hologram","text":"?"}
-        and text
-        > box: huge Other Calls { server: "box", tool: "huge" }
-        Done: üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüü… (50006 characters)
-        (cut: the first 100000 of 1000000 bytes are shown)
-        > box: echo Other Calls { server: "box", tool: "echo" }
-        Done: {"text":"1"}
-        > echo Other Nothing
-        Failed: `echo` was not run: `text` must be a string, not the array ["no"]
-    "#]],
+            > box: echo Other Calls { server: "box", tool: "echo" }
+            Completed: {"text":"hello"}
+            > box: fail Other Calls { server: "box", tool: "fail" }
+            Failed: it did not work
+            > box: refuse Other Calls { server: "box", tool: "refuse" }
+            Failed: the MCP server box rejected the call: the colour is missing
+            > box: image Other Calls { server: "box", tool: "image" }
+            Completed: look:
+            Image { mime: "image/png", data: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==" }
+            client: Image { mime: "image/png", data: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==" }
+            > box: structured Other Calls { server: "box", tool: "structured" }
+            Completed: {
+              "n": 1
+            }
+            > box: mixed Other Calls { server: "box", tool: "mixed" }
+            Completed: resource note://1:
+            a note
+            resource file:///a (a) (the first)
+            resource blob://1:
+            (data of type application/octet-stream, about 3 bytes, not shown)
+            (audio of type audio/wav, about 3 bytes, not shown)
+            (data of type image/svg+xml, about 3 bytes, not shown)
+            (data of type image/png, about 6 bytes, not shown)
+            Image { mime: "image/png", data: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==" }
+            the end
+            client: Image { mime: "image/png", data: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==" }
+            > box: odd Other Calls { server: "box", tool: "odd" }
+            Completed: {"type":"hologram","text":"?"}
+            and text
+            > box: huge Other Calls { server: "box", tool: "huge" }
+            Completed: üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüü… (50011 characters)
+            (cut: the first 100000 of 1000000 bytes are shown)
+            > box: echo Other Calls { server: "box", tool: "echo" }
+            Completed: {"text":"1"}
+            > echo Other Nothing
+            Failed: `echo` was not run: `text` must be a string, not the array ["no"]
+        "#]],
     )
     .await;
 }
@@ -178,13 +178,13 @@ async fn environment_has_no_secrets() {
         stdio("box", &[]),
         &calls,
         expect![[r#"
-        > box: env Other Calls { server: "box", tool: "env" }
-        Done: (not set)
-        > box: env Other Calls { server: "box", tool: "env" }
-        Done: added
-        > box: env Other Calls { server: "box", tool: "env" }
-        Done: crow-tools
-    "#]],
+            > box: env Other Calls { server: "box", tool: "env" }
+            Completed: (not set)
+            > box: env Other Calls { server: "box", tool: "env" }
+            Completed: added
+            > box: env Other Calls { server: "box", tool: "env" }
+            Completed: crow-tools
+        "#]],
     )
     .await;
 }
@@ -195,9 +195,9 @@ async fn garbage_between_messages_is_ignored() {
         stdio("box", &["garbage"]),
         &[("echo", json!({"text": "hello"}))],
         expect![[r#"
-        > box: echo Other Calls { server: "box", tool: "echo" }
-        Done: {"text":"hello"}
-    "#]],
+            > box: echo Other Calls { server: "box", tool: "echo" }
+            Completed: {"text":"hello"}
+        "#]],
     )
     .await;
 }
@@ -312,9 +312,9 @@ async fn names_that_are_taken_get_a_prefix() {
     expect![[r#"
         ["read", "box_read", "box_2_read", "b_x_read"]
         > box: read Other Calls { server: "box", tool: "read" }
-        Done: {"text":"from a box"}
+        Completed: {"text":"from a box"}
         > box_2: read Other Calls { server: "box_2", tool: "read" }
-        Done: {"text":"from the second box"}
+        Completed: {"text":"from the second box"}
     "#]]
     .assert_eq(&format!("{names:?}\n{said}"));
 }
@@ -365,9 +365,9 @@ async fn server_that_is_late_adds_its_tools() {
         session.call("box_echo", json!({"text": "hello"})).await + &session.call("echo", json!({})).await;
     expect![[r#"
         > box: echo Other Calls { server: "box", tool: "echo" }
-        Done: {"text":"hello"}
+        Completed: {"text":"hello"}
         > late: echo Other Calls { server: "late", tool: "echo" }
-        Done: {}
+        Completed: {}
     "#]]
     .assert_eq(&said);
 }
@@ -390,21 +390,21 @@ async fn server_that_exits_is_restarted() {
         round 1
         news: The MCP server box ended: exit code 3: round 1. It restarts when one of its tools is called.
         > box: echo Other Calls { server: "box", tool: "echo" }
-        Done: {"text":"there?"}
+        Completed: {"text":"there?"}
         > box: die Other Calls { server: "box", tool: "die" }
         Failed: the MCP server box ended before it answered: exit code 3; the end of its stderr:
         first line
         round 2
         news: The MCP server box ended: exit code 3: round 2. It restarts when one of its tools is called.
         > box: echo Other Calls { server: "box", tool: "echo" }
-        Done: {"text":"there?"}
+        Completed: {"text":"there?"}
         > box: die Other Calls { server: "box", tool: "die" }
         Failed: the MCP server box ended before it answered: exit code 3; the end of its stderr:
         first line
         round 3
         news: The MCP server box ended: exit code 3: round 3. It restarts when one of its tools is called.
         > box: echo Other Calls { server: "box", tool: "echo" }
-        Done: {"text":"there?"}
+        Completed: {"text":"there?"}
         > box: die Other Calls { server: "box", tool: "die" }
         Failed: the MCP server box ended before it answered: exit code 3; the end of its stderr:
         first line
@@ -462,7 +462,7 @@ async fn progress_is_shown() {
     let shown = shown.into_inner().unwrap();
     expect![[r#"
         Content([Text("half way")])
-        Done: all the way
+        Completed: all the way
     "#]]
     .assert_eq(&(shown + &super::show(&result)));
 }
@@ -476,7 +476,7 @@ async fn tools_added_later_are_listed() {
     session.refresh();
     expect![[r#"
         > box: more-1 Other Calls { server: "box", tool: "more-1" }
-        Done: {"text":"new"}
+        Completed: {"text":"new"}
     "#]]
     .assert_eq(&session.call("more-1", json!({"text": "new"})).await);
 }

@@ -52,7 +52,7 @@ async fn server_has_its_own_cwd_and_timeout() {
     let lost = McpServer { cwd: Some("nowhere".into()), ..stdio("lost", &[]) };
     let session = Session::settle(Session::start_on(machine, vec![server, lost])).await;
     let news = session.news();
-    assert!(news.starts_with("news: The MCP server lost did not start: there is no folder /"), "{news}");
+    assert!(news.starts_with("news: The MCP server lost did not start: there is no directory /"), "{news}");
     assert!(news.ends_with("/project/nowhere. Its tools are not available.\n"), "{news}");
     let hung = session.call("hang", json!({"marker": "m"})).await;
     assert!(hung.contains("stopped: the MCP server box did not respond for 0.05 s"), "{hung}");
@@ -195,22 +195,22 @@ async fn resources_are_listed_and_read() {
         > list_mcp_resources Search Nothing
         Failed: `list_mcp_resources` was not run: `server` is missing; it must be one of "box", "bag"
         > List resources of bag Search Calls { server: "bag", tool: "resources/list" }
-        Done: bag:
+        Completed: bag:
           note://1 (first, text/plain): A note
           note://long (long)
           (more: pass server="bag" and cursor="two")
           templates, to be filled in:
           note://{number} (notes)
         > List resources of box Search Calls { server: "box", tool: "resources/list" }
-        Done: box:
+        Completed: box:
           picture://1 (ab)
         > list_mcp_resources Search Nothing
         Failed: `list_mcp_resources` was not run: `server` must be one of "box", "bag", not the string "none"
         > box: read note://1 Other Calls { server: "box", tool: "resources/read" }
-        Done: one
+        Completed: one
         two
         > box: read picture://1 Other Calls { server: "box", tool: "resources/read" }
-        Done: resource picture://1:
+        Completed: resource picture://1:
         Image { mime: "image/png", data: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==" }
         resource picture://1:
         (data of type application/zip, about 3 bytes, not shown)

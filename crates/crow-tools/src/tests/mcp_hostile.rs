@@ -28,7 +28,7 @@ async fn responses_without_a_request_are_ignored() {
         &[hello()],
         expect![[r#"
             > box: echo Other Calls { server: "box", tool: "echo" }
-            Done: {"text":"hello"}
+            Completed: {"text":"hello"}
         "#]],
     )
     .await;
@@ -38,7 +38,7 @@ async fn responses_without_a_request_are_ignored() {
 async fn stderr_without_end_is_bounded() {
     check(&["noisy"], &[hello(), ("die", json!({"words": "the last words"}))], expect![[r#"
         > box: echo Other Calls { server: "box", tool: "echo" }
-        Done: {"text":"hello"}
+        Completed: {"text":"hello"}
         > box: die Other Calls { server: "box", tool: "die" }
         Failed: the MCP server box ended before it answered: exit code 3; the end of its stderr:
         isenoisenoisenoisenoisenoisenoise
@@ -61,9 +61,9 @@ async fn pages_that_point_to_themselves_end() {
         &["circle"],
         &[hello()],
         expect![[r#"
-        > box: echo Other Calls { server: "box", tool: "echo" }
-        Done: {"text":"hello"}
-    "#]],
+            > box: echo Other Calls { server: "box", tool: "echo" }
+            Completed: {"text":"hello"}
+        "#]],
     )
     .await;
 }
@@ -74,11 +74,11 @@ async fn message_that_is_too_long_fails_its_call() {
         &["vast"],
         &[("vast", json!({})), hello()],
         expect![[r#"
-        > box: vast Other Calls { server: "box", tool: "vast" }
-        Failed: the MCP server box rejected the call: its answer is longer than 16 MB
-        > box: echo Other Calls { server: "box", tool: "echo" }
-        Done: {"text":"hello"}
-    "#]],
+            > box: vast Other Calls { server: "box", tool: "vast" }
+            Failed: the MCP server box rejected the call: its answer is longer than 16 MB
+            > box: echo Other Calls { server: "box", tool: "echo" }
+            Completed: {"text":"hello"}
+        "#]],
     )
     .await;
 }
@@ -108,15 +108,15 @@ async fn requests_to_the_client_are_rejected() {
         ],
         expect![[r#"
             > box: ask Other Calls { server: "box", tool: "ask" }
-            Done: {}
+            Completed: {}
             > box: ask Other Calls { server: "box", tool: "ask" }
-            Done: {"roots":[{"uri":"file://$DIR/project"}]}
+            Completed: {"roots":[{"uri":"file://$DIR/project"}]}
             > box: ask Other Calls { server: "box", tool: "ask" }
-            Done: {"code":-32601,"message":"sampling/createMessage"}
+            Completed: {"code":-32601,"message":"sampling/createMessage"}
             > box: ask Other Calls { server: "box", tool: "ask" }
-            Done: {"code":-32601,"message":"this client does not support elicitation"}
+            Completed: {"code":-32601,"message":"this client does not support elicitation"}
             > box: ask Other Calls { server: "box", tool: "ask" }
-            Done: {"code":-32601,"message":"no/such/method"}
+            Completed: {"code":-32601,"message":"no/such/method"}
         "#]],
     )
     .await;

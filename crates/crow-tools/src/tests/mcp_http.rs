@@ -149,13 +149,13 @@ async fn calls_return_their_results() {
         server,
         &calls,
         expect![[r#"
-        > web: shout Other Calls { server: "web", tool: "shout" }
-        Done: HELLO
-        > web: shout Other Calls { server: "web", tool: "shout" }
-        Failed: could not send a request to the MCP server web: HTTP 503
-        > web: shout Other Calls { server: "web", tool: "shout" }
-        Done: AGAIN
-    "#]],
+            > web: shout Other Calls { server: "web", tool: "shout" }
+            Completed: HELLO
+            > web: shout Other Calls { server: "web", tool: "shout" }
+            Failed: could not send a request to the MCP server web: HTTP 503
+            > web: shout Other Calls { server: "web", tool: "shout" }
+            Completed: AGAIN
+        "#]],
     )
     .await;
 }
@@ -168,11 +168,11 @@ async fn session_that_the_server_forgot_is_renewed() {
         server,
         &calls,
         expect![[r#"
-        > web: shout Other Calls { server: "web", tool: "shout" }
-        Done: FORGOTTEN
-        > web: shout Other Calls { server: "web", tool: "shout" }
-        Done: AGAIN
-    "#]],
+            > web: shout Other Calls { server: "web", tool: "shout" }
+            Completed: FORGOTTEN
+            > web: shout Other Calls { server: "web", tool: "shout" }
+            Completed: AGAIN
+        "#]],
     )
     .await;
 }
@@ -245,13 +245,13 @@ async fn sse_transport_works() {
         sse(serve().await + "/sse", &[("X-Key", "secret")]),
         &calls,
         expect![[r#"
-        > web: shout Other Calls { server: "web", tool: "shout" }
-        Done: HELLO
-        > web: shout Other Calls { server: "web", tool: "shout" }
-        Failed: could not send a request to the MCP server web: it answered HTTP 503
-        > web: shout Other Calls { server: "web", tool: "shout" }
-        Done: AGAIN
-    "#]],
+            > web: shout Other Calls { server: "web", tool: "shout" }
+            Completed: HELLO
+            > web: shout Other Calls { server: "web", tool: "shout" }
+            Failed: could not send a request to the MCP server web: it answered HTTP 503
+            > web: shout Other Calls { server: "web", tool: "shout" }
+            Completed: AGAIN
+        "#]],
     )
     .await;
 }

@@ -325,7 +325,7 @@ async fn login_is_stored_and_used() {
         authorize tickets for $PLACE/mcp
         token by authorization_code for $PLACE/mcp: true
         > web: shout Other Calls { server: "web", tool: "shout" }
-        Done: HELLO
+        Completed: HELLO
         initialize with secret-a1
         notifications/initialized with secret-a1
         tools/list with secret-a1
@@ -344,9 +344,9 @@ async fn token_that_expired_is_refreshed() {
     said += &session.call("shout", json!({})).await;
     expect![[r#"
         > web: shout Other Calls { server: "web", tool: "shout" }
-        Done: HELLO
+        Completed: HELLO
         > web: shout Other Calls { server: "web", tool: "shout" }
-        Done: HELLO
+        Completed: HELLO
         tools/call with secret-a1
         token by refresh_token for $PLACE/mcp: true
         tools/call with secret-a2
@@ -379,7 +379,7 @@ async fn token_is_refreshed_by_one_session_at_a_time() {
     place.revoke();
     let (first, second) = tokio::join!(one.call("shout", json!({})), two.call("shout", json!({})));
     assert!(
-        first.contains("Done: HELLO") && second.contains("Done: HELLO"),
+        first.contains("Completed: HELLO") && second.contains("Completed: HELLO"),
         "{first}{second}{}",
         place.log()
     );

@@ -59,11 +59,11 @@ impl Swapping {
         };
         let Machine { tools, workspace, .. } = &self.machine;
         let info = tools.call_info(&call, workspace);
-        let (ToolAccess::Reads(paths) | ToolAccess::Writes(paths)) = &info.touch else { panic!("{info:?}") };
+        let (ToolAccess::Reads(paths) | ToolAccess::Writes(paths)) = &info.access else { panic!("{info:?}") };
         if !paths.iter().all(|path| Path::new(path).starts_with(workspace.cwd())) {
             return None;
         }
-        let cx = ToolCx { access: &info.touch, ..self.machine.cx(&|_| ()) };
+        let cx = ToolCx { access: &info.access, ..self.machine.cx(&|_| ()) };
         Some(tools.run_call(&call, cx).await)
     }
 
@@ -77,7 +77,7 @@ impl Swapping {
                 continue;
             };
             let said = show(&result);
-            n_done += usize::from(said.starts_with("Done"));
+            n_done += usize::from(said.starts_with("Completed"));
             assert!(!said.contains("outside"), "{name} {number}: {said}");
         }
         assert_eq!(self.outside(), before);

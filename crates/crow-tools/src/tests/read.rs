@@ -13,7 +13,7 @@ async fn lines_are_numbered() {
         &[("read", json!({"file_path": "a.txt"}))],
         expect![[r#"
             > Read a.txt Read Reads(["$DIR/project/a.txt"])
-            Done:      1	one
+            Completed:      1	one
                  2	two
                  3	three
         "#]],
@@ -33,16 +33,16 @@ async fn page_has_a_note_on_how_to_continue() {
         setup,
         &calls,
         expect![[r#"
-        > Read a Read Reads(["$DIR/project/a"])
-        Done:      2	2
-             3	3
-        (lines 2 to 3 of 5; continue with offset=4)
-        > Read a Read Reads(["$DIR/project/a"])
-        Done:      4	4
-             5	5
-        > Read a Read Reads(["$DIR/project/a"])
-        Failed: could not read a from line 6: it has 5 lines
-    "#]],
+            > Read a Read Reads(["$DIR/project/a"])
+            Completed:      2	2
+                 3	3
+            (lines 2 to 3 of 5; continue with offset=4)
+            > Read a Read Reads(["$DIR/project/a"])
+            Completed:      4	4
+                 5	5
+            > Read a Read Reads(["$DIR/project/a"])
+            Failed: could not read a from line 6: it has 5 lines
+        "#]],
     )
     .await;
 }
@@ -61,21 +61,21 @@ async fn unreadable_paths_give_a_reason() {
         setup,
         &calls,
         expect![[r#"
-        > Read src Read Reads(["$DIR/project/src"])
-        Failed: could not read src: it is a directory; list it with `glob`
-        > Read src/man.rs Read Reads(["$DIR/project/src/man.rs"])
-        Failed: could not read src/man.rs: it does not exist; similar names in that directory: main.rs
-        > Read nowhere/at/all Read Reads(["$DIR/project/nowhere/at/all"])
-        Failed: could not read nowhere/at/all: it does not exist
-        > Read binary Read Reads(["$DIR/project/binary"])
-        Failed: could not read binary: it is a binary file
-        > Read large Read Reads(["$DIR/project/large"])
-        Failed: could not read large: it is a binary file
-        > Read /dev/zero Read Reads(["/dev/zero"])
-        Failed: could not read /dev/zero: it is a device or a pipe, not a file
-        > Read src/main.rs Read Reads(["$DIR/project/src/main.rs"])
-        Done: (src/main.rs is empty)
-    "#]],
+            > Read src Read Reads(["$DIR/project/src"])
+            Failed: could not read src: it is a directory; list it with `glob`
+            > Read src/man.rs Read Reads(["$DIR/project/src/man.rs"])
+            Failed: could not read src/man.rs: it does not exist; similar names in that directory: main.rs
+            > Read nowhere/at/all Read Reads(["$DIR/project/nowhere/at/all"])
+            Failed: could not read nowhere/at/all: it does not exist
+            > Read binary Read Reads(["$DIR/project/binary"])
+            Failed: could not read binary: it is a binary file
+            > Read large Read Reads(["$DIR/project/large"])
+            Failed: could not read large: it is a binary file
+            > Read /dev/zero Read Reads(["/dev/zero"])
+            Failed: could not read /dev/zero: it is a device or a pipe, not a file
+            > Read src/main.rs Read Reads(["$DIR/project/src/main.rs"])
+            Completed: (src/main.rs is empty)
+        "#]],
     )
     .await;
 }
@@ -92,14 +92,14 @@ async fn encodings_are_decoded() {
         setup,
         &calls,
         expect![[r#"
-        > Read bom Read Reads(["$DIR/project/bom"])
-        Done:      1	hi
-        > Read utf16 Read Reads(["$DIR/project/utf16"])
-        Done:      1	hi
-        > Read latin Read Reads(["$DIR/project/latin"])
-        Done:      1	caf�
-        (not valid in its encoding: undecodable bytes are shown as �, and `edit` cannot change this file)
-    "#]],
+            > Read bom Read Reads(["$DIR/project/bom"])
+            Completed:      1	hi
+            > Read utf16 Read Reads(["$DIR/project/utf16"])
+            Completed:      1	hi
+            > Read latin Read Reads(["$DIR/project/latin"])
+            Completed:      1	caf�
+            (not valid in its encoding: undecodable bytes are shown as �, and `edit` cannot change this file)
+        "#]],
     )
     .await;
 }
@@ -111,7 +111,7 @@ async fn image_is_shown_as_an_image() {
         &[("read", json!({"file_path": "a.dat"}))],
         expect![[r#"
             > Read a.dat Read Reads(["$DIR/project/a.dat"])
-            Done: a.dat (image/png, 70 bytes):
+            Completed: a.dat (image/png, 70 bytes):
             Image { mime: "image/png", data: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==" }
             client: Image { mime: "image/png", data: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==" }
         "#]],
@@ -135,17 +135,17 @@ async fn links_are_evaluated_by_their_target() {
         &calls,
         expect![[r#"
             > Read link Read Reads(["$DIR/secret"])
-            Done:      1	secret
+            Completed:      1	secret
             > Read sub/up/link Read Reads(["$DIR/secret"])
-            Done:      1	secret
+            Completed:      1	secret
             > Read $DIR/secret Read Reads(["$DIR/secret"])
-            Done:      1	secret
+            Completed:      1	secret
             > Read $DIR/secret Read Reads(["$DIR/secret"])
-            Done:      1	secret
+            Completed:      1	secret
             > Read round Read Reads(["$DIR/project/round"])
             Failed: could not read round: a link in its path is circular or was created just now
             > Read $DIR/secret Read Reads(["$DIR/secret"])
-            Done:      1	secret
+            Completed:      1	secret
         "#]],
     )
     .await;
@@ -198,20 +198,20 @@ async fn text_of_any_size_is_shown_in_parts() {
     }
     expect![[r#"
         > Read long.txt Read Reads(["$DIR/project/long.txt"])
-        Done:      1	this is line 1
+        Completed:      1	this is line 1
              2	this is line 2
         (lines 1 to 2 of 1200000; continue with offset=3)
         > Read long.txt Read Reads(["$DIR/project/long.txt"])
-        Done: 1199999	this is line 1199999
+        Completed: 1199999	this is line 1199999
         1200000	this is line 1200000
         > Read long.txt Read Reads(["$DIR/project/long.txt"])
         Failed: could not read long.txt from line 1200001: it has 1200000 lines
         > Read wide.txt Read Reads(["$DIR/project/wide.txt"])
-        Done: 600000	this is line 600000
+        Completed: 600000	this is line 600000
         600001	this is line 600001
         (lines 600000 to 600001 of 1200000; continue with offset=600002)
         > Read one-line Read Reads(["$DIR/project/one-line"])
-        Done:      1	x…x… (cut, the line has 20971520 characters)
+        Completed:      1	x…x… (cut, the line has 20971520 characters)
         > Read later-binary Read Reads(["$DIR/project/later-binary"])
         Failed: could not read later-binary: it is a binary file
         > Read large.png Read Reads(["$DIR/project/large.png"])

@@ -54,18 +54,18 @@ async fn grep_leaves_out_key_files_unless_given() {
         setup,
         &calls,
         expect![[r#"
-        > Search `needle` Search Reads(["$DIR/project"])
-        Done: .env.example:1: needle
-        a/plain:1: needle
-        (3 files that contain keys, by their names, were left out; a `path` to one of them asks the user)
-        > Search `needle` in a Search Reads(["$DIR/project/a"])
-        Done: a/plain: 1
-        (2 files that contain keys, by their names, were left out; a `path` to one of them asks the user)
-        > Search `needle` in .env Search Reads(["$DIR/project/.env"])
-        Done: .env:1: needle
-        > Search `needle` in a/.ssh Search Reads(["$DIR/project/a/.ssh"])
-        Done: a/.ssh/config:1: needle
-    "#]],
+            > Search `needle` Search Reads(["$DIR/project"])
+            Completed: .env.example:1: needle
+            a/plain:1: needle
+            (3 files that contain keys, by their names, were left out; a `path` to one of them asks the user)
+            > Search `needle` in a Search Reads(["$DIR/project/a"])
+            Completed: a/plain: 1
+            (2 files that contain keys, by their names, were left out; a `path` to one of them asks the user)
+            > Search `needle` in .env Search Reads(["$DIR/project/.env"])
+            Completed: .env:1: needle
+            > Search `needle` in a/.ssh Search Reads(["$DIR/project/a/.ssh"])
+            Completed: a/.ssh/config:1: needle
+        "#]],
     )
     .await;
 }
@@ -87,23 +87,23 @@ async fn grep_finds_lines() {
         &calls,
         expect![[r#"
             > Search `needle` Search Reads(["$DIR/project"])
-            Done: .github/ci.yml:1: needle: ci
+            Completed: .github/ci.yml:1: needle: ci
             src/deep/lib.rs:1: needle
             src/deep/page.ts:1: needle
             src/main.rs:3: // needle
             > Search `^// needle$` in src Search Reads(["$DIR/project/src"])
-            Done: src/main.rs:2: // Needle
+            Completed: src/main.rs:2: // Needle
             src/main.rs:3: // needle
             > Search `needle` Search Reads(["$DIR/project"])
-            Done: src/deep/lib.rs:1: needle
+            Completed: src/deep/lib.rs:1: needle
             src/deep/page.ts:1: needle
             (the first 2 lines; there are more, use a narrower pattern or path)
             > Search `needle` in src/main.rs Search Reads(["$DIR/project/src/main.rs"])
-            Done: src/main.rs:3: // needle
+            Completed: src/main.rs:3: // needle
             > Search `needle` in target Search Reads(["$DIR/project/target"])
-            Done: target/out.rs:1: needle
+            Completed: target/out.rs:1: needle
             > Search `no such thing` Search Reads(["$DIR/project"])
-            Done: no lines match
+            Completed: no lines match
             > Search `(` Search Reads(["$DIR/project"])
             Failed: the pattern is not a regular expression for lines: regex parse error:
                 (?:()
@@ -131,18 +131,18 @@ async fn glob_finds_files() {
         &calls,
         expect![[r#"
             > Find `*.rs` Search Reads(["$DIR/project"])
-            Done: src/deep/lib.rs
+            Completed: src/deep/lib.rs
             src/main.rs
             > Find `src/*` Search Reads(["$DIR/project"])
-            Done: src/main.rs
+            Completed: src/main.rs
             > Find `**/*.{ts,yml}` Search Reads(["$DIR/project"])
-            Done: src/deep/page.ts
+            Completed: src/deep/page.ts
             .github/ci.yml
             > Find `deep/*` in src Search Reads(["$DIR/project/src"])
-            Done: src/deep/page.ts
+            Completed: src/deep/page.ts
             src/deep/lib.rs
             > Find `*.py` Search Reads(["$DIR/project"])
-            Done: no files match
+            Completed: no files match
             > Find `[` Search Reads(["$DIR/project"])
             Failed: the pattern is not a glob: unclosed character class; missing ']'
         "#]],
@@ -190,48 +190,48 @@ async fn grep_shows_the_requested_output() {
         setup,
         &calls,
         expect![[r#"
-        > Search `x` Search Reads(["$DIR/project"])
-        Done: a-1- 1
-        a:2: 2 x
-        a-3- 3
-        --
-        a-6- 6
-        a:7: 7 x
-        a:8: 8 x
-        a-9- 9
-        b:1: x
-        > Search `x` Search Reads(["$DIR/project"])
-        Done: a-1- 1
-        a:2: 2 x
-        a-3- 3
-        --
-        a-6- 6
-        (the first 4 lines; there are more, use a narrower pattern or path)
-        > Search `x` in a Search Reads(["$DIR/project/a"])
-        Done: a-1- 1
-        a:2: 2 x
-        a-3- 3
-        a-4- 4
-        a-5- 5
-        a-6- 6
-        a:7: 7 x
-        a:8: 8 x
-        a-9- 9
-        > Search `x` Search Reads(["$DIR/project"])
-        Done: a
-        b
-        > Search `x` Search Reads(["$DIR/project"])
-        Done: a
-        (the first 1 files; there are more, use a narrower pattern or path)
-        > Search `x` Search Reads(["$DIR/project"])
-        Done: a: 3
-        b: 1
-        > Search `x` Search Reads(["$DIR/project"])
-        Done: a: 3
-        (the first 1 files; there are more, use a narrower pattern or path)
-        > Search `y` Search Reads(["$DIR/project"])
-        Done: no lines match
-    "#]],
+            > Search `x` Search Reads(["$DIR/project"])
+            Completed: a-1- 1
+            a:2: 2 x
+            a-3- 3
+            --
+            a-6- 6
+            a:7: 7 x
+            a:8: 8 x
+            a-9- 9
+            b:1: x
+            > Search `x` Search Reads(["$DIR/project"])
+            Completed: a-1- 1
+            a:2: 2 x
+            a-3- 3
+            --
+            a-6- 6
+            (the first 4 lines; there are more, use a narrower pattern or path)
+            > Search `x` in a Search Reads(["$DIR/project/a"])
+            Completed: a-1- 1
+            a:2: 2 x
+            a-3- 3
+            a-4- 4
+            a-5- 5
+            a-6- 6
+            a:7: 7 x
+            a:8: 8 x
+            a-9- 9
+            > Search `x` Search Reads(["$DIR/project"])
+            Completed: a
+            b
+            > Search `x` Search Reads(["$DIR/project"])
+            Completed: a
+            (the first 1 files; there are more, use a narrower pattern or path)
+            > Search `x` Search Reads(["$DIR/project"])
+            Completed: a: 3
+            b: 1
+            > Search `x` Search Reads(["$DIR/project"])
+            Completed: a: 3
+            (the first 1 files; there are more, use a narrower pattern or path)
+            > Search `y` Search Reads(["$DIR/project"])
+            Completed: no lines match
+        "#]],
     )
     .await;
 }
@@ -253,15 +253,15 @@ async fn encodings_are_searched() {
         setup,
         &calls,
         expect![[r#"
-        > Search `^gr.*n` Search Reads(["$DIR/project"])
-        Done: utf16be:1: grün
-        utf16le:1: grün x
-        utf8:1: grün
-        > Search `GRÜN` Search Reads(["$DIR/project"])
-        Done: utf16be:1: grün
-        utf16le:1: grün x
-        utf8:1: grün
-    "#]],
+            > Search `^gr.*n` Search Reads(["$DIR/project"])
+            Completed: utf16be:1: grün
+            utf16le:1: grün x
+            utf8:1: grün
+            > Search `GRÜN` Search Reads(["$DIR/project"])
+            Completed: utf16be:1: grün
+            utf16le:1: grün x
+            utf8:1: grün
+        "#]],
     )
     .await;
 }
@@ -293,7 +293,8 @@ async fn ignored_files_are_left_out() {
     for path in [".", "sub"] {
         let machine = Machine::new(setup);
         let said = machine.call("glob", json!({"pattern": "**/[a-z]*", "path": path})).await;
-        let mut files: Vec<_> = said.lines().skip(1).map(|line| line.trim_start_matches("Done: ")).collect();
+        let mut files: Vec<_> =
+            said.lines().skip(1).map(|line| line.trim_start_matches("Completed: ")).collect();
         files.sort_unstable();
         let expected: &[&str] = if path == "." { &["not-here", "sub/kept"] } else { &["sub/kept"] };
         // `.rgignore` has precedence over the others.
@@ -324,27 +325,27 @@ async fn endless_ignore_files_are_bounded() {
         setup,
         &calls,
         expect![[r#"
-        > Search `needle` Search Reads(["$DIR/project"])
-        Done: fine/a:1: needle
-        large/a:1: needle
-        link/a:1: needle
-        pipe/a:1: needle
-        (ignore files that could not be read completely: 3; ignored files may be included)
-        > Find `a` Search Reads(["$DIR/project"])
-        Done: fine/a
-        large/a
-        link/a
-        pipe/a
-        (ignore files that could not be read completely: 3; ignored files may be included)
-        > Search `needle` in link Search Reads(["$DIR/project/link"])
-        Done: link/a:1: needle
-        (ignore files that could not be read completely: 1; ignored files may be included)
-        > Find `a` in pipe Search Reads(["$DIR/project/pipe"])
-        Done: pipe/a
-        (ignore files that could not be read completely: 1; ignored files may be included)
-        > Search `needle` in large/a Search Reads(["$DIR/project/large/a"])
-        Done: large/a:1: needle
-    "#]],
+            > Search `needle` Search Reads(["$DIR/project"])
+            Completed: fine/a:1: needle
+            large/a:1: needle
+            link/a:1: needle
+            pipe/a:1: needle
+            (ignore files that could not be read completely: 3; ignored files may be included)
+            > Find `a` Search Reads(["$DIR/project"])
+            Completed: fine/a
+            large/a
+            link/a
+            pipe/a
+            (ignore files that could not be read completely: 3; ignored files may be included)
+            > Search `needle` in link Search Reads(["$DIR/project/link"])
+            Completed: link/a:1: needle
+            (ignore files that could not be read completely: 1; ignored files may be included)
+            > Find `a` in pipe Search Reads(["$DIR/project/pipe"])
+            Completed: pipe/a
+            (ignore files that could not be read completely: 1; ignored files may be included)
+            > Search `needle` in large/a Search Reads(["$DIR/project/large/a"])
+            Completed: large/a:1: needle
+        "#]],
     )
     .await;
 }
@@ -364,11 +365,11 @@ async fn links_are_not_followed() {
         setup,
         &[("grep", json!({"pattern": "needle"})), ("glob", json!({"pattern": "*"}))],
         expect![[r#"
-        > Search `needle` Search Reads(["$DIR/project"])
-        Done: b:1: needle
-        > Find `*` Search Reads(["$DIR/project"])
-        Done: b
-    "#]],
+            > Search `needle` Search Reads(["$DIR/project"])
+            Completed: b:1: needle
+            > Find `*` Search Reads(["$DIR/project"])
+            Completed: b
+        "#]],
     )
     .await;
 }
@@ -387,7 +388,7 @@ async fn first_lines_are_deterministic() {
     let call = json!({"pattern": "x", "limit": 7});
     let first = machine.call("grep", call.clone()).await;
     assert!(first.ends_with(
-        "Done: d0/f0:1: x\nd0/f0:3: x\nd0/f1:1: x\nd0/f1:3: x\nd0/f2:1: x\nd0/f2:3: x\nd0/f3:1: x\n(the first 7 \
+        "Completed: d0/f0:1: x\nd0/f0:3: x\nd0/f1:1: x\nd0/f1:3: x\nd0/f2:1: x\nd0/f2:3: x\nd0/f3:1: x\n(the first 7 \
          lines; there are more, use a narrower pattern or path)\n"
     ));
     for _ in 0..50 {
@@ -435,11 +436,11 @@ async fn names_are_one_line_each() {
         ],
         expect![[r#"
             > Search `needle` Search Reads(["$DIR/project"])
-            Done: a\nb/c\u{202e}d:1: needle
+            Completed: a\nb/c\u{202e}d:1: needle
             > Find `*` Search Reads(["$DIR/project"])
-            Done: a\nb/c\u{202e}d
+            Completed: a\nb/c\u{202e}d
             > Search `needle` in e\u{202e}f Search Reads(["$DIR/project/e\u{202e}f"])
-            Done: no lines match
+            Completed: no lines match
             > Read gone\u{202e} Read Reads(["$DIR/project/gone\u{202e}"])
             Failed: could not read gone\u{202e}: it does not exist
         "#]],

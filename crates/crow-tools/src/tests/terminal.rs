@@ -26,21 +26,21 @@ async fn commands_report_their_exit() {
         |_| (),
         &calls,
         expect![[r#"
-        > `pwd` Execute Runs("pwd")
-        Done: $DIR/project
-        > `true` Execute Runs("true")
-        Done: (no output)
-        > `echo out; echo err >&2; exit 3` Execute Runs("echo out; echo err >&2; exit 3")
-        Failed: out
-        err
-        exit code 3
-        > `printf half; kill -15 $$` Execute Runs("printf half; kill -15 $$")
-        Failed: half
-        ended by signal 15
-        > `echo begun; sleep 1000` Execute Runs("echo begun; sleep 1000")
-        Failed: begun
-        stopped: it ran longer than 1 s
-    "#]],
+            > `pwd` Execute Runs("pwd")
+            Completed: $DIR/project
+            > `true` Execute Runs("true")
+            Completed: (no output)
+            > `echo out; echo err >&2; exit 3` Execute Runs("echo out; echo err >&2; exit 3")
+            Failed: out
+            err
+            exit code 3
+            > `printf half; kill -15 $$` Execute Runs("printf half; kill -15 $$")
+            Failed: half
+            ended by signal 15
+            > `echo begun; sleep 1000` Execute Runs("echo begun; sleep 1000")
+            Failed: begun
+            stopped: it ran longer than 1 s
+        "#]],
     )
     .await;
 }
@@ -67,15 +67,15 @@ async fn cwd_sets_another_directory() {
         ],
         expect![[r#"
             > `pwd` in sub dir Execute Runs("cd '$DIR/project/sub dir' && pwd")
-            Done: $DIR/project/sub dir
+            Completed: $DIR/project/sub dir
             > `pwd` Execute Runs("pwd")
-            Done: $DIR/project
+            Completed: $DIR/project
             > `pwd` Execute Runs("pwd")
-            Done: $DIR/project
+            Completed: $DIR/project
             > `pwd` in $DIR Execute Runs("cd $DIR && pwd")
-            Done: $DIR
+            Completed: $DIR
             > `pwd` in / Execute Runs("cd / && pwd")
-            Done: /
+            Completed: /
             > `pwd` in nowhere Execute Runs("cd $DIR/project/nowhere && pwd")
             Failed: could not run the command: `cwd` nowhere cannot be used: there is no such directory
             > `pwd` in file Execute Runs("cd $DIR/project/file && pwd")
@@ -104,28 +104,28 @@ async fn final_directory_is_reported() {
         ],
         expect![[r#"
             > `cd sub && pwd` Execute Runs("cd sub && pwd")
-            Done: $DIR/project/sub
+            Completed: $DIR/project/sub
             (the command ended in $DIR/project/sub; the next one starts in $DIR/project unless `cwd` says otherwise)
             > `cd sub/deep; false` Execute Runs("cd sub/deep; false")
             Failed: exit code 1
             (the command ended in $DIR/project/sub/deep; the next one starts in $DIR/project unless `cwd` says otherwise)
             > `cd sub; cd ..` Execute Runs("cd sub; cd ..")
-            Done: (no output)
+            Completed: (no output)
             > `(cd sub); pwd` Execute Runs("(cd sub); pwd")
-            Done: $DIR/project
+            Completed: $DIR/project
             > `cd sub && exit 3` Execute Runs("cd sub && exit 3")
             Failed: exit code 3
             (the command ended in $DIR/project/sub; the next one starts in $DIR/project unless `cwd` says otherwise)
             > `for name in sub deep; do cd $name; done` Execute Runs("for name in sub deep; do cd $name; done")
-            Done: (no output)
+            Completed: (no output)
             (the command ended in $DIR/project/sub/deep; the next one starts in $DIR/project unless `cwd` says otherwise)
             > `echo cd; echo ] | cat` Execute Runs("echo cd; echo ] | cat")
-            Done: cd
+            Completed: cd
             ]
             > `cd nowhere 2>/dev/null` Execute Runs("cd nowhere 2>/dev/null")
             Failed: exit code 2
             > `cd deep` in sub Execute Runs("cd $DIR/project/sub && cd deep")
-            Done: (no output)
+            Completed: (no output)
             (the command ended in $DIR/project/sub/deep; the next one starts in $DIR/project unless `cwd` says otherwise)
         "#]],
     )
@@ -149,12 +149,12 @@ async fn bash_runs_commands_without_startup_files() {
     }
     expect![[r#"
         > `[[ a == a ]] && echo {a,b}; set -o pipefail; cat <(echo c)` Execute Runs("[[ a == a ]] && echo {a,b}; set -o pipefail; cat <(echo c)")
-        Done: a b
+        Completed: a b
         c
         > `shopt -q login_shell || echo no login` Execute Runs("shopt -q login_shell || echo no login")
-        Done: no login
+        Completed: no login
         > `cd / && pushd /tmp >/dev/null; pwd` Execute Runs("cd / && pushd /tmp >/dev/null; pwd")
-        Done: /tmp
+        Completed: /tmp
         (the command ended in /tmp; the next one starts in $DIR/project unless `cwd` says otherwise)
     "#]].assert_eq(&said);
     let spec = machine.tools.tool_specs().into_iter().find(|spec| spec.name == "terminal").unwrap();
@@ -167,11 +167,11 @@ async fn title_is_one_line() {
         |_| (),
         &[terminal("# count\n# to three\nseq 3")],
         expect![[r##"
-        > `# count…` Execute Runs("# count\n# to three\nseq 3")
-        Done: 1
-        2
-        3
-    "##]],
+            > `# count…` Execute Runs("# count\n# to three\nseq 3")
+            Completed: 1
+            2
+            3
+        "##]],
     )
     .await;
 }
@@ -180,7 +180,7 @@ async fn title_is_one_line() {
 async fn commands_get_no_input_and_no_secrets() {
     check(|_| (), &[terminal("cat; echo ${CARGO_MANIFEST_DIR-hidden} ${CARGO_PKG_NAME}")], expect![[r#"
         > `cat; echo ${CARGO_MANIFEST_DIR-hidden} ${CARGO_PKG_NAME}` Execute Runs("cat; echo ${CARGO_MANIFEST_DIR-hidden} ${CARGO_PKG_NAME}")
-        Done: hidden crow-tools
+        Completed: hidden crow-tools
     "#]]).await;
 }
 

@@ -62,7 +62,7 @@ impl Stage {
         };
         let info = self.machine.tools.call_info(&call, &self.machine.workspace);
         let cx = self.machine.cx(&|_| ());
-        let cx = ToolCx { access: &info.touch, undo_recorder: Some(&self.memory), ..cx };
+        let cx = ToolCx { access: &info.access, undo_recorder: Some(&self.memory), ..cx };
         show(&self.machine.tools.run_call(&call, cx).await)
     }
 
@@ -139,12 +139,12 @@ async fn undo_restores_every_byte() {
     stage.call("read", json!({"file_path": "crlf"})).await;
     let edit = json!({"file_path": "crlf", "old_string": "two", "new_string": "three"});
     let said = stage.call("edit", edit).await;
-    assert!(said.starts_with("Done"), "{said}");
+    assert!(said.starts_with("Completed"), "{said}");
     for (path, content) in
         [("crlf", "x"), ("binary", "text"), ("wide", "b\n"), ("script", ""), ("new/deep/file", "hello")]
     {
         let said = stage.write(path, content).await;
-        assert!(said.starts_with("Done"), "{said}");
+        assert!(said.starts_with("Completed"), "{said}");
     }
     stage
         .check(expect![[r"
@@ -191,9 +191,9 @@ async fn conflicting_files_are_left_unchanged() {
     fs::create_dir(path("folder")).unwrap();
     mode(&path("fixed"), 0o444);
     let undone = stage.undo(UndoMode::Apply).await;
-    expect![[r"
-        binary conflict: it has changed since the agent left it []
-        edited conflict: it has changed since the agent left it []
+    expect![[r#"
+        binary conflict: it was changed after the agent's change []
+        edited conflict: it was changed after the agent's change []
         @@ -1,2 +1,2 @@
         -agent
         -person
@@ -205,14 +205,14 @@ async fn conflicting_files_are_left_unchanged() {
         +one
         +two
         folder conflict: it is a directory []
-        gone conflict: it was removed since the agent left it []
+        gone conflict: it was removed after the agent's change []
         @@ -0,0 +1,2 @@
         +one
         +two
-        made conflict: it has changed since the agent left it []
+        made conflict: it was changed after the agent's change []
         @@ -1 +0,0 @@
         -person
-    "]]
+    "#]]
     .assert_eq(&undone);
     expect![[r"
         binary 100644 \x00
@@ -230,14 +230,14 @@ async fn content_between_two_changes_is_restored() {
     stage.call("read", json!({"file_path": "a"})).await;
     stage.write("a", "agent again\n").await;
     stage
-        .check(expect![[r"
+        .check(expect![[r#"
             a restored [1]
-            a conflict: somebody else changed it between two changes of the agent; nothing before that is put back [0]
+            a conflict: it was changed by someone else between two changes of the agent; only the later change is undone [0]
             @@ -1 +1,2 @@
             -person
             +one
             +two
-        "]])
+        "#]])
         .await;
     assert_eq!(stage.files(), "a 100644 person\\n");
 }
@@ -280,10 +280,10 @@ async fn skip_only_resolves_conflicts() {
     fs::write(stage.machine.path("edited"), "person\n").unwrap();
     fs::remove_file(stage.machine.path("gone")).unwrap();
     let before = stage.files();
-    expect![[r"
-        edited skipped: it has changed since the agent left it [0]
-        gone skipped: it was removed since the agent left it [2]
-    "]]
+    expect![[r#"
+        edited skipped: it was changed after the agent's change [0]
+        gone skipped: it was removed after the agent's change [2]
+    "#]]
     .assert_eq(&stage.undo(UndoMode::Skip).await);
     assert_eq!(stage.files(), before);
 }
@@ -337,15 +337,15 @@ async fn file_too_large_to_record_is_reported_and_does_not_block_undo() {
         file.set_len(16 * 1024 * 1024 + 1).unwrap();
     });
     let said = stage.write("large", "small").await;
-    expect![[r"
-        Done: replaced large: 1 line
+    expect![[r#"
+        Completed: replaced large: 1 line
         (the file was too large to record; this change cannot be undone)
-    "]]
+    "#]]
     .assert_eq(&said);
     stage
-        .check(expect![[r"
-            large conflict: what was there before was too large to keep; it cannot be undone [0]
-        "]])
+        .check(expect![[r#"
+            large conflict: the content before was too large to store; the change cannot be undone [0]
+        "#]])
         .await;
     assert_eq!(stage.files(), "large 100644 small");
 }

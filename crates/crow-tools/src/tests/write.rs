@@ -17,10 +17,10 @@ async fn write_creates_then_replaces() {
         &calls,
         expect![[r#"
             > Write a/b/c.txt Edit Writes(["$DIR/project/a/b/c.txt"])
-            Done: created a/b/c.txt: 1 line
+            Completed: created a/b/c.txt: 1 line
             client: Diff { path: "$DIR/project/a/b/c.txt", old: None, new: "one\n" }
             > Write a/b/c.txt Edit Writes(["$DIR/project/a/b/c.txt"])
-            Done: replaced a/b/c.txt: 2 lines
+            Completed: replaced a/b/c.txt: 2 lines
             client: Diff { path: "$DIR/project/a/b/c.txt", old: Some("one\n"), new: "one\ntwo\n" }
         "#]],
     )
@@ -59,7 +59,7 @@ async fn binary_file_is_replaced_without_a_diff() {
         &[("write", json!({"file_path": "a", "content": "text"}))],
         expect![[r#"
             > Write a Edit Writes(["$DIR/project/a"])
-            Done: replaced a: 1 line
+            Completed: replaced a: 1 line
         "#]],
     )
     .await;
@@ -80,7 +80,7 @@ async fn mode_and_links_are_kept() {
     let said = machine.call("write", json!({"file_path": "dangling", "content": "new"})).await;
     expect![[r#"
         > Write dangling Edit Writes(["$DIR/made"])
-        Done: created dangling: 1 line
+        Completed: created dangling: 1 line
         client: Diff { path: "$DIR/project/dangling", old: None, new: "new" }
     "#]]
     .assert_eq(&said);
@@ -93,11 +93,11 @@ async fn check_bytes(before: &[u8], content: &str, expect: Expect) {
     let machine = Machine::new(|_| ());
     fs::write(machine.path("a"), before).unwrap();
     let said = machine.call("write", json!({"file_path": "a", "content": content})).await;
-    assert!(said.contains("Done: replaced a"), "{said}");
+    assert!(said.contains("Completed: replaced a"), "{said}");
     expect.assert_eq(&fs::read(machine.path("a")).unwrap().escape_ascii().to_string());
     // The model is shown its own text, so it may edit it.
     let edited = machine.call("edit", json!({"file_path": "a", "old_string": "n", "new_string": "m"})).await;
-    assert!(edited.contains("Done: edited a"), "{edited}");
+    assert!(edited.contains("Completed: edited a"), "{edited}");
 }
 
 #[tokio::test]
@@ -127,7 +127,7 @@ async fn change_since_the_read_is_not_replaced() {
         machine.call("read", json!({"file_path": "a"})).await;
     }
     let said = machine.call("write", json!({"file_path": "a", "content": "mine"})).await;
-    assert!(said.contains("Done: replaced a"), "{said}");
+    assert!(said.contains("Completed: replaced a"), "{said}");
 }
 
 #[tokio::test]
@@ -184,7 +184,7 @@ async fn file_is_replaced_atomically() {
     let machine = Machine::new(|cwd| fs::write(cwd.join("a"), "old").unwrap());
     let said = machine.call("write", json!({"file_path": "a", "content": "x".repeat(LARGE_BYTES)})).await;
     let now = fs::read_to_string(machine.path("a")).unwrap();
-    if said.contains("Done: replaced a") {
+    if said.contains("Completed: replaced a") {
         assert!(now.len() == LARGE_BYTES);
     } else {
         assert!(

@@ -134,7 +134,7 @@ impl Tool for WebFetchTool {
             title: to_title(&format!("Fetch {display_url}")),
             kind: ToolKind::Fetch,
             locations: Vec::new(),
-            touch: access,
+            access,
         }
     }
 

@@ -104,7 +104,7 @@ impl Tool for WebSearchTool {
             title: to_title(&format!("Search the web: {}", queries.join(" · "))),
             kind: ToolKind::Search,
             locations: Vec::new(),
-            touch: ToolAccess::Searches,
+            access: ToolAccess::Searches,
         }
     }
 

@@ -356,11 +356,11 @@ impl<'a> GitRepository<'a> {
         let output = run_filter(&self.git.groups, command, Vec::new(), limits, &self.cancel).await;
         let output = output.map_err(|error| match error {
             SpawnError::NoProgram { .. } => WorktreeError::NoGit,
-            SpawnError::NoFolder { cwd } => WorktreeError::NoRepository { directory: cwd },
+            SpawnError::NoDirectory { cwd } => WorktreeError::NoRepository { directory: cwd },
             SpawnError::Closed => WorktreeError::Cancelled,
             SpawnError::System(error) => git_error(subcommand, &error.to_string()),
         })?;
-        let code = match output.ended {
+        let code = match output.exit {
             ExitReason::Exited(code) => code,
             ExitReason::Cancelled => return Err(WorktreeError::Cancelled),
             ExitReason::TimedOut => return Err(git_error(subcommand, "it took too long")),

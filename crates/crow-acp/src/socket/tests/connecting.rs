@@ -1,8 +1,8 @@
-//! What a client meets, and how it is told.
+//! Servers that a client may meet, and the resulting errors.
 
 use super::*;
 
-/// Answers one connection with these words and tells what came of it.
+/// Answers one connection with this text and returns the client's error.
 async fn meets(answer: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let here = listener.local_addr().unwrap();
@@ -24,7 +24,7 @@ async fn meets(answer: &'static str) -> String {
 }
 
 #[tokio::test]
-async fn what_a_client_meets_is_a_sentence() {
+async fn connection_errors_are_sentences() {
     let mut heard = String::new();
     for answer in [
         "HTTP/1.1 401 Unauthorized\r\n\r\n",
@@ -42,23 +42,23 @@ async fn what_a_client_meets_is_a_sentence() {
     check(
         &heard,
         &expect![[r#"
-        HERE refused the connection: the token was refused (HTTP 401)
-        HERE refused the connection: this client is not let in (HTTP 403)
-        HERE refused the connection: there is no agent at this path (HTTP 404)
-        HERE refused the connection: it leads elsewhere, and redirects are not followed; name the place itself (HTTP 302)
-        HERE refused the connection: it has too many clients, or is not ready (HTTP 503)
-        HERE refused the connection: it did not switch to WebSocket (HTTP 200)
-        HERE does not speak WebSocket: WebSocket protocol error: Key mismatch in "Sec-WebSocket-Accept" header
-        HERE does not speak WebSocket: WebSocket protocol error: httparse error: invalid HTTP version
-        HERE does not answer in time
-    "#]],
+            HERE rejected the connection: the token was rejected (HTTP 401)
+            HERE rejected the connection: this client is not permitted (HTTP 403)
+            HERE rejected the connection: there is no agent at this path (HTTP 404)
+            HERE rejected the connection: it redirects elsewhere, and redirects are not followed; use the final address (HTTP 302)
+            HERE rejected the connection: it has too many clients, or is not ready (HTTP 503)
+            HERE rejected the connection: it did not switch to WebSocket (HTTP 200)
+            HERE does not speak WebSocket: WebSocket protocol error: Key mismatch in "Sec-WebSocket-Accept" header
+            HERE does not speak WebSocket: WebSocket protocol error: httparse error: invalid HTTP version
+            HERE does not answer in time
+        "#]],
     );
 }
 
 #[tokio::test]
-async fn addresses_and_headers_that_cannot_be_used_are_refused() {
+async fn invalid_urls_and_headers_are_rejected() {
     let free = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let nobody = format!("ws://{}", free.local_addr().unwrap());
+    let unused = format!("ws://{}", free.local_addr().unwrap());
     drop(free);
     let header = |name: &str, value: &str| vec![(name.to_owned(), value.to_owned())];
     let mut heard = String::new();
@@ -71,30 +71,30 @@ async fn addresses_and_headers_that_cannot_be_used_are_refused() {
         ("ws://127.0.0.1/", header("Host", "evil")),
         ("ws://127.0.0.1/", header("X", "very-secret\n")),
         ("ws://127.0.0.1/", header("X Y", "very-secret")),
-        (nobody.as_str(), vec![]),
+        (unused.as_str(), vec![]),
     ] {
         let error = connect_socket(url, &headers, Instant::now() + PATIENCE).await.unwrap_err();
         assert!(!format!("{error} {error:?}").contains("very-secret"), "{error:?}");
-        heard.push_str(&format!("{error}\n").replace(&nobody["ws://".len()..], "NOBODY"));
+        heard.push_str(&format!("{error}\n").replace(&unused["ws://".len()..], "UNUSED"));
     }
     check(
         &heard,
         &expect![[r#"
-        the address begins with neither ws:// nor wss://
-        the address begins with neither ws:// nor wss://
-        the address is no URL
-        the address holds a name or password; put the token into a header instead
-        the port is none
-        the header "Host" cannot be sent, it has a name or characters that may not stand there
-        the header "X" cannot be sent, it has a name or characters that may not stand there
-        the header "X Y" cannot be sent, it has a name or characters that may not stand there
-        NOBODY cannot be reached: Connection refused (os error 111)
-    "#]],
+            the address begins with neither ws:// nor wss://
+            the address begins with neither ws:// nor wss://
+            the address is not a URL
+            the address contains a name or password; put the token into a header instead
+            the port is invalid
+            the header "Host" cannot be sent: its name or a character in it is not permitted
+            the header "X" cannot be sent: its name or a character in it is not permitted
+            the header "X Y" cannot be sent: its name or a character in it is not permitted
+            UNUSED cannot be reached: Connection refused (os error 111)
+        "#]],
     );
 }
 
 #[tokio::test]
-async fn a_server_without_encryption_is_told_from_one_that_is_not_there() {
+async fn unencrypted_server_differs_from_a_missing_one() {
     let server = Server::echo().await;
     let url = format!("wss://127.0.0.1:{}", server.port);
     let error =
@@ -108,7 +108,7 @@ async fn a_server_without_encryption_is_told_from_one_that_is_not_there() {
     server.end().await;
 }
 
-/// A server's certificate that vouches for itself, made once.
+/// A self-signed server certificate, created once.
 fn certificate() -> &'static rcgen::CertifiedKey<rcgen::KeyPair> {
     static MADE: std::sync::OnceLock<rcgen::CertifiedKey<rcgen::KeyPair>> = std::sync::OnceLock::new();
     MADE.get_or_init(|| rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap())
@@ -121,7 +121,7 @@ fn ours_alone() -> rustls::RootCertStore {
 }
 
 #[tokio::test]
-async fn encrypted_servers_are_reached_when_they_are_who_they_say() {
+async fn tls_servers_need_a_valid_certificate() {
     let key = rustls::pki_types::PrivateKeyDer::try_from(certificate().signing_key.serialize_der()).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();

@@ -3,11 +3,11 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// Makes a form of `LABEL: MEANING` lines; `…` stands for words of one's own.
+/// Makes a form of `LABEL: MEANING` lines; `…` permits free text.
 fn form(lines: &[&str]) -> ElicitationForm {
     let choices = lines.iter().filter(|line| **line != "…").map(|line| {
         let (label, meaning) = line.split_once(": ").unwrap_or((line, ""));
-        ElicitationChoice { label: label.into(), meaning: meaning.into() }
+        ElicitationChoice { label: label.into(), description: meaning.into() }
     });
     ElicitationForm {
         message: "Which nest?".into(),
@@ -21,12 +21,12 @@ fn form(lines: &[&str]) -> ElicitationForm {
 fn check_request(lines: &[&str], expected: &Expect) {
     let request = to_elicitation_request(&SessionId::new("quiet-crow"), &form(lines));
     expected.assert_eq(&serde_json::to_string_pretty(&request).unwrap());
-    // Our own client reads what our own agent spells.
+    // Our own client parses what our own agent encodes.
     assert_eq!(parse_form_request(request).unwrap().form, form(lines));
 }
 
 #[test]
-fn a_choice_is_one_of_a_list() {
+fn form_choice_is_one_of_the_list() {
     check_request(
         &["oak: The old one.", "elm"],
         &expect![[r#"
@@ -62,7 +62,7 @@ fn a_choice_is_one_of_a_list() {
 }
 
 #[test]
-fn own_words_may_stand_beside_a_choice() {
+fn free_text_may_accompany_a_choice() {
     check_request(
         &["oak", "…"],
         &expect![[r#"
@@ -84,7 +84,7 @@ fn own_words_may_stand_beside_a_choice() {
               },
               "other": {
                 "type": "string",
-                "title": "Or in your own words",
+                "title": "Or another answer",
                 "maxLength": 2000
               }
             }
@@ -95,7 +95,7 @@ fn own_words_may_stand_beside_a_choice() {
 }
 
 #[test]
-fn own_words_may_be_all_there_is() {
+fn free_text_may_be_the_only_field() {
     check_request(
         &["…"],
         &expect![[r#"
@@ -120,7 +120,7 @@ fn own_words_may_be_all_there_is() {
     );
 }
 
-/// Has a client answer a form with these.
+/// Simulates a client's answer to a form.
 #[track_caller]
 fn check_answers(lines: &[&str], answers: &[Value], expected: &Expect) {
     let read = answers.iter().map(|answer| {
@@ -135,7 +135,7 @@ fn accepted(content: &Value) -> Value {
 }
 
 #[test]
-fn only_what_was_on_offer_is_chosen() {
+fn choice_must_have_been_offered() {
     let answers = [
         accepted(&json!({"answer": "elm"})),
         accepted(&json!({"answer": "Elm"})),
@@ -153,23 +153,23 @@ fn only_what_was_on_offer_is_chosen() {
         &["oak", "elm"],
         &answers,
         &expect![[r#"
-        {"action":"accept","content":{"answer":"elm"}} Chosen("elm")
-        {"action":"accept","content":{"answer":"Elm"}} Nobody { why: "the answer was not on offer or is too long" }
-        {"action":"accept","content":{"answer":1}} Nobody { why: "the answer was not on offer or is too long" }
-        {"action":"accept","content":{"answer":["elm"]}} Nobody { why: "the answer was not on offer or is too long" }
-        {"action":"accept","content":{"other":"a beech"}} Nobody { why: "the answer was not on offer or is too long" }
-        {"action":"accept","content":{"answer":"","other":" "}} Declined
-        {"action":"accept","content":{}} Declined
-        {"action":"accept"} Declined
-        {"action":"decline"} Declined
-        {"action":"cancel"} Cancelled
-        {"action":"_later","answer":"elm"} Declined
-    "#]],
+            {"action":"accept","content":{"answer":"elm"}} Accepted("elm")
+            {"action":"accept","content":{"answer":"Elm"}} Unavailable { reason: "the answer was not offered or is too long" }
+            {"action":"accept","content":{"answer":1}} Unavailable { reason: "the answer was not offered or is too long" }
+            {"action":"accept","content":{"answer":["elm"]}} Unavailable { reason: "the answer was not offered or is too long" }
+            {"action":"accept","content":{"other":"a beech"}} Unavailable { reason: "the answer was not offered or is too long" }
+            {"action":"accept","content":{"answer":"","other":" "}} Declined
+            {"action":"accept","content":{}} Declined
+            {"action":"accept"} Declined
+            {"action":"decline"} Declined
+            {"action":"cancel"} Cancelled
+            {"action":"_later","answer":"elm"} Declined
+        "#]],
     );
 }
 
 #[test]
-fn own_words_are_taken_where_they_were_asked_for() {
+fn free_text_is_accepted_where_permitted() {
     let answers = [
         accepted(&json!({"other": "  a beech\n"})),
         accepted(&json!({"answer": "oak"})),
@@ -182,58 +182,58 @@ fn own_words_are_taken_where_they_were_asked_for() {
         &["oak", "…"],
         &answers,
         &expect![[r#"
-        {"action":"accept","content":{"other":"  a beech\n"}} Chosen("a beech")
-        {"action":"accept","content":{"answer":"oak"}} Chosen("oak")
-        {"action":"accept","content":{"answer":"oak","other":"a beech"}} Chosen("a beech")
-        {"action":"accept","content":{"answer":"oak","other":""}} Chosen("oak")
-        {"action":"accept","content":{"answer":"oak","other":true}} Nobody { why: "the answer was not on offer or is too long" }
-        {"action":"accept","content":{"answer":"a beech"}} Nobody { why: "the answer was not on offer or is too long" }
-    "#]],
+            {"action":"accept","content":{"other":"  a beech\n"}} Accepted("a beech")
+            {"action":"accept","content":{"answer":"oak"}} Accepted("oak")
+            {"action":"accept","content":{"answer":"oak","other":"a beech"}} Accepted("a beech")
+            {"action":"accept","content":{"answer":"oak","other":""}} Accepted("oak")
+            {"action":"accept","content":{"answer":"oak","other":true}} Unavailable { reason: "the answer was not offered or is too long" }
+            {"action":"accept","content":{"answer":"a beech"}} Unavailable { reason: "the answer was not offered or is too long" }
+        "#]],
     );
 }
 
 #[test]
-fn own_words_have_an_end() {
+fn free_text_is_bounded() {
     let of = |n_chars: usize| {
         let answer = accepted(&json!({"other": "é".repeat(n_chars)}));
         elicitation_outcome(Ok(serde_json::from_value(answer).unwrap()), &form(&["…"]))
     };
-    assert_eq!(of(2_000), ElicitationOutcome::Chosen("é".repeat(2_000)));
-    assert!(matches!(of(2_001), ElicitationOutcome::Nobody { .. }));
+    assert_eq!(of(2_000), ElicitationOutcome::Accepted("é".repeat(2_000)));
+    assert!(matches!(of(2_001), ElicitationOutcome::Unavailable { .. }));
 }
 
 #[test]
-fn why_nobody_answered_is_said() {
-    for (error, why) in [
+fn missing_answer_has_a_reason() {
+    for (error, reason) in [
         (sdk::Error::new(-32603, "the dialog broke"), "the dialog broke"),
         (sdk::Error::new(-32602, "missing field `action`"), "the client's answer cannot be read"),
     ] {
         assert_eq!(
             elicitation_outcome(Err(error), &form(&["oak"])),
-            ElicitationOutcome::Nobody { why: why.into() }
+            ElicitationOutcome::Unavailable { reason: reason.into() }
         );
     }
 }
 
-/// Reads the form of any agent, and answers it with each of these; nothing is what it says to one it cannot draw.
+/// Parses the form of any agent, and answers it with each of these; `None` for a form that is not supported.
 #[track_caller]
 fn check_asked(required: &[&str], properties: &Value, chosen: &[&str], expected: &Expect) {
     let schema = json!({"type": "object", "properties": properties, "required": required});
     let request = json!({"mode": "form", "sessionId": "s", "message": "?", "requestedSchema": schema});
     let read = || parse_form_request(serde_json::from_value(request.clone()).unwrap());
     let Some(asked) = read() else { return expected.assert_eq("not drawn") };
-    let labels = asked.form.options.iter().map(|choice| format!("{} ({})", choice.label, choice.meaning));
+    let labels = asked.form.options.iter().map(|choice| format!("{} ({})", choice.label, choice.description));
     let mut told = format!("{} {}\n", labels.collect::<Vec<_>>().join(", "), asked.form.free_text);
     for said in chosen {
         let response =
-            to_elicitation_response(read().unwrap(), ElicitationOutcome::Chosen((*said).into())).unwrap();
+            to_elicitation_response(read().unwrap(), ElicitationOutcome::Accepted((*said).into())).unwrap();
         told.push_str(&format!("{said} -> {}\n", serde_json::to_string(&response).unwrap()));
     }
     expected.assert_eq(&told);
 }
 
 #[test]
-fn forms_of_other_agents_are_read() {
+fn forms_of_other_agents_are_parsed() {
     let titled =
         json!([{"const": "a1", "title": "Oak", "description": "Old."}, {"const": "b1", "title": "Elm"}]);
     check_asked(
@@ -255,7 +255,7 @@ fn forms_of_other_agents_are_read() {
             a beech -> {"action":"accept","content":{"why":"a beech"}}
         "#]],
     );
-    // Where a choice has to be made, own words alone are no answer.
+    // If a choice is required, free text alone is no answer.
     check_asked(
         &["tree"],
         &json!({"tree": {"type": "string", "enum": ["oak"]}, "why": {"type": "string"}}),
@@ -277,7 +277,7 @@ fn forms_of_other_agents_are_read() {
 }
 
 #[test]
-fn more_than_one_question_is_not_drawn() {
+fn form_with_several_questions_is_not_supported() {
     let text = || json!({"type": "string"});
     let list = |n_values: usize| json!({"type": "string", "enum": vec!["x"; n_values]});
     for (required, properties) in [

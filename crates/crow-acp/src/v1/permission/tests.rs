@@ -8,31 +8,31 @@ use crate::v1;
 fn question<'a>(
     subject: PermissionSubject,
     answers: OfferedAnswers<'a>,
-    facets: &'a ToolCallInfo,
+    info: &'a ToolCallInfo,
     arguments: &'a Map<String, Value>,
 ) -> PermissionRequest<'a> {
     PermissionRequest {
         subject,
         call: CallId::from_position(1, 0),
-        facets,
+        info,
         arguments,
         preview: &[],
-        why: None,
-        answers,
+        reason: None,
+        offered_answers: answers,
     }
 }
 
-/// Spells a question about this, as Crow's own and as one of its child; the client reads both.
+/// Encodes a request with this subject, as Crow's own and as one of its child; the client parses both.
 #[track_caller]
 fn check(subject: PermissionSubject, answers: OfferedAnswers<'_>, expected: &Expect) {
-    let facets = ToolCallInfo {
+    let info = ToolCallInfo {
         title: "Go on with the plan".into(),
         kind: ToolKind::Think,
         locations: Vec::new(),
-        touch: ToolAccess::Nothing,
+        access: ToolAccess::Nothing,
     };
     let arguments = Map::new();
-    let asked = question(subject, answers, &facets, &arguments);
+    let asked = question(subject, answers, &info, &arguments);
     let request = permission_request(&SessionId::new("quiet-crow"), asked, false);
     let spelled = serde_json::to_value(&request).unwrap();
     let options = spelled["options"].as_array().unwrap().iter();
@@ -51,7 +51,7 @@ fn prefix(words: &[&str]) -> Grant {
 }
 
 #[test]
-fn a_question_says_what_a_yes_is_about() {
+fn permission_request_has_its_subject() {
     check(
         PermissionSubject::Call,
         OfferedAnswers::Once,
@@ -62,16 +62,16 @@ fn a_question_says_what_a_yes_is_about() {
     "#]],
     );
     check(
-        PermissionSubject::GoOn,
+        PermissionSubject::Continue,
         OfferedAnswers::Once,
         &expect![[r#"
-        "allow_once": "Go on"
-        "reject_once": "Stop"
-        {"crow/asks":"go_on"} of a child: GoOn
-    "#]],
+            "allow_once": "Go on"
+            "reject_once": "Stop"
+            {"crow/asks":"go_on"} of a child: Continue
+        "#]],
     );
     check(
-        PermissionSubject::Offer,
+        PermissionSubject::Proposal,
         OfferedAnswers::Session,
         &expect![[r#"
         "allow_once": "Yes"
@@ -84,12 +84,12 @@ fn a_question_says_what_a_yes_is_about() {
 }
 
 #[test]
-fn a_question_says_what_a_yes_is_remembered_as() {
+fn permission_request_has_its_grants() {
     let check_offer = |session: &[Grant], project: &[Grant], expected| {
         let offer = GrantOffer { session: session.to_vec(), project: project.to_vec() };
         check(
             PermissionSubject::Call,
-            OfferedAnswers::Remembered { offer: &offer, can_tell: true },
+            OfferedAnswers::Remembered { offer: &offer, accepts_feedback: true },
             expected,
         );
     };
@@ -146,23 +146,23 @@ fn a_question_says_what_a_yes_is_remembered_as() {
 }
 
 #[test]
-fn the_offer_of_a_child_reaches_its_parent() {
-    let offer = GrantOffer { session: vec![Grant::Edits, Grant::Searches], project: vec![Grant::Edits] };
-    let facets = ToolCallInfo {
+fn grants_of_a_child_reach_its_parent() {
+    let offer = GrantOffer { session: vec![Grant::Edits, Grant::WebSearch], project: vec![Grant::Edits] };
+    let info = ToolCallInfo {
         title: "x".into(),
         kind: ToolKind::Edit,
         locations: Vec::new(),
-        touch: ToolAccess::Nothing,
+        access: ToolAccess::Nothing,
     };
     let arguments = Map::new();
-    let answers = OfferedAnswers::Remembered { offer: &offer, can_tell: false };
+    let answers = OfferedAnswers::Remembered { offer: &offer, accepts_feedback: false };
     let ask = |is_child| {
-        let asked = question(PermissionSubject::Call, answers, &facets, &arguments);
+        let asked = question(PermissionSubject::Call, answers, &info, &arguments);
         v1::parse_permission_request(permission_request(&SessionId::new("quiet-crow"), asked, is_child)).1
     };
     assert_eq!(ask(false).offer, None);
     let heard = ask(true);
-    let lasting = |id: &str| heard.grant_scope(&PermissionAnswer::Chosen(id.to_owned()));
+    let lasting = |id: &str| heard.grant_scope(&PermissionAnswer::Selected(id.to_owned()));
     assert_eq!(lasting("allow_always"), Some(GrantScope::Session));
     assert_eq!(lasting("allow_project"), Some(GrantScope::Project));
     assert_eq!(lasting("allow_once"), None);
@@ -178,14 +178,14 @@ fn the_offer_of_a_child_reaches_its_parent() {
 }
 
 #[test]
-fn only_an_answer_that_was_offered_is_a_yes() {
+fn approval_must_have_been_offered() {
     let offer = GrantOffer { session: vec![Grant::Edits], project: Vec::new() };
     let answer = |id: &str, answers| {
         let selected = wire::SelectedPermissionOutcome::new(id.to_owned());
         let outcome = wire::RequestPermissionOutcome::Selected(selected);
         permission_outcome(Ok(wire::RequestPermissionResponse::new(outcome)), answers)
     };
-    let remembered = OfferedAnswers::Remembered { offer: &offer, can_tell: false };
+    let remembered = OfferedAnswers::Remembered { offer: &offer, accepts_feedback: false };
     for (id, answers, expected) in [
         ("allow_once", OfferedAnswers::Once, PermissionOutcome::AllowOnce),
         ("allow_always", OfferedAnswers::Once, PermissionOutcome::Reject),

@@ -20,7 +20,7 @@ fn check(state: TaskState, reason: Option<&str>, heard: &str, expected: &Expect)
 #[test]
 fn report_on_success_has_the_answer_and_changes() {
     check(
-        TaskState::Done,
+        TaskState::Completed,
         None,
         "
         call a done Edit

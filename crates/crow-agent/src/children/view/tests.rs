@@ -34,8 +34,8 @@ pub(in crate::children) fn view(heard: &str) -> ChildView {
             ["say", ..] => AgentUpdate::Text(line["say ".len()..].replace("\\n", "\n")),
             ["call", id, status, title] => {
                 let status = match *status {
-                    "running" => ToolCallStatus::Running,
-                    "done" => ToolCallStatus::Done,
+                    "running" => ToolCallStatus::InProgress,
+                    "done" => ToolCallStatus::Completed,
                     "failed" => ToolCallStatus::Failed,
                     _ => ToolCallStatus::Pending,
                 };

@@ -8,7 +8,7 @@ use super::*;
 fn check(message: &str, options: &[&str], typed: &[&str], expected: &Expect) {
     let choices = options.iter().filter(|option| **option != "…").map(|option| {
         let (label, meaning) = option.split_once(": ").unwrap_or((option, ""));
-        ElicitationChoice { label: label.into(), meaning: meaning.into() }
+        ElicitationChoice { label: label.into(), description: meaning.into() }
     });
     let form = ElicitationForm {
         message: message.into(),
@@ -33,10 +33,10 @@ fn choice_is_a_number_or_a_label() {
               1 oak — The old one,␛[8m hidden.
               2 Elm
             1-2, Enter for 1 · done to leave it open
-            "" Some(Chosen("oak"))
-            "1" Some(Chosen("oak"))
-            " 2 " Some(Chosen("Elm"))
-            "elm" Some(Chosen("Elm"))
+            "" Some(Accepted("oak"))
+            "1" Some(Accepted("oak"))
+            " 2 " Some(Accepted("Elm"))
+            "elm" Some(Accepted("Elm"))
             "0" None
             "3" None
             "-1" None
@@ -57,13 +57,13 @@ fn free_text_is_accepted_where_the_form_allows_it() {
             Question: Which nest?
               1 oak
             1 or Enter · your own answer · done to leave it open · cancel to stop
-            "" Some(Chosen("oak"))
-            "oak" Some(Chosen("oak"))
-            "2" Some(Chosen("2"))
-            "0" Some(Chosen("0"))
-            "a beech" Some(Chosen("a beech"))
-            "2 nests" Some(Chosen("2 nests"))
-            "cancel" Some(Chosen("cancel"))
+            "" Some(Accepted("oak"))
+            "oak" Some(Accepted("oak"))
+            "2" Some(Accepted("2"))
+            "0" Some(Accepted("0"))
+            "a beech" Some(Accepted("a beech"))
+            "2 nests" Some(Accepted("2 nests"))
+            "cancel" Some(Accepted("cancel"))
             "done" Some(Declined)
         "#]],
     );
@@ -75,10 +75,10 @@ fn free_text_is_accepted_where_the_form_allows_it() {
             Question: How many?
             your own answer · done to leave it open · cancel to stop
             "" None
-            "7" Some(Chosen("7"))
+            "7" Some(Accepted("7"))
             "  " None
             "done" Some(Declined)
-            "many" Some(Chosen("many"))
+            "many" Some(Accepted("many"))
         "#]],
     );
 }
@@ -94,8 +94,8 @@ fn label_done_is_a_label() {
               1 begun
               2 done
             1-2, Enter for 1 · done to leave it open
-            "done" Some(Chosen("done"))
-            "2" Some(Chosen("done"))
+            "done" Some(Accepted("done"))
+            "2" Some(Accepted("done"))
         "#]],
     );
 }
@@ -112,11 +112,11 @@ fn numeric_label_is_not_an_index() {
               2 1
               3 7
             1-3, Enter for 1 · your own answer · done to leave it open · cancel to stop
-            "1" Some(Chosen("1"))
-            "2" Some(Chosen("2"))
-            "3" Some(Chosen("7"))
-            "7" Some(Chosen("7"))
-            "8" Some(Chosen("8"))
+            "1" Some(Accepted("1"))
+            "2" Some(Accepted("2"))
+            "3" Some(Accepted("7"))
+            "7" Some(Accepted("7"))
+            "8" Some(Accepted("8"))
         "#]],
     );
 }

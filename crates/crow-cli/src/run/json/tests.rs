@@ -31,9 +31,9 @@ fn events_are_lines_and_the_result_is_the_answer() {
             lines.on_update(AgentUpdate::Thought("Hm.\n".into()))?;
             lines.on_update(AgentUpdate::Text("I look.".into()))?;
             lines.on_update(call(Some("Edit a"), ToolCallStatus::Pending, None))?;
-            lines.on_update(call(None, ToolCallStatus::Running, None))?;
+            lines.on_update(call(None, ToolCallStatus::InProgress, None))?;
             let diff = ToolCallContent::Diff { path: "a".into(), old: Some("x".into()), new: "y".into() };
-            lines.on_update(call(None, ToolCallStatus::Done, Some(vec![diff])))?;
+            lines.on_update(call(None, ToolCallStatus::Completed, Some(vec![diff])))?;
             let entry = PlanEntry::new("Look", PlanStatus::InProgress);
             lines.on_update(AgentUpdate::Plan(vec![entry]))?;
             lines.on_update(AgentUpdate::Text("It is ".into()))?;
@@ -41,17 +41,17 @@ fn events_are_lines_and_the_result_is_the_answer() {
             lines.on_update(AgentUpdate::Usage {
                 used: 10,
                 size: 100,
-                spent: None,
+                tokens_spent: None,
                 cost: None,
-                is_guess: true,
+                is_estimate: true,
             })?;
             let cost = Some(12_300_000);
             lines.on_update(AgentUpdate::Usage {
                 used: 10,
                 size: 100,
-                spent: None,
+                tokens_spent: None,
                 cost,
-                is_guess: false,
+                is_estimate: false,
             })?;
             lines.on_turn_end(StopReason::EndTurn)
         },
@@ -97,9 +97,9 @@ fn result_has_the_outcome_of_reported_work() {
         |lines| {
             lines.on_update(AgentUpdate::Text("T001 failed.".into()))?;
             lines.on_update(AgentUpdate::Outcome(ReportOutcome::Done))?;
-            lines.on_update(AgentUpdate::Outcome(ReportOutcome::Left))?;
+            lines.on_update(AgentUpdate::Outcome(ReportOutcome::Incomplete))?;
             lines.on_turn_end(StopReason::EndTurn)?;
-            lines.on_update(AgentUpdate::Outcome(ReportOutcome::Refused))?;
+            lines.on_update(AgentUpdate::Outcome(ReportOutcome::NotStarted))?;
             lines.on_turn_start()?;
             lines.on_turn_end(StopReason::EndTurn)
         },

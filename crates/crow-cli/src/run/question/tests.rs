@@ -18,7 +18,7 @@ fn question(title: &str, input: Value) -> AgentPermissionRequest {
         kind: ToolKind::Other,
         input: Some(input),
         content: Vec::new(),
-        choices: vec![
+        options: vec![
             choice("once", "Allow", (true, false)),
             choice("no", "Reject", (false, false)),
             choice("always", "Allow for this session", (true, true)),
@@ -144,7 +144,7 @@ fn answers_are_numbers_letters_or_words() {
 #[test]
 fn offers_have_their_own_heading() {
     let mut asked = question("Go on with /speckit.plan", json!({}));
-    asked.subject = PermissionSubject::Offer;
+    asked.subject = PermissionSubject::Proposal;
     expect![[r#"
         Do this? Go on with /speckit.plan
     "#]]
@@ -160,7 +160,7 @@ fn answers_of_crow_have_letters() {
         always,
     };
     let mut asked = question("x", json!({}));
-    asked.choices = vec![
+    asked.options = vec![
         choice("allow_once", "Allow once", (true, false)),
         choice("allow_always", "Allow `cargo test …` for this session", (true, true)),
         choice("allow_project", "Always allow `cargo test …` in this project", (true, true)),

@@ -108,7 +108,7 @@ impl LiveRegion {
             self.wait = WaitState::Visible;
         }
         matches!(self.wait, WaitState::Visible | WaitState::Stopping)
-            || self.calls.iter().any(|call| call.status == ToolCallStatus::Running)
+            || self.calls.iter().any(|call| call.status == ToolCallStatus::InProgress)
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -169,7 +169,7 @@ impl LiveRegion {
 }
 
 fn has_ended(call: &CallLine) -> bool {
-    matches!(call.status, ToolCallStatus::Done | ToolCallStatus::Failed)
+    matches!(call.status, ToolCallStatus::Completed | ToolCallStatus::Failed)
 }
 
 /// Truncates a line so that it does not wrap: wrapped rows cannot be counted.
@@ -183,8 +183,8 @@ fn fit_line(line: String, terminal: Option<TerminalSize>) -> String {
 fn call_line(call: &CallLine, paint: PaintMode, running: &str) -> String {
     let (mark, style) = match call.status {
         ToolCallStatus::Pending => ("○", Style::new().dim()),
-        ToolCallStatus::Running => (running, Style::new().yellow()),
-        ToolCallStatus::Done => ("✓", Style::new().green()),
+        ToolCallStatus::InProgress => (running, Style::new().yellow()),
+        ToolCallStatus::Completed => ("✓", Style::new().green()),
         ToolCallStatus::Failed => ("✗", Style::new().red()),
     };
     format!("{} {}", paint.apply_style(style, mark), call.title)

@@ -1,3 +1,5 @@
+mod session_hint;
+
 use crow_core::{PlanEntry, PlanStatus, ToolCallContent, ToolCallStatus};
 use expect_test::{Expect, expect};
 
@@ -7,6 +9,7 @@ use crate::run::fake_terminal::FakeTerminal;
 const SIZE: TerminalSize = TerminalSize { columns: 40, rows: 12 };
 
 /// Sends a line to the screen. `look` adds the screen's content so far.
+#[expect(clippy::too_many_lines, reason = "a table of commands")]
 fn say(screen: &mut TerminalScreen<FakeTerminal, FakeTerminal>, line: &str) -> io::Result<()> {
     let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
     let (id, text) = rest.split_once(' ').unwrap_or((rest, ""));
@@ -41,8 +44,8 @@ fn say(screen: &mut TerminalScreen<FakeTerminal, FakeTerminal>, line: &str) -> i
         "notice" => screen.on_update(AgentUpdate::Notice(text_of(rest))),
         "plan" => screen.on_update(AgentUpdate::Plan(rest.split(',').map(entry).collect())),
         "call" => screen.on_update(call(Some(text), ToolCallStatus::Pending, Some(Vec::new()))),
-        "run" => screen.on_update(call(None, ToolCallStatus::Running, None)),
-        "done" => screen.on_update(call(None, ToolCallStatus::Done, None)),
+        "run" => screen.on_update(call(None, ToolCallStatus::InProgress, None)),
+        "done" => screen.on_update(call(None, ToolCallStatus::Completed, None)),
         "fail" => {
             let content = vec![ToolCallContent::Text(text_of(text))];
             screen.on_update(call(None, ToolCallStatus::Failed, Some(content)))
@@ -50,11 +53,17 @@ fn say(screen: &mut TerminalScreen<FakeTerminal, FakeTerminal>, line: &str) -> i
         "edit" => {
             let (old, new) = text.split_once('|').unwrap();
             let diff = ToolCallContent::Diff { path: "a".into(), old: Some(text_of(old)), new: text_of(new) };
-            screen.on_update(call(None, ToolCallStatus::Done, Some(vec![diff])))
+            screen.on_update(call(None, ToolCallStatus::Completed, Some(vec![diff])))
         }
         "cost" => {
             let cost = rest.trim().parse().ok();
-            screen.on_update(AgentUpdate::Usage { used: 1, size: 2, spent: None, cost, is_guess: false })
+            screen.on_update(AgentUpdate::Usage {
+                used: 1,
+                size: 2,
+                tokens_spent: None,
+                cost,
+                is_estimate: false,
+            })
         }
         "end" => screen.on_turn_end(StopReason::EndTurn),
         "cancelled" => screen.on_turn_end(StopReason::Cancelled),
@@ -583,18 +592,6 @@ fn cost_is_shown_if_known() {
 
         session     brave-otter
         cost        $0.0123
-    "#]]
-    .assert_eq(&seen.rendered_lines(SIZE.columns));
-}
-
-#[test]
-fn temporary_session_gets_no_hint() {
-    let seen = FakeTerminal::default();
-    play("begin\ntext Done.\nend\ngoodbye gone", Some(SIZE), &seen);
-    expect![[r#"
-        Done.
-
-        session     brave-otter
     "#]]
     .assert_eq(&seen.rendered_lines(SIZE.columns));
 }

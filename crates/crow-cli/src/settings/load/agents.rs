@@ -57,7 +57,7 @@ impl ConfigLoader<'_> {
                 agents.unreachable.insert(field.key.clone(), reason);
             }
             agents.descriptions.insert(field.key.clone(), describe_transport(&field.node));
-            agents.servers.push(AgentServer { name: field.key.clone(), reach: transport, cwd });
+            agents.servers.push(AgentServer { name: field.key.clone(), transport, cwd });
         }
         Ok(agents)
     }
@@ -146,12 +146,14 @@ impl ConfigLoader<'_> {
         let fields = super::map_fields(&field.node).unwrap_or_default();
         let line = fields.iter().find(|field| field.key == "url").map_or(field.line, |url| url.line);
         match crow_acp::classify_address(url, headers) {
-            Ok(TransportSecurity::Open) if has_authorization(headers) => {
+            Ok(TransportSecurity::Unencrypted) if has_authorization(headers) => {
                 let advice = "use wss://, or a tunnel such as `ssh -L`";
                 self.warn_at(line, format!("{key_path}.url: the token is sent unencrypted; {advice}"));
                 None
             }
-            Ok(TransportSecurity::Open | TransportSecurity::Encrypted | TransportSecurity::Here) => None,
+            Ok(
+                TransportSecurity::Unencrypted | TransportSecurity::Encrypted | TransportSecurity::Loopback,
+            ) => None,
             Err(error) => {
                 self.warn_at(line, format!("{key_path}.url: {error}"));
                 Some(error.to_string())
@@ -217,8 +219,8 @@ impl ConfigLoader<'_> {
                 "max_tokens" => limits.tokens_max = self.read_positive(&key, node)?,
                 "max_minutes" => {
                     let minutes: Option<u32> = self.read_positive(&key, node)?;
-                    limits.time_max =
-                        minutes.map_or(limits.time_max, |minutes| Duration::from_mins(minutes.into()));
+                    limits.task_timeout =
+                        minutes.map_or(limits.task_timeout, |minutes| Duration::from_mins(minutes.into()));
                 }
                 _ => self.check_known("agents", field, known_keys::AGENTS),
             }

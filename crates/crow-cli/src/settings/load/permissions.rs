@@ -48,8 +48,8 @@ impl ConfigLoader<'_> {
                 "sandbox" => permissions.sandbox = self.read_sandbox("permissions.sandbox", field)?,
                 "network" => {
                     permissions.network = match self.read_flag("permissions.network", &field.node)? {
-                        Some(false) => NetworkAccess::Closed,
-                        Some(true) | None => NetworkAccess::Open,
+                        Some(false) => NetworkAccess::Denied,
+                        Some(true) | None => NetworkAccess::Allowed,
                     };
                 }
                 _ => self.check_known("permissions", field, known_keys::PERMISSIONS),

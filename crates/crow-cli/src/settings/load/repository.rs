@@ -285,7 +285,7 @@ sandbox: off
             "mcpServers: { a: { command: x } }\npermissions: { allow: ['git *'] }",
             VariableExpansion::AsWritten,
             &expect![[r#"
-                /p/.crow/config.yaml:2: permissions.allow: the rule `git *` covers whatever follows its words as it is; leave out the *
+                /p/.crow/config.yaml:2: permissions.allow: the rule `git *` already covers any further words; remove the *
             "#]],
         );
         check(

@@ -8,7 +8,7 @@ use super::{super::Settings, check, loaded};
 pub(super) fn show(settings: &Settings, text: &mut String) {
     for server in &settings.agent_servers {
         let name = &server.name;
-        match &server.reach {
+        match &server.transport {
             AgentTransport::Program { command, args, env } => {
                 writeln!(text, "agent {name}: {command} {args:?} {env:?}").unwrap();
             }
@@ -43,7 +43,7 @@ agent_servers:
 ",
         &env,
         expect![[r#"
-            warning: $DIR/config.yaml:5: agent_servers.cloud.url: the address holds a name or password; put the token into a header instead
+            warning: $DIR/config.yaml:5: agent_servers.cloud.url: the address contains a name or password; put the token into a header instead
             agent codex: codex-acp ["--fast", "k4"] [("KEY", "k1"), ("PATH", "/bin:/opt")]
               written codex-acp --fast ${ARG}
             agent far: ssh ["host", "crow-cli", "acp"] []
@@ -63,7 +63,7 @@ fn tree_limits_are_read() {
         "agents: { max_depth: 0, max_children: 3, max_tokens: 2000000, max_minutes: 5 }",
         &[],
         expect![[r#"
-            TreeLimits { depth_max: 0, children_max: 3, tokens_max: Some(2000000), time_max: 300s }
+            TreeLimits { depth_max: 0, children_max: 3, tokens_max: Some(2000000), task_timeout: 300s }
             db $DIR/crow.db requests 200 mode ask secrets []
         "#]],
     );
@@ -214,10 +214,10 @@ fn invalid_and_unencrypted_addresses_get_warnings() {
 ",
         &[],
         expect![[r#"
-            warning: $DIR/config.yaml:2: agent_servers.user.url: the address holds a name or password; put the token into a header instead
+            warning: $DIR/config.yaml:2: agent_servers.user.url: the address contains a name or password; put the token into a header instead
             warning: $DIR/config.yaml:3: agent_servers.unset.url: the variable UNSET is not set
-            warning: $DIR/config.yaml:3: agent_servers.unset.url: the address is no URL
-            warning: $DIR/config.yaml:4: agent_servers.header.url: the header "Host" cannot be sent, it has a name or characters that may not stand there
+            warning: $DIR/config.yaml:3: agent_servers.unset.url: the address is not a URL
+            warning: $DIR/config.yaml:4: agent_servers.header.url: the header "Host" cannot be sent: its name or a character in it is not permitted
             warning: $DIR/config.yaml:7: agent_servers.open.url: the token is sent unencrypted; use wss://, or a tunnel such as `ssh -L`
             warning: $DIR/config.yaml:8: agent_servers.signed.url: the token is sent unencrypted; use wss://, or a tunnel such as `ssh -L`
             agent user: wss://me:pass@h/acp []

@@ -24,7 +24,7 @@ use tokio_tungstenite::{
 /// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Whoever has something to do does it within this time.
+/// Every action takes less than this.
 const RESTS: Duration = Duration::from_secs(1);
 
 /// `crow-cli` as a server, in a world of its own.
@@ -120,7 +120,7 @@ impl Server {
         };
         let mut before = used();
         loop {
-            // Nobody tells of a process that does nothing.
+            // An idle process sends no event.
             std::thread::park_timeout(RESTS);
             let now = used();
             if now == before {
@@ -194,7 +194,7 @@ impl Client {
         }
     }
 
-    /// Opens a session and sends a prompt; nobody waits for its answer.
+    /// Opens a session and sends a prompt without waiting for the answer.
     pub(super) async fn begin(&mut self, cwd: &Path, prompt: &str) {
         let session = self.open(cwd).await;
         let said = json!({"sessionId": session, "prompt": [{"type": "text", "text": prompt}]});

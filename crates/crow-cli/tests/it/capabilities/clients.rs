@@ -39,7 +39,7 @@ fn check_client(capabilities: Value, used: &[&str]) {
         let disk = |name: &str| fs::read_to_string(project.join(name)).expect("the file is there");
         assert_eq!(disk("a.txt"), "one\nthree\n");
         assert_eq!(disk("new/b.txt"), "apples\n");
-        assert_eq!(disk("c.txt"), "saved\n", "nobody saves for the person");
+        assert_eq!(disk("c.txt"), "saved\n", "only the user saves");
         let asked = stage.asked();
         assert!(asked.contains("one\\nthree\\napples\\n42\\n"), "the command ran: {asked}");
         assert_eq!(

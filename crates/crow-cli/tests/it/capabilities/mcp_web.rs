@@ -29,7 +29,7 @@ pub(super) async fn works(kind: &str, stage: &mut Stage) {
     let script = "call whisper {\"word\":\"psst\"}\ntext \"I heard.\"";
     stage.turn(&id_of(&opened), text("whisper"), script).await;
     assert!(stage.asked().contains("you said psst"), "{kind}: {}", stage.asked());
-    // One that nobody serves costs its tools and not the session.
+    // A server that is down costs its tools and not the session.
     let nowhere = json!({"type": kind, "name": "nowhere", "url": "http://127.0.0.1:9/mcp", "headers": []});
     let opened = stage.open(json!({"mcpServers": [nowhere]})).await.expect("a session opens");
     stage.turn(&id_of(&opened), text("hello"), "text \"Hello.\"").await;

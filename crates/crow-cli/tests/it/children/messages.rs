@@ -1,11 +1,11 @@
-//! The end of a task is told once, whoever ends in between.
+//! The end of a task is delivered once, whichever process ends in between.
 
 use expect_test::expect;
 use serde_json::json;
 
 use super::{AUTO, Stage, crow, leashed_call, run};
 
-/// Begins a task whose end nobody waits for; the parent's own model holds.
+/// Begins a task without waiting for its end; the parent's own model pauses.
 async fn begun() -> (Stage, u64) {
     let script = "call task {\"prompt\":\"ALPHA\",\"wait\":false}\nhold";
     let mut stage = Stage::start(&[AUTO], script).await;
@@ -16,7 +16,7 @@ async fn begun() -> (Stage, u64) {
     (stage, id)
 }
 
-/// Looks until the end of the task is stored, of which nobody else tells.
+/// Polls until the end of the task is stored, for which there is no event.
 async fn until_done(stage: &Stage) {
     while !crow(stage, &["inspect", "-s", &stage.session, "--tree"]).await.contains("done") {}
 }
@@ -45,7 +45,7 @@ fn closed_session_stops_its_tasks_and_reports_them_when_loaded() {
         let named = json!({"sessionId": stage.session});
         stage.client.request("session/close", named).await.expect("it closes");
         stage.client = stage.elsewhere().await;
-        stage.client.wait_for_line("the model hears of it").await;
+        stage.client.wait_for_line("The model gets the result").await;
         stage.server.replace_answers("text \"I see.\"");
         assert_eq!(stage.say("and now?").await, "end_turn");
         expect![[r#"
@@ -66,7 +66,7 @@ fn task_that_ended_before_a_crash_is_reported_once() {
     run(async {
         let mut stage = ended_untold().await;
         stage.client = stage.elsewhere().await;
-        stage.client.wait_for_line("the model hears of it").await;
+        stage.client.wait_for_line("The model gets the result").await;
         stage.server.replace_answers("text \"I see.\"\ntext \"Nothing new.\"");
         assert_eq!(stage.say("and now?").await, "end_turn");
         expect![[r#"
@@ -114,7 +114,7 @@ fn report_is_delivered_by_one_of_two_processes() {
         let mut stage = ended_untold().await;
         let mut clients = [stage.elsewhere().await, stage.elsewhere().await];
         for client in &mut clients {
-            client.wait_for_line("the model hears of it").await;
+            client.wait_for_line("The model gets the result").await;
         }
         stage.server.replace_answers("text \"I see.\"\ntext \"Nothing new.\"");
         for client in &mut clients {
@@ -174,7 +174,7 @@ fn status_of_a_lost_task_reports_its_end() {
         stage.server.release();
         assert_eq!(stage.end_of(id).await, "end_turn");
         expect![[r#"
-            Task $TASK (other, hello) failed: The agent has gone. It ended with exit code 3.
+            Task $TASK (other, hello) failed: the agent has disconnected. It ended with exit code 3.
             The end of its stderr:
             the wings fell off
 
@@ -203,12 +203,12 @@ fn deliveries_wait_while_another_process_writes() {
         let id = other.prompt(&stage.session, "meanwhile").await;
         stage.server.wait_for_requests(4).await;
         stage.leash.release();
-        stage.client.wait_for_line("at work in another process").await;
-        // Whoever tries without end has tried often by the time of an answer.
+        stage.client.wait_for_line("in use in another process").await;
+        // A process that retries forever would have retried often by the time of an answer.
         for _ in 0..20 {
             stage.client.request("session/list", json!({})).await.expect("it lists");
         }
-        let n_tried = stage.client.log().matches("at work in another process").count();
+        let n_tried = stage.client.log().matches("in use in another process").count();
         assert_eq!(n_tried, 1);
         stage.server.release();
         other.response_to(id).await.expect("the turn ends");

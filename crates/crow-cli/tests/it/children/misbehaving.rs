@@ -82,7 +82,7 @@ fn missing_agent_program_fails_the_task() {
         told(&mut stage, &["not there"]).await
     });
     expect![[r#"
-        Task $TASK (other, greet) failed: The agent has gone. It ended with exit code 127.
+        Task $TASK (other, greet) failed: the agent has disconnected. It ended with exit code 127.
         The end of its stderr:
         crow-cli sandbox-exec: there is no program /nowhere/agent
 
@@ -98,7 +98,7 @@ fn agent_that_exits_at_once_fails_the_task() {
     check(
         &["broken"],
         &expect![[r#"
-            Task $TASK (other, greet) failed: The agent has gone. It ended with exit code 3.
+            Task $TASK (other, greet) failed: the agent has disconnected. It ended with exit code 3.
             The end of its stderr:
             cannot find the frobnicator
 
@@ -159,7 +159,7 @@ fn agent_that_dies_fails_the_task() {
     check(
         &["dies"],
         &expect![[r#"
-            Task $TASK (other, greet) failed: The agent has gone. It ended with exit code 9.
+            Task $TASK (other, greet) failed: the agent has disconnected. It ended with exit code 9.
             The end of its stderr:
             the wings fell off
 
@@ -312,7 +312,7 @@ fn agent_with_endless_requests_is_stopped() {
         let mut stage = Stage::start(&[AUTO, &other_agent(&["nags"])], GIVES_IT).await;
         stage.client.permission_answers.push_back("silence".into());
         let told = told(&mut stage, &["nags"]).await;
-        // One is asked at a time, and nobody waits for the answer any longer.
+        // One question at a time, and its answer is no longer awaited.
         let log = stage.client.log();
         assert_eq!((log.matches("-> silence").count(), log.matches("-> allow").count()), (1, 0), "{log}");
         assert!(log.contains("< takes its question back"), "{log}");

@@ -35,7 +35,7 @@ fn crow_child_asks_in_the_session_of_its_parent() {
             = end_turn
             $ SESSION UPDATED MESSAGES MODEL TITLE TASK COPY OF
             $ $SESSION just now 4 scripted go
-            $ └ $TASK just now 6 scripted renew b crow: done, 1 round, 630 tokens
+            $ └ $TASK just now 6 scripted renew b crow: done, 1 turn, 630 tokens
             > kill
             > load
             < prompt[msg-0] go
@@ -76,7 +76,7 @@ fn external_agent_needs_permission_first() {
             = end_turn
             $ SESSION UPDATED MESSAGES MODEL TITLE TASK COPY OF
             $ $SESSION just now 4 scripted go
-            $ └ $TASK just now 2 greet other: done, 1 round, 1234 tokens
+            $ └ $TASK just now 2 greet other: done, 1 turn, 1234 tokens
             > kill
             > load
             < prompt[msg-0] go
@@ -364,7 +364,7 @@ fn task_is_steered_read_and_cancelled() {
             = end_turn
             $ SESSION UPDATED MESSAGES MODEL TITLE TASK COPY OF
             $ $SESSION just now 4 scripted go
-            $ └ $TASK just now 3 scripted ALPHA crow: running, 1 round, 0 tokens
+            $ └ $TASK just now 3 scripted ALPHA crow: running, 1 turn, 0 tokens
             > prompt stop it
             < call call-5-0 task_read "Read task $TASK" pending {"task":"$TASK"}
             < call call-5-0 in_progress

@@ -46,7 +46,7 @@ fn agents_are_listed() {
             codex  no-such-program --key ${KEY}  not found
             shell  /bin/sh -c x
             far    wss://host/acp
-            warning: $HOME/.crow/config.yaml:4: agent_servers.far.url: the address holds a name or password; put the token into a header instead
+            warning: $HOME/.crow/config.yaml:4: agent_servers.far.url: the address contains a name or password; put the token into a header instead
             warning: other users could read these paths, which are private now: $HOME/.crow/.env
         "#]],
     );
@@ -84,9 +84,9 @@ fn agents_are_listed() {
     expect![[r#"
         problem  agent codex      the program no-such-program was not found; install it, or give its path in agent_servers.codex.command
         ok       agent shell      found /bin/sh (not started)
-        problem  agent far        wss://host/acp cannot be used: the address holds a name or password; put the token into a header instead
+        problem  agent far        wss://host/acp cannot be used: the address contains a name or password; put the token into a header instead
         problem  agent far        wss://host/acp cannot be used: could not read $HOME/.crow/nowhere: No such file or directory (os error 2)
-        problem  agent user       wss://host/acp cannot be used: the address holds a name or password; put the token into a header instead
+        problem  agent user       wss://host/acp cannot be used: the address contains a name or password; put the token into a header instead
         untried  agent cloud      wss://host/acp (not contacted)
     "#]].assert_eq(&doctor);
 }
@@ -132,7 +132,7 @@ fn program_that_is_no_agent_fails_at_once() {
         "crow run --agent other hi",
         &expect![[r#"
         exit 1
-        error: the agent other cannot be used: the agent does not speak ACP: it printed 20 lines, and none is a message of the protocol; the first: a 1; b; c
+        error: the agent other cannot be used: the agent does not speak ACP: it printed 20 lines, none of which is a message of the protocol; the first: a 1; b; c
         hint: check that agent_servers.other starts an ACP agent; `crow-cli -v` shows all of its output
     "#]],
     );
@@ -420,10 +420,10 @@ fn programs_that_are_no_agents_are_errors() {
     let stage = Stage::configured("", NONE);
     for (name, told) in [
         (
-            "nobody",
+            "unknown",
             expect![[r#"
                 exit 2
-                error: unknown agent "nobody"
+                error: unknown agent "unknown"
                 hint: configured agents: crow, gone, here, exits, says, complains, killed
             "#]],
         ),
@@ -497,7 +497,7 @@ fn agents_that_exit_at_once_are_errors() {
     }
 }
 
-/// Serves the agent at an address, to whoever knows the token, until the tests are over.
+/// Serves the agent at an address, with a token, until the tests end.
 fn served(words: &'static [&'static str]) -> String {
     let (tell, told) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
@@ -524,7 +524,7 @@ fn served(words: &'static [&'static str]) -> String {
                 let (agent, program) = started.expect("it starts");
                 splice_transports(lines, agent).await;
                 let words = program.shut_down().await.stderr;
-                CloseReason::AgentEnded { how: "the agent exited".into(), words }
+                CloseReason::AgentEnded { summary: "the agent exited".into(), stderr: words }
             };
             serve_socket(door, CancellationToken::new(), agent).await;
         });
@@ -555,15 +555,15 @@ fn agents_at_an_address() {
             expect![[r#"
                 exit 1
                 echo:
-                error: the connection to the agent dying was lost during the session: the agent has gone: the other side closed it (1011): the agent exited: the wings fell off
+                error: the connection to the agent dying was lost during the session: the agent has disconnected: the other side closed it (1011): the agent exited: the wings fell off
             "#]],
         ),
         (
             "wrong",
             expect![[r#"
-            exit 1
-            error: the agent wrong cannot be reached: $GOOD refused the connection: the token was refused (HTTP 401)
-        "#]],
+                exit 1
+                error: the agent wrong cannot be reached: $GOOD rejected the connection: the token was rejected (HTTP 401)
+            "#]],
         ),
         (
             "gone",

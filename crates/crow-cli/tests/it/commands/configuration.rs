@@ -117,9 +117,9 @@ fn key_is_missing() {
         &stage,
         "crow run hi",
         &expect![[r#"
-        exit 1
-        error: `acme` wants a key (401): no key; put it into ACME_API_KEY
-    "#]],
+            exit 1
+            error: `acme` needs a key (401): no key; set ACME_API_KEY
+        "#]],
     );
 }
 
@@ -134,7 +134,7 @@ fn wrong_key_is_named_and_never_shown() {
         &expect![[r#"
             exit 1
             warning: other users could read these paths, which are private now: $HOME/.crow/.env
-            error: `acme` refused the key in ACME_API_KEY (401): Incorrect API key provided: …; check that it is valid and may use `scripted`
+            error: `acme` rejected the key in ACME_API_KEY (401): Incorrect API key provided: …; check that it is valid and may use `scripted`
         "#]],
     );
     let ran = stage.crow("crow -v run -j hi");
@@ -268,16 +268,16 @@ fn directory_in_place_of_the_database() {
         "crow run hi",
         &expect![[r#"
             exit 1
-            error: the database $HOME/.crow/crow.db cannot be opened (it is a folder); check the path and its permissions
+            error: the database $HOME/.crow/crow.db cannot be opened (it is a directory); check the path and its permissions
         "#]],
     );
     check(
         &stage,
         "crow inspect",
         &expect![[r#"
-        exit 1
-        error: the database $HOME/.crow/crow.db cannot be opened (it is a folder); check the path and its permissions
-    "#]],
+            exit 1
+            error: the database $HOME/.crow/crow.db cannot be opened (it is a directory); check the path and its permissions
+        "#]],
     );
 }
 

@@ -87,7 +87,7 @@ fn damaged_database_is_found_and_saved() {
     for n in 0..41 {
         assert_eq!(stage.crow(&format!("crow run '{n} {}'", "word ".repeat(400))).code, Some(0));
     }
-    // What stands in the log hides damage of the file; deleting empties it.
+    // The contents of the log hide damage of the file; deleting empties it.
     let one_more = &stage.sessions()[0];
     assert_eq!(stage.crow(&format!("crow sessions delete {one_more} -y")).code, Some(0));
     let file = stage.world.home().join(".crow/crow.db");

@@ -118,10 +118,10 @@ fn names_with_escapes_never_reach_the_terminal() {
         &stage,
         "crow models --available",
         &expect![[r#"
-        exit 1
-        PROVIDER  MODEL  WINDOW  USD/M IN  OUT
-        warning: `fake` is overloaded or broken (500): [2J ]0;mine no; try again later
-    "#]],
+            exit 1
+            PROVIDER  MODEL  WINDOW  USD/M IN  OUT
+            warning: `fake` is overloaded or failing (500): [2J ]0;mine no; try again later
+        "#]],
     );
 }
 
@@ -192,8 +192,8 @@ fn doctor_tries_a_key_where_the_list_is_public() {
         &stage,
         "gate",
         &expect![[r#"
-        problem  gate             `gate` wants a key (401): No cookie auth credentials found; put it into GATE_API_KEY
-    "#]],
+            problem  gate             `gate` needs a key (401): No cookie auth credentials found; set GATE_API_KEY
+        "#]],
     );
     stage.server.serve_at(
         "/v1/key",

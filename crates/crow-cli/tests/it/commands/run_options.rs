@@ -41,9 +41,9 @@ fn options_hold_for_one_run_only() {
         &stage,
         "crow run --allow 'path(' x",
         &expect![[r#"
-        exit 2
-        error: invalid value 'path(' for '--allow <RULE>': the rule must be the words that a command begins with; it has a parenthesis after a word
-    "#]],
+            exit 2
+            error: invalid value 'path(' for '--allow <RULE>': the rule must be the first words of a command; it has a parenthesis after a word
+        "#]],
     );
     check(
         &stage,
@@ -83,9 +83,9 @@ fn run_adds_images_and_text() {
         &stage,
         "echo no image > b.png; crow run --image b.png x",
         &expect![[r#"
-        exit 2
-        error: could not attach the image b.png: the image has bytes that are no PNG, JPEG, GIF or WebP
-    "#]],
+            exit 2
+            error: could not attach the image b.png: the image is not a PNG, JPEG, GIF or WebP file
+        "#]],
     );
     check(
         &stage,

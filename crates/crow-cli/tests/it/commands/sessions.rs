@@ -21,7 +21,7 @@ fn check(stage: &Stage, args: &str, told: &expect_test::Expect) {
     told.assert_eq(&numbered().fold(shown, |shown, (name, id)| shown.replace(id, &name)));
 }
 
-/// Lets a session be there in which somebody spoke.
+/// Creates a session with messages.
 fn spoken(script: &str) -> Stage {
     let stage = Stage::new(&format!("text \"I see.\"\n{script}"));
     assert_eq!(stage.crow("crow run 'remember this'").code, Some(0));
@@ -76,10 +76,10 @@ fn fork_continues_and_the_original_stays() {
     );
     check(
         &stage,
-        "crow run -s nobody --fork hi",
+        "crow run -s unknown --fork hi",
         &expect![[r#"
         exit 4
-        error: there is no session nobody; `crow-cli inspect` lists the sessions
+        error: there is no session unknown; `crow-cli inspect` lists the sessions
     "#]],
     );
 }
@@ -182,7 +182,7 @@ async fn store_child(stage: &Stage, parent: &str) {
         now,
     };
     store.create_session(&child, new).await.expect("a child is made");
-    let writer = store.acquire_session_lease(&child).await.expect("nobody writes");
+    let writer = store.acquire_session_lease(&child).await.expect("no other writer");
     let parts = vec![ContentPart::Text("look".into())];
     let entry = TranscriptEntry::Prompt(Prompt { id: MessageId::from_seq(0), parts });
     store.append_entry(&writer, 0, &entry, now).await.expect("it is stored");

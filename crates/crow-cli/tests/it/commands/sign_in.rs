@@ -39,10 +39,10 @@ fn servers_and_their_logins() {
     );
     check(
         &stage,
-        "crow auth nobody",
+        "crow auth unknown",
         &expect![[r#"
             exit 3
-            error: unknown MCP server nobody
+            error: unknown MCP server unknown
             hint: add it to `mcpServers` in $HOME/.crow/config.yaml
         "#]],
     );

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Says something, has the model read a file, and says something more; all of it far from the limit.
+/// Sends a prompt, has the model read a file, and sends another; all of it far from the limit.
 async fn begun(capabilities: &Value) -> Stage {
     let script = "call read {\"file_path\":\"a.txt\"}\ntext \"I have read it.\"\ntext \"Fine.\"";
     let mut stage = Stage::start(capabilities, None, script).await;
@@ -39,7 +39,7 @@ async fn compact_is_undone() {
     );
 
     assert_eq!(stage.say("/compact undo").await, "end_turn");
-    assert!(said(&stage.client).starts_with("Taken back: "), "{}", said(&stage.client));
+    assert!(said(&stage.client).starts_with("Compaction undone: "), "{}", said(&stage.client));
     assert_eq!(stage.say("all there?").await, "end_turn");
     let last = stage.last();
     assert!(last.contains("a.txt has in") && !last.contains(FOREWORD), "{last}");

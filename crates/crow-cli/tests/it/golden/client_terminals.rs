@@ -1,5 +1,5 @@
-//! What a terminal of the client gets to run: the command itself when somebody approved it, else a warden around it, and
-//! what happens where there is no warden.
+//! Commands in a terminal of the client: an approved one runs as it is, an unapproved one under the supervisor, and
+//! what happens where there is no supervisor.
 
 use expect_test::expect;
 
@@ -59,7 +59,7 @@ fn supervisor_without_a_terminal() {
             > terminal create (held) bash -c env -u A echo one ! no such program
             > terminal create term-1: bash -c :
             > terminal release term-1
-            < thought[] Note: there is no sandbox for commands in this client's terminals: the client opened no terminal for crow-cli: the client refused: no such program. Unapproved commands ask first; those that only read or edit inside the project run there without it.⏎
+            < thought[] Note: there is no sandbox for commands in this client's terminals: the client opened no terminal for crow-cli: the client rejected the request: no such program. Unapproved commands ask first; those that only read or edit inside the project run there without it.⏎
             ? `env -u A echo one` [allow_once, allow_always, reject_once, reject_and_tell] -> allow_once
             > terminal create term-2: bash -c env -u A echo one
             < call call-1-0 in_progress terminal term-2

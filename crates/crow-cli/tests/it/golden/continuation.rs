@@ -78,7 +78,7 @@ fn model_that_always_truncates_ends_the_turn() {
             < thought[] The reply broke off; the model is asked to continue its reply (3 of 3).⏎
             < text[msg-7] Four
             < title count
-            ! -32603 provider_overloaded: `fake` is overloaded or broken for `scripted` (503): out of luck; try again later
+            ! -32603 provider_overloaded: `fake` is overloaded or failing for `scripted` (503): out of luck; try again later
             > prompt are you there?
             < text[msg-9] I am back.
             = end_turn
@@ -109,10 +109,10 @@ fn reply_is_not_continued_after_the_limit_or_a_final_error() {
             > prompt count
             < text[msg-1] One
             < title count
-            ! -32603 provider_auth: `fake` wants a key (401): bad key; configure `api_key` for it
+            ! -32603 provider_auth: `fake` needs a key (401): bad key; configure its `api_key`
             > prompt and again
             < text[msg-3] One
-            ! -32603 provider_overloaded: `fake` is overloaded or broken for `scripted` (503): out of luck; try again later
+            ! -32603 provider_overloaded: `fake` is overloaded or failing for `scripted` (503): out of luck; try again later
             model saw user: "count"
             model saw assistant: "One"
             model saw user: "and again"
@@ -135,41 +135,41 @@ fn looping_model_is_stopped() {
     check(
         &script,
         &expect![[r#"
-        > prompt look
-        < text[msg-1] Let me see.
-        < call call-1-0 read "Read a.txt" pending {"file_path":"a.txt"}
-        < call call-1-0 in_progress
-        < call call-1-0 completed "     1\tapples\n"
-        < text[msg-3] I look at it.
-        < call call-3-0 read "Read a.txt" pending {"file_path":"a.txt"}
-        < call call-3-0 in_progress
-        < call call-3-0 completed "     1\tapples\n"
-        < call call-5-0 read "Read a.txt" pending {"file_path":"a.txt"}
-        < call call-5-0 in_progress
-        < call call-5-0 completed "     1\tapples\n"
-        < text[msg-7] Once more.
-        < call call-7-0 read "Read a.txt" pending {"file_path":"a.txt"}
-        < call call-7-0 in_progress
-        < call call-7-0 completed "     1\tapples\n"
-        < call call-9-0 read "Read a.txt" pending {"file_path":"a.txt"}
-        < call call-9-0 in_progress
-        < call call-9-0 completed "     1\tapples\n"
-        < call call-11-100001 turn "The model repeats itself: Read a.txt, 5 times in a row with the same result" pending {}
-        ? The model repeats itself: Read a.txt, 5 times in a row with the same result [allow_once, reject_once] -> reject_once
-        < call call-11-100001 failed
-        < thought[] The model repeats itself: Read a.txt, 5 times in a row with the same result; the turn was stopped⏎
-        < title look
-        = max_turn_requests
-        model saw user: "look"
-        model saw assistant: "Let me see." read("{\"file_path\":\"a.txt\"}")
-        model saw tool: "     1\tapples\n"
-        model saw assistant: "I look at it." read("{\"file_path\":\"a.txt\"}")
-        model saw tool: "     1\tapples\n"
-        model saw assistant: read("{\"file_path\":\"a.txt\"}")
-        model saw tool: "     1\tapples\n"
-        model saw assistant: "Once more." read("{\"file_path\":\"a.txt\"}")
-        model saw tool: "     1\tapples\n"
-    "#]],
+            > prompt look
+            < text[msg-1] Let me see.
+            < call call-1-0 read "Read a.txt" pending {"file_path":"a.txt"}
+            < call call-1-0 in_progress
+            < call call-1-0 completed "     1\tapples\n"
+            < text[msg-3] I look at it.
+            < call call-3-0 read "Read a.txt" pending {"file_path":"a.txt"}
+            < call call-3-0 in_progress
+            < call call-3-0 completed "     1\tapples\n"
+            < call call-5-0 read "Read a.txt" pending {"file_path":"a.txt"}
+            < call call-5-0 in_progress
+            < call call-5-0 completed "     1\tapples\n"
+            < text[msg-7] Once more.
+            < call call-7-0 read "Read a.txt" pending {"file_path":"a.txt"}
+            < call call-7-0 in_progress
+            < call call-7-0 completed "     1\tapples\n"
+            < call call-9-0 read "Read a.txt" pending {"file_path":"a.txt"}
+            < call call-9-0 in_progress
+            < call call-9-0 completed "     1\tapples\n"
+            < call call-11-100001 turn "The model repeats itself: Read a.txt, 5 times in a row with the same result" pending {}
+            ? The model repeats itself: Read a.txt, 5 times in a row with the same result [allow_once, reject_once] -> reject_once
+            < call call-11-100001 failed
+            < thought[] The model repeats itself: Read a.txt, 5 times in a row with the same result. The turn was stopped.⏎
+            < title look
+            = max_turn_requests
+            model saw user: "look"
+            model saw assistant: "Let me see." read("{\"file_path\":\"a.txt\"}")
+            model saw tool: "     1\tapples\n"
+            model saw assistant: "I look at it." read("{\"file_path\":\"a.txt\"}")
+            model saw tool: "     1\tapples\n"
+            model saw assistant: read("{\"file_path\":\"a.txt\"}")
+            model saw tool: "     1\tapples\n"
+            model saw assistant: "Once more." read("{\"file_path\":\"a.txt\"}")
+            model saw tool: "     1\tapples\n"
+        "#]],
     );
 }
 
@@ -282,7 +282,7 @@ fn looping_model_without_a_user() {
             $ ✓ Find `*`
             $ ✓ Find `*.rs`
             $ ✗ The model repeats itself: Find `*` and 1 more, 5 times in a row with the same result
-            $ The model repeats itself: Find `*` and 1 more, 5 times in a row with the same result; the turn was stopped
+            $ The model repeats itself: Find `*` and 1 more, 5 times in a row with the same result. The turn was stopped.
             $ session $TASK
             $ continue crow-cli run -s $TASK "…"
             $ error: the turn reached a limit before the model was done

@@ -71,13 +71,13 @@ fn truncated_call_and_refusing_model() {
             < text[msg-1] I write.
             < call call-1-0 read "read" pending {}
             < call call-1-0 in_progress
-            < call call-1-0 failed "`read` was not run: the output limit cut the reply inside this call; send it again in smaller pieces"
+            < call call-1-0 failed "`read` was not run: the output limit truncated the reply inside this call; send the call again in smaller parts"
             < text[msg-3] No.
             < title go
             = refusal
             model saw user: "go"
             model saw assistant: "I write." read({})
-            model saw user: failure "`read` was not run: the output limit cut the reply inside this call; send it again in smaller pieces"
+            model saw user: failure "`read` was not run: the output limit truncated the reply inside this call; send the call again in smaller parts"
         "#]],
     );
 }
@@ -149,14 +149,14 @@ fn failures_are_reported_by_their_kind() {
         &expect![[r#"
             > prompt one
             < title one
-            ! -32603 provider_overloaded: `fake` is overloaded or broken for `scripted` (529): Overloaded; try again later
+            ! -32603 provider_overloaded: `fake` is overloaded or failing for `scripted` (529): Overloaded; try again later
             > prompt two
             < text[msg-2] half
             < thought[] The provider is overloaded; the model is asked to continue its reply (1 of 3).⏎
             < text[msg-4]  and half
             = end_turn
             > prompt three
-            ! -32603 provider_auth: `fake` wants a key (401): invalid x-api-key; configure `api_key` for it
+            ! -32603 provider_auth: `fake` needs a key (401): invalid x-api-key; configure its `api_key`
             model saw user: "one" "two"
             model saw assistant: "half"
             model saw user: "<resource uri=\"crow:turn/broke_off\">\nYour reply broke off on its way: what stands above is all that arrived of it, and n"

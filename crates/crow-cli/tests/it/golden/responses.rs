@@ -106,7 +106,7 @@ fn responses_api_stop_reasons() {
             < text[msg-3] I go on.
             = end_turn
             > prompt and more
-            ! -32603 provider_rejected: `fake` refused what the conversation says for `scripted` (400): It was flagged; say it otherwise or use another model
+            ! -32603 provider_rejected: `fake` rejected the content of the conversation for `scripted` (400): It was flagged; rephrase it or use another model
             model saw user "go"
             model saw assistant msg_crow_1 "I begin"
             model saw user "and on"

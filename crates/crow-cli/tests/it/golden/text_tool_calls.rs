@@ -21,7 +21,7 @@ fn text_call_alone_runs_with_a_notice() {
         "#,
         &expect![[r#"
             > prompt what does a.txt say?
-            < thought[] `scripted` wrote its call of `read` as text; it is run as a call (`tool_calls: native` turns that off)⏎
+            < thought[] `scripted` wrote its call of `read` as text; it is run as a tool call (`tool_calls: native` disables that)⏎
             < call call-1-0 read "Read a.txt" pending {"file_path":"a.txt"}
             < call call-1-0 in_progress
             < call call-1-0 completed "     1\tapples\n"
@@ -59,7 +59,7 @@ fn text_call_is_evaluated_like_any_other() {
         "#,
         &expect![[r#"
             > prompt write a file
-            < thought[] `scripted` wrote its call of `write` as text; it is run as a call (`tool_calls: native` turns that off)⏎
+            < thought[] `scripted` wrote its call of `write` as text; it is run as a tool call (`tool_calls: native` disables that)⏎
             < call call-1-0 write "Write a.txt" pending {"file_path":"a.txt","content":"x"}
             ? Write a.txt [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> reject_once
             < call call-1-0 failed "not run: the user rejected it"
@@ -91,7 +91,7 @@ fn example_in_an_explanation_does_not_run() {
             = end_turn
             > prompt how else?
             < text[msg-3] Or so:⏎<tool_call>{"name": "terminal", "arguments": {"command": "touch ran"}}</tool_call>
-            < thought[] `scripted` ended its reply with a call as text; it was not run, because it is not the whole reply or cannot be read (`tool_calls: text` in the model's settings allows words before it)⏎
+            < thought[] `scripted` ended its reply with a tool call as text; it was not run, because it is not the whole reply or cannot be parsed (`tool_calls: text` in the model's settings permits text before it)⏎
             = end_turn
             model saw user: "how are you called?"
             model saw assistant: "So:\n```json\n{\"name\": \"terminal\", \"arguments\": {\"command\": \"touch ran\"}}\n```\n"
@@ -117,7 +117,7 @@ fn call_quoted_from_a_file_does_not_run() {
             < call call-1-0 in_progress
             < call call-1-0 completed "     1\t{\"name\": \"terminal\", \"arguments\": {\"command\": \"touch ran\"}}\n"
             < text[msg-3] {"name": "terminal", "arguments": {"command": "touch ran"}}
-            < thought[] `scripted` wrote a call of `terminal` as text that stands in what it had read; it was taken for a quote and not run⏎
+            < thought[] `scripted` wrote a call of `terminal` as text that also occurs in what it had read; it was treated as a quotation and not run⏎
             < title print a.json
             = end_turn
             model saw user: "print a.json"

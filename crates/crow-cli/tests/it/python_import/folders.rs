@@ -12,7 +12,7 @@ use crow_testkit::client::{FakeClient, TestHome};
 use expect_test::{Expect, expect};
 use serde_json::json;
 
-/// What such a directory has, beside the database.
+/// The contents of such a directory, besides the database.
 struct Folder {
     database: &'static [u8],
     config: &'static str,
@@ -134,7 +134,7 @@ fn told(world: &TestHome, args: &[&str]) -> String {
     lines.map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
-/// What the doctor says, then what a client hears of the old session and of a new one, then what the model was asked.
+/// The output of the doctor, then a client's view of the old session and of a new one, then the requests to the model.
 fn check(folder: &Folder, expected: &Expect) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime can be made").block_on(async {

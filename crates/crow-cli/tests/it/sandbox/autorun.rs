@@ -12,7 +12,7 @@ const FILES: [(&str, &str); 5] = [
     (".gitmodules", "good\n"),
 ];
 
-/// What a build tries; each would have another program run something later.
+/// Attempts of a build to have another program execute something later.
 const TRAPS: [&str; 14] = [
     "echo bad > .vscode/tasks.json",
     "echo bad > .vscode/settings.json",
@@ -89,8 +89,8 @@ fn moved_files_are_reported() {
         place.run_held(&["--guard-autorun"], "mkdir -p b/.vscode/.vscode; echo x > b/.vscode/.vscode/y");
     let path = place.root.join("b/.vscode");
     let sentence = format!(
-        "crow-cli sandbox-exec: renamed {} to .vscode.set-aside, because a command that nobody approved made it and an \
-         editor, a shell or an agent could run a program through it: operation not permitted in the sandbox\n",
+        "crow-cli sandbox-exec: renamed {} to .vscode.set-aside, because an unapproved command created it and an \
+         editor, a shell or an agent could execute a program through it: operation not permitted in the sandbox\n",
         path.display()
     );
     assert_eq!(said(&output), sentence);

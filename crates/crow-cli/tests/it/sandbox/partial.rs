@@ -31,7 +31,7 @@ fn probe_detects_the_available_mechanisms() {
     assert!(["namespace\n", "no namespace: "].iter().any(|start| whole.starts_with(start)), "{whole}");
     if let Some(output) = without_namespaces(&["sandbox-exec", "--probe"]) {
         let told = said(&output);
-        assert!(told.starts_with("no namespace: a mount name space failed: "), "{told}");
+        assert!(told.starts_with("no namespace: the mount namespace failed: "), "{told}");
     } else {
         assert!(
             whole.starts_with("no namespace"),
@@ -47,7 +47,7 @@ fn command_that_cannot_be_confined_as_requested_does_not_run() {
     let new = place.root.join("new").display().to_string();
     if let Some(output) = without_namespaces(&["sandbox-exec", "--write", &root, "--", "touch", &new]) {
         assert_eq!(output.status.code(), Some(126), "{}", said(&output));
-        assert!(said(&output).contains("so it did not run: a mount name space failed"), "{}", said(&output));
+        assert!(said(&output).contains("so it did not run: the mount namespace failed"), "{}", said(&output));
         assert!(!place.root.join("new").exists());
         let output =
             without_namespaces(&["sandbox-exec", "--no-namespace", "--write", &root, "--", "touch", &new]);

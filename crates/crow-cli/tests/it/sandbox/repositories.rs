@@ -166,7 +166,7 @@ fn moved_files_are_reported_and_kept() {
     assert_eq!(output.status.code(), Some(3));
     let told = said(&output);
     assert!(
-        told.contains("/a/.git/config to config.set-aside, because a command that nobody approved made it"),
+        told.contains("/a/.git/config to config.set-aside, because an unapproved command created it"),
         "{told}"
     );
     assert!(place.root.join("a/.git/config.set-aside").exists());
@@ -198,7 +198,7 @@ fn repositories_above_or_named_by_the_session_are_protected() {
     }
 }
 
-/// Whether this user may start the binary as somebody else, who may see it.
+/// Whether this user may start the binary as another user, who may see it.
 pub(super) fn can_be_nobody() -> bool {
     use std::os::unix::process::CommandExt as _;
     let mut probe = Command::new(binary());

@@ -33,7 +33,7 @@ chdir $root or die;
 exit(system(@run, $dir) >> 8);
 "#;
 
-/// Says what can be reached in a directory, and whether a socket of its own can be made.
+/// Prints the sockets that can be reached in a directory, and whether a new one can be created.
 const REACH: &str = r#"
 use Socket;
 opendir(my $folder, $ARGV[0]) or die;
@@ -51,7 +51,7 @@ socketpair(my $a, my $b, AF_UNIX, SOCK_STREAM, PF_UNSPEC) or print "no pair\n";
 exit !$own;
 "#;
 
-/// What a command under the warden reaches of sockets that are there in this way.
+/// The sockets of this kind that a supervised command reaches.
 fn reached(case: &str, held: &[&str]) -> String {
     let place = Place::new();
     let mut command = Command::new("unshare");
@@ -64,8 +64,8 @@ fn reached(case: &str, held: &[&str]) -> String {
     said(&command.output().expect("it starts"))
 }
 
-const NOTE: &str = "crow-cli sandbox-exec: the command could use no Unix sockets: a program listens on one whose path cannot \
-                    be told (/proc/net/unix)\n";
+const NOTE: &str = "crow-cli sandbox-exec: Unix sockets were blocked for the command: a program listens on one whose path \
+                    cannot be determined (/proc/net/unix)\n";
 
 #[test]
 fn socket_with_an_unknown_path_is_unreachable() {

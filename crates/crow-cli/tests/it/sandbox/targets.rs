@@ -1,4 +1,4 @@
-//! What Git is told to run by a configuration that was there before, and what shells run: a held command tries to change it.
+//! Programs that an existing Git configuration or a shell executes: a confined command tries to change them.
 
 use std::{fs, os::unix::fs::PermissionsExt as _, process::Command};
 
@@ -9,7 +9,7 @@ struct Trap {
     what: &'static str,
     before: &'static str,
     script: &'static str,
-    /// What the user does then.
+    /// The user's next commands.
     then: &'static str,
 }
 
@@ -276,7 +276,7 @@ fn check(traps: &[Trap], is_home: bool, options: &[&str]) {
                     .env("GIT_CONFIG_NOSYSTEM", "1")
                     .env("XDG_CONFIG_HOME", home.join(".config"));
                 command.env("EVIL", format!("touch {}; false", mark.display()));
-                command.output().expect("the warden starts")
+                command.output().expect("the supervisor starts")
             };
             run(&["--free"], before);
             let _ = fs::remove_file(&mark);
@@ -312,9 +312,9 @@ fn home_autorun_files_are_protected() {
 #[test]
 fn git_configuration_that_cannot_be_resolved_blocks_the_command() {
     for (before, why) in [
-        ("git init -q .; git config core.hooksPath .", "programs are looked for in all of it"),
-        ("git init -q .; git config include.path '~nobody/x'", "programs are looked for in all of it"),
-        ("git init -q .; echo '[' >> .git/config", "no configuration of Git's"),
+        ("git init -q .; git config core.hooksPath .", "programs are searched for in all of it"),
+        ("git init -q .; git config include.path '~nobody/x'", "programs are searched for in all of it"),
+        ("git init -q .; echo '[' >> .git/config", "not a valid Git configuration"),
         ("git init -q .; echo '[include]\npath = config' >> .git/config", ""),
     ] {
         let place = Place::new();
@@ -416,7 +416,7 @@ fn symlink_in_place_of_a_writable_directory_leads_nowhere() {
     }
 }
 
-/// What a command leaves unlisted is opened by its descriptor: a link to another directory opens nothing.
+/// A directory that a command made unlistable is opened by its descriptor: a link to another one opens nothing.
 #[test]
 fn directories_outside_keep_their_permissions() {
     let place = Place::new();

@@ -68,7 +68,7 @@ fn unknown_option_is_text() {
             < text[note-2] --number needs a number, not seven.⏎
             = end_turn
             > still /speckit.specify --number 8
-            < text[note-3] There is nothing to specify; say behind /speckit.specify what to build and why.⏎
+            < text[note-3] There is nothing to specify; describe after /speckit.specify what to build and why.⏎
             = end_turn
             > still /speckit.specify --short-name
             < text[note-4] --short-name needs a value.⏎
@@ -161,7 +161,7 @@ fn feature_is_selected_by_its_number() {
     );
 }
 
-/// What it says, that it fails, that it says nothing: the directory is the same.
+/// A report, a failure and silence: the directory is the same.
 #[test]
 fn name_is_derived_from_the_description_if_invalid() {
     let transcripts = [

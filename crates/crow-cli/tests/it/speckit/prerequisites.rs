@@ -21,10 +21,10 @@ fn feature_is_missing() {
         "#,
         &expect![[r#"
             > still /speckit.specify
-            < text[note-1] There is nothing to specify; say behind /speckit.specify what to build and why.⏎
+            < text[note-1] There is nothing to specify; describe after /speckit.specify what to build and why.⏎
             = end_turn
             > still /speckit.specify \n
-            < text[note-2] There is nothing to specify; say behind /speckit.specify what to build and why.⏎
+            < text[note-2] There is nothing to specify; describe after /speckit.specify what to build and why.⏎
             = end_turn
             > still /speckit.clarify
             < text[note-3] The project has no feature yet; run /speckit.specify first.⏎
@@ -121,7 +121,7 @@ fn tasks_are_missing() {
             < text[note-4] There is no task in tasks.md; run /speckit.tasks first.⏎
             = end_turn
             > still /speckit.converge
-            < text[note-5] No task is done yet, so there is nothing to compare; /speckit.implement comes first.⏎
+            < text[note-5] No task is done yet, so there is nothing to compare; run /speckit.implement first.⏎
             = end_turn
             > still /speckit.plan
             < text[note-6] .specify/specs/001-photo-albums/spec.md does not exist; run /speckit.specify first.⏎

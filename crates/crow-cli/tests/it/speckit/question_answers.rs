@@ -16,7 +16,7 @@ pub(super) fn asks(script: &str, transcript: &Expect) {
     check(&script.replace("ASK", ASK).replace("SETTLE", SETTLE), transcript);
 }
 
-/// What of a spec is about an answer, whatever the user typed.
+/// The part of a spec about an answer, whatever the user typed.
 #[track_caller]
 fn answered(words: &str, bullet: &str) {
     let mut seen = String::new();
@@ -256,7 +256,7 @@ fn other_feature_waits_for_the_answer() {
             < title /speckit.clarify
             = end_turn
             > still /speckit use 2
-            < text[note-3] A question waits for its answer; answer it, or say `cancel`, and change the feature then.⏎
+            < text[note-3] A question waits for its answer; answer it or say `cancel`, then switch the feature.⏎
             = end_turn
             > prompt cancel
             < text[note-4] ⏎/speckit.clarify was stopped. What is written was kept.⏎

@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::check;
 use super::question_answers::asks;
 
-/// What a step wrote before it asked is its work, too.
+/// A file that a step wrote before it asked counts as its work, too.
 #[test]
 fn files_written_before_the_question_count() {
     asks(
@@ -193,7 +193,7 @@ fn limit_applies_across_prompts() {
     );
 }
 
-/// What is asked for a spec that is just written goes into its text, and is not listed.
+/// Answers for a new spec go into its text, and are not listed.
 #[test]
 fn text_in_specify() {
     asks(

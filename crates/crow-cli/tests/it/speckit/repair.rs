@@ -1,4 +1,4 @@
-//! What is wrong with a page goes back to the model as often as the step allows, and is told of when it is still wrong.
+//! Problems of a page go back to the model as often as the step allows, and are reported if they remain.
 
 use expect_test::expect;
 
@@ -25,7 +25,7 @@ fn spec_is_repaired_once() {
             < call call-6-0 in_progress
             < call call-6-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "- **FR-001**: The application MUST leave photos as they are" -> "- **FR-002**: The application MUST leave photos as they are"
             < text[msg-8] Numbered.
-            < text[msg-9] ⏎**/speckit.specify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎- .specify/memory/constitution.md: not filled in, so no principle was checked (/speckit.constitution does that)⏎⏎Remaining problems:⏎- spec.md: line 13: story 1 does not say **Why this priority**: …; add it⏎
+            < text[msg-9] ⏎**/speckit.specify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎- .specify/memory/constitution.md: not filled in, so no principle was checked (/speckit.constitution fills it in)⏎⏎Remaining problems:⏎- spec.md: line 13: story 1 does not say **Why this priority**: …; add it⏎
             < title /speckit.specify --short-name photo-albums Photos in albums
             = end_turn
             asked 0 with speckit_ask
@@ -156,7 +156,7 @@ fn tasks_are_repaired_twice() {
             < text[msg-6] I see nothing wrong.
             < text[msg-8] Still not.
             < plan pending T001 [US1] Create pyproject.toml, pending T003 Show the albums of a folder
-            < text[msg-9] ⏎**/speckit.tasks**⏎- Feature: .specify/specs/001-photo-albums⏎- tasks.md: 2 tasks in 2 phases, 0 done, 0 marked [P]⏎⏎Remaining problems:⏎- tasks.md: line 5: T001 is labelled with a story outside of a story's phase; remove the label or move it⏎- tasks.md: line 9: T003 follows T001; number the tasks on without gaps, in their order⏎- tasks.md: line 9: T003 stands in the phase of story 1; label it [US1]⏎- tasks.md: line 9: T003 names no file; say the path it is about⏎
+            < text[msg-9] ⏎**/speckit.tasks**⏎- Feature: .specify/specs/001-photo-albums⏎- tasks.md: 2 tasks in 2 phases, 0 done, 0 marked [P]⏎⏎Remaining problems:⏎- tasks.md: line 5: T001 is labelled with a story outside of a story's phase; remove the label or move it⏎- tasks.md: line 9: T003 follows T001; number the tasks on without gaps, in their order⏎- tasks.md: line 9: T003 is in the phase of story 1; label it [US1]⏎- tasks.md: line 9: T003 names no file; say the path it is about⏎
             < title /speckit.tasks
             = end_turn
             asked 0
@@ -314,7 +314,7 @@ fn checklist_is_append_only() {
     );
 }
 
-/// What a list of a spec says may not change, only its boxes.
+/// The items of a spec's checklist may not change, only its boxes.
 #[test]
 fn only_boxes_of_the_requirements_change() {
     check(
@@ -358,7 +358,7 @@ fn only_boxes_of_the_requirements_change() {
     );
 }
 
-/// What a step did not come to the end of is not held against anything.
+/// An unfinished step is not checked.
 #[test]
 fn cancelled_turn_is_not_repaired() {
     check(

@@ -35,7 +35,7 @@ fn status_without_a_feature() {
             < text[note-5] `/speckit` shows the state of the workflow. `/speckit use 002` switches to another feature, `/speckit init` prepares the project, `/speckit templates` shows where each template comes from, `/speckit doctor` shows problems.⏎
             = end_turn
             > prompt /speckit init
-            < text[note-6] Made:⏎- `.specify/memory`⏎- `.specify/memory/constitution.md`⏎- `.specify/crow`⏎⏎Fill the ground rules with /speckit.constitution.⏎
+            < text[note-6] Created:⏎- `.specify/memory`⏎- `.specify/memory/constitution.md`⏎- `.specify/crow`⏎⏎Fill in the constitution with /speckit.constitution.⏎
             = end_turn
             > tree
               .specify/crow/.gitignore *

@@ -1,4 +1,4 @@
-//! Where a step may write, what is asked for all the same, and what is put back when a shell got round it.
+//! The places where a step may write, the questions that remain, and the changes of a shell that are reverted.
 
 use expect_test::expect;
 
@@ -78,7 +78,7 @@ fn step_has_its_own_files() {
             > end
             "#
         ));
-        assert!(!transcript.contains("\n? "), "nobody is asked: {transcript}");
+        assert!(!transcript.contains("\n? "), "no question is asked: {transcript}");
         let told = transcript.lines().filter_map(|line| line.split_once("tool: "));
         refused.extend(told.map(|(_, why)| format!("{why}\n")));
     }
@@ -93,7 +93,7 @@ fn step_has_its_own_files() {
     "#]].assert_eq(&refused);
 }
 
-/// Who starts a step wants its files; anything else is asked for as ever.
+/// Starting a step approves its files; anything else asks as usual.
 #[test]
 fn files_of_the_step_need_no_permission() {
     check(
@@ -210,7 +210,7 @@ fn shell_changes_are_reverted() {
             < call call-4-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/ux.md null -> "$security"
             < text[msg-6] Done.
             < text[note-2] ⏎/speckit.checklist may not change .specify/specs/001-photo-albums/checklists/requirements.md; it was restored, and the changed version is in .specify/crow/set-aside.⏎
-            < text[note-3] ⏎/speckit.checklist may not change .specify/specs/001-photo-albums/plan.md; it is back.⏎
+            < text[note-3] ⏎/speckit.checklist may not change .specify/specs/001-photo-albums/plan.md; it was restored.⏎
             < text[note-4] ⏎/speckit.checklist may not change .specify/specs/001-photo-albums/spec.md; it was restored, and the changed version is in .specify/crow/set-aside.⏎
             < text[msg-7] ⏎**/speckit.checklist**⏎- Feature: .specify/specs/001-photo-albums⏎- checklists/requirements.md: 0 of 1 checked⏎- checklists/security.md: 0 of 2 checked⏎- checklists/ux.md: 0 of 2 checked⏎⏎Next: `/speckit.tasks`⏎
             < title /speckit.checklist
@@ -327,7 +327,7 @@ fn changes_to_another_feature_are_reverted() {
             asked 0
               user: "/speckit.plan" + crow:speckit/plan "# Plan how 001-photo-albums is built"
             asked 1
-              tool: "mine\n\n(/speckit.plan may not change $HOME/project/.specify/memory/constitution.md: it was restored)\n(/speckit.plan may not change $HOME/project/.specify/specs/002-music/new.md: it is new and stays where i"
+              tool: "mine\n\n(/speckit.plan may not change $HOME/project/.specify/memory/constitution.md: it was restored)\n(/speckit.plan may not change $HOME/project/.specify/specs/002-music/new.md: it is new and was kept)\n(/speckit.plan may "
             asked 2
               tool: "replaced .specify/specs/001-photo-albums/plan.md: 59 lines"
               tool: "created .specify/specs/001-photo-albums/research.md: 7 lines"
@@ -372,7 +372,7 @@ fn checkbox_ticked_by_the_user_stays() {
     );
 }
 
-/// What reviewers ticked and wrote outlives a model that writes the list anew, and what the user ticks meanwhile stays.
+/// Ticks and notes of reviewers survive a model that rewrites the list, and so do ticks set meanwhile.
 #[test]
 fn rerun_preserves_a_reviewed_list() {
     check(

@@ -39,7 +39,7 @@ fn real(place: &Place, specify: &Path, words: &str, variables: &str) -> Output {
     bash.args(words.map(|word| word.replace('%', " "))).output().unwrap()
 }
 
-/// What scripts read of a run: the document, which keys in which order, and where the project points afterwards.
+/// The parts of a run that scripts read: the document, its keys in order, and the project's state afterwards.
 fn read(place: &Place, ran: &Output) -> String {
     if !ran.status.success() {
         assert!(!ran.stderr.is_empty(), "a failure says why");
@@ -60,7 +60,7 @@ fn files(place: &Place) -> Vec<String> {
         for entry in folder.read_dir().into_iter().flatten() {
             let path = entry.unwrap().path();
             match path.is_dir() {
-                // Ours is there from the beginning, theirs comes with the model.
+                // Ours exists from the beginning, theirs is created by the model.
                 true if path.ends_with("checklists") => {}
                 true => folders.push(path),
                 false => names.push(path.strip_prefix(place.root()).unwrap().display().to_string()),
@@ -73,7 +73,7 @@ fn files(place: &Place) -> Vec<String> {
 
 const POINTED: &str = r#".specify/feature.json={"feature_directory":"specs/002-b"}"#;
 
-/// What a project has beside what the real program begins it with, and the environment.
+/// The contents of a project besides those of the real program, and the environment.
 const STATES: [(&str, &str); 19] = [
     ("", ""),
     ("specs/001-a/ specs/002-b/", ""),

@@ -23,7 +23,7 @@ fn session_failure_does_not_affect_another_session() {
         &expect![[r#"
             < text[msg-1] I begin
             < title second
-            b ! -32603 provider_auth: `fake` wants a key (401): bad key; configure `api_key` for it
+            b ! -32603 provider_auth: `fake` needs a key (401): bad key; configure its `api_key`
             < text[msg-1]  and end.
             < title first
             a = end_turn
@@ -213,12 +213,12 @@ fn commands_and_their_lookalikes() {
         got stop
         "#,
         &expect![[r#"
-            < text[note-1] - `/help`: Show the commands⏎- `/compact` `what to pay attention to, or undo for the last one`: Compact the context⏎- `/clear`: Clear the context; the session keeps its messages⏎- `/mode` `ask | accept-edits | plan | auto`: Show or change how much Crow may do on its own⏎- `/model` `name of a configured model`: Show or change the model⏎- `/sessions`: Show the newest sessions of this directory⏎- `/tasks`: Show the tasks of this session and their results⏎- `/stop`: Stop the running turn and the tasks⏎- `/trust` `yes | session | no`: Show what this repository would run, and trust it or not⏎- `/permissions` `remove N | clear`: Show and remove stored permissions⏎- `/undo` `--dry-run | skip`: Undo the file changes of the last turn⏎- `/speckit.constitution` `principles to adopt or change`: Set or amend the project's ground rules⏎- `/speckit.specify` `what to build and why`: Start a feature: turn an idea into a specification⏎- `/speckit.clarify` `area to focus on (optional)`: Settle open points of the current spec, one question at a time⏎- `/speckit.plan` `stack and technical limits`: Design how the current spec will be built⏎- `/speckit.checklist` `topic, e.g. security`: Make a review list for the quality of the requirements⏎- `/speckit.tasks` `wishes for the breakdown (optional)`: Break the plan into ordered tasks⏎- `/speckit.analyze` `focus (optional)`: Cross-check spec, plan and tasks without changing files⏎- `/speckit.implement` `phase, story or task ids (optional)`: Work through the task list⏎- `/speckit.converge` `focus (optional)`: Compare the code with the spec and add missing tasks⏎- `/speckit.taskstoissues` `phase, story or task ids (optional)`: Make a GitHub issue of each open task, with your GitHub MCP server⏎- `/speckit` `status | use 002 | init | templates | doctor`: Show the state of the Spec Kit workflow⏎
+            < text[note-1] - `/help`: Show the commands⏎- `/compact` `what to pay attention to, or undo for the last one`: Compact the context⏎- `/clear`: Clear the context; the session keeps its messages⏎- `/mode` `ask | accept-edits | plan | auto`: Show or change how much Crow may do on its own⏎- `/model` `name of a configured model`: Show or change the model⏎- `/sessions`: Show the newest sessions of this directory⏎- `/tasks`: Show the tasks of this session and their results⏎- `/stop`: Stop the running turn and the tasks⏎- `/trust` `yes | session | no`: Show what this repository would run, and trust it or not⏎- `/permissions` `remove N | clear`: Show and remove stored permissions⏎- `/undo` `--dry-run | skip`: Undo the file changes of the last turn⏎- `/speckit.constitution` `principles to adopt or change`: Set or amend the project's ground rules⏎- `/speckit.specify` `what to build and why`: Start a feature: turn an idea into a specification⏎- `/speckit.clarify` `area to focus on (optional)`: Clarify open questions of the current spec, one at a time⏎- `/speckit.plan` `stack and technical limits`: Design how the current spec will be built⏎- `/speckit.checklist` `topic, e.g. security`: Create a checklist to review the requirements⏎- `/speckit.tasks` `preferences for the breakdown (optional)`: Break the plan into ordered tasks⏎- `/speckit.analyze` `focus (optional)`: Cross-check spec, plan and tasks without changing files⏎- `/speckit.implement` `phase, story or task ids (optional)`: Work through the task list⏎- `/speckit.converge` `focus (optional)`: Compare the code with the spec and add missing tasks⏎- `/speckit.taskstoissues` `phase, story or task ids (optional)`: Create a GitHub issue for each open task, with your GitHub MCP server⏎- `/speckit` `status | use 002 | init | templates | doctor`: Show the state of the Spec Kit workflow⏎
             help = end_turn
             < text[msg-1] Let me see.
             < title /etc/hosts is broken
             hosts = end_turn
-            < text[note-2] there is no mode yolo; the modes are: ask | accept-edits | plan | auto⏎
+            < text[note-2] There is no mode yolo; the modes are: ask | accept-edits | plan | auto.⏎
             mode = end_turn
             < text[note-3] The model is scripted. Configured: scripted.⏎
             model = end_turn

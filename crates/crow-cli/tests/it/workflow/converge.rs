@@ -175,7 +175,7 @@ fn converge_needs_completed_work() {
         "###,
         &expect![[r#"
             > prompt /speckit.converge
-            < text[note-1] No task is done yet, so there is nothing to compare; /speckit.implement comes first.⏎
+            < text[note-1] No task is done yet, so there is nothing to compare; run /speckit.implement first.⏎
             = end_turn
             # [ ] T001; 0 bytes differ, 0 more or less
         "#]],

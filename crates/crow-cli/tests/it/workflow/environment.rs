@@ -39,7 +39,7 @@ fn command_has_the_feature_and_another_directory_does_not() {
             > prompt /speckit.specify albums of photos
             < text[msg-2] Done.
             < text[msg-4] Done.
-            < text[msg-5] ⏎**/speckit.specify**⏎- Feature: specs/002-photo-days⏎- spec.md: 2 user stories, 2 requirements, 2 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Remaining problems:⏎- spec.md: line 19: the placeholder [Brief Title] is still there; replace it, or remove its line⏎- spec.md: line 21: the placeholder [Who does what, and what they have from it, in two o
+            < text[msg-5] ⏎**/speckit.specify**⏎- Feature: specs/002-photo-days⏎- spec.md: 2 user stories, 2 requirements, 2 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Remaining problems:⏎- spec.md: line 19: the placeholder [Brief Title] is still there; replace it, or remove its line⏎- spec.md: line 21: the placeholder [Who does what, and what they have from it, in two or t
             = end_turn
             > prompt what do they see?
             < call call-7-0 terminal "`env | sed -n 's/^SPECIFY_//p' | sort`" pending {"command":"env | sed -n 's/^SPECIFY_//p' | sort"}
@@ -82,7 +82,7 @@ fn client_terminal_has_the_feature() {
             > prompt /speckit.specify albums of photos
             < text[msg-2] Done.
             < text[msg-4] Done.
-            < text[msg-5] ⏎**/speckit.specify**⏎- Feature: specs/002-photo-days⏎- spec.md: 2 user stories, 2 requirements, 2 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Remaining problems:⏎- spec.md: line 19: the placeholder [Brief Title] is still there; replace it, or remove its line⏎- spec.md: line 21: the placeholder [Who does what, and what they have from it, in two o
+            < text[msg-5] ⏎**/speckit.specify**⏎- Feature: specs/002-photo-days⏎- spec.md: 2 user stories, 2 requirements, 2 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Remaining problems:⏎- spec.md: line 19: the placeholder [Brief Title] is still there; replace it, or remove its line⏎- spec.md: line 21: the placeholder [Who does what, and what they have from it, in two or t
             = end_turn
             > prompt what do they see?
             < call call-7-0 terminal "`env | sed -n 's/^SPECIFY_//p' | sort`" pending {"command":"env | sed -n 's/^SPECIFY_//p' | sort"}
@@ -122,7 +122,7 @@ fn jobs_and_children_have_the_feature() {
             > prompt /speckit.specify albums of photos
             < text[msg-2] Done.
             < text[msg-4] Done.
-            < text[msg-5] ⏎**/speckit.specify**⏎- Feature: specs/002-photo-days⏎- spec.md: 2 user stories, 2 requirements, 2 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Remaining problems:⏎- spec.md: line 19: the placeholder [Brief Title] is still there; replace it, or remove its line⏎- spec.md: line 21: the placeholder [Who does what, and what they have from it, in two o
+            < text[msg-5] ⏎**/speckit.specify**⏎- Feature: specs/002-photo-days⏎- spec.md: 2 user stories, 2 requirements, 2 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Remaining problems:⏎- spec.md: line 19: the placeholder [Brief Title] is still there; replace it, or remove its line⏎- spec.md: line 21: the placeholder [Who does what, and what they have from it, in two or t
             = end_turn
             > prompt what do they see?
             < call call-7-0 terminal "`env | sed -n 's/^SPECIFY_//p' | sort >job.txt; echo over` in the background" pending {"command":"env | sed -n 's/^SPECIFY_//p' | sort >job.txt; echo over","background":true}
@@ -168,14 +168,14 @@ fn feature_is_restored_in_another_process() {
             > prompt /speckit.specify albums of photos
             < text[msg-2] Done.
             < text[msg-4] Done.
-            < text[msg-5] ⏎**/speckit.specify**⏎- Feature: specs/002-photo-days⏎- spec.md: 2 user stories, 2 requirements, 2 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Remaining problems:⏎- spec.md: line 19: the placeholder [Brief Title] is still there; replace it, or remove its line⏎- spec.md: line 21: the placeholder [Who does what, and what they have from it, in two o
+            < text[msg-5] ⏎**/speckit.specify**⏎- Feature: specs/002-photo-days⏎- spec.md: 2 user stories, 2 requirements, 2 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Remaining problems:⏎- spec.md: line 19: the placeholder [Brief Title] is still there; replace it, or remove its line⏎- spec.md: line 21: the placeholder [Who does what, and what they have from it, in two or t
             = end_turn
             > kill
             > load
             < prompt[msg-0] /speckit.specify albums of photos
             < text[msg-2] Done.
             < text[msg-4] Done.
-            < text[msg-5] ⏎**/speckit.specify**⏎- Feature: specs/002-photo-days⏎- spec.md: 2 user stories, 2 requirements, 2 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Remaining problems:⏎- spec.md: line 19: the placeholder [Brief Title] is still there; replace it, or remove its line⏎- spec.md: line 21: the placeholder [Who does what, and what they have from it, in two o
+            < text[msg-5] ⏎**/speckit.specify**⏎- Feature: specs/002-photo-days⏎- spec.md: 2 user stories, 2 requirements, 2 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Remaining problems:⏎- spec.md: line 19: the placeholder [Brief Title] is still there; replace it, or remove its line⏎- spec.md: line 21: the placeholder [Who does what, and what they have from it, in two or t
             > prompt what do they see?
             < call call-7-0 terminal "`env | sed -n 's/^SPECIFY_//p' | sort`" pending {"command":"env | sed -n 's/^SPECIFY_//p' | sort"}
             < call call-7-0 in_progress

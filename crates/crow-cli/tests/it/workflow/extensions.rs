@@ -63,8 +63,8 @@ fn unapproved_hooks_do_not_run() {
         &expect![[r#"
             > prompt /speckit.converge
             < thought[] This repository has 3 Spec Kit files, not used because you have not trusted it. Type /trust to see what it would run, or use `crow-cli trust` in a terminal.⏎
-            < text[note-1] No hook was run before /speckit.converge: .specify/extensions.yml.⏎ is not approved
-            < text[note-3] No hook was run after /speckit.converge: .specify/extensions.yml.⏎ is not approved
+            < text[note-1] No hook was run before /speckit.converge: .specify/extensions.yml is not approved.⏎
+            < text[note-3] No hook was run after /speckit.converge: .specify/extensions.yml is not approved.⏎
             < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
             = end_turn
             asked user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
@@ -80,8 +80,8 @@ fn hooks_do_not_run_without_a_user() {
         &expect![[r#"
             > prompt /speckit.converge
             < thought[] This repository has 3 Spec Kit files, not used because you have not trusted it. Type /trust to see what it would run, or use `crow-cli trust` in a terminal.⏎
-            < text[note-1] No hook was run before /speckit.converge: .specify/extensions.yml.⏎ is not approved
-            < text[note-3] No hook was run after /speckit.converge: .specify/extensions.yml.⏎ is not approved
+            < text[note-1] No hook was run before /speckit.converge: .specify/extensions.yml is not approved.⏎
+            < text[note-3] No hook was run after /speckit.converge: .specify/extensions.yml is not approved.⏎
             < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
             = end_turn
             asked user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
@@ -223,7 +223,7 @@ fn command_that_is_unapproved_is_not_offered() {
         &expect![[r#"
             > prompt /speckit.x.look the albums
             < thought[] This repository has 2 Spec Kit files, not used because you have not trusted it. Type /trust to see what it would run, or use `crow-cli trust` in a terminal.⏎
-            < text[note-1] Nobody approved .specify/extensions/x/commands/look.md.⏎
+            < text[note-1] .specify/extensions/x/commands/look.md is not approved.⏎
             = end_turn
             # commands: 
         "#]],

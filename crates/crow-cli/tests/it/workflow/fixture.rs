@@ -23,8 +23,8 @@
 //! > load                   loads the session in the agent that runs now
 //! > fork                   goes on in a copy of the session
 //! > new                    goes on in a new session
-//! > write PATH "TEXT"      writes a file, as somebody else does
-//! > replace "OLD" "NEW"    changes tasks.md, as somebody else does
+//! > write PATH "TEXT"      writes a file, as another program does
+//! > replace "OLD" "NEW"    changes tasks.md, as another program does
 //! > show PATH              shows a file
 //! > ticks                  shows the boxes of tasks.md, and how many bytes are not as they were laid out
 //! > plan                   shows the plan that the client has
@@ -75,7 +75,7 @@ async fn play(script: &str) -> String {
     let leash = TrackedCommand::new(&world.project());
     let ready = world.project().join("ready");
     nix::unistd::mkfifo(&ready, Mode::S_IRWXU).expect("a pipe can be made");
-    // Whoever may write too does not see an end when a writer goes.
+    // A process that can write as well does not see an end when a writer closes.
     let ready = pipe::OpenOptions::new().read_write(true).open_receiver(ready).expect("the pipe opens");
     let laid_out = fs::read(world.project().join(TASKS)).unwrap_or_default();
     let client = FakeClient::start_with(binary(), &world.home(), capabilities).await;
@@ -343,7 +343,7 @@ impl Stage {
         lines.concat()
     }
 
-    /// What the model was asked: of each request what came since its last reply; those of children behind the others.
+    /// The requests to the model: of each the part since its last reply; those of children after the others.
     fn asked(&self) -> Vec<String> {
         let requests = self.server.requests();
         let home = self.world.home().display().to_string();

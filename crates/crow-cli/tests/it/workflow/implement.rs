@@ -265,7 +265,7 @@ fn open_checklists_stop_a_run_without_a_user() {
             < call call-0-100001 speckit "Implement although 1 checklist items are open" pending {} "| Checklist | Total | Checked | Unchecked | Status |\n|---|--:|--:|--:|---|\n| requirements.md | 2 | 1 | 1 | open |\n| ux.md | 1 | 1 | 0 | done |\n"
             ? Implement although 1 checklist items are open [allow_once, reject_once] -> error
             < call call-0-100001 failed
-            < text[note-2] ⏎| Checklist | Total | Checked | Unchecked | Status |⏎|---|--:|--:|--:|---|⏎| requirements.md | 2 | 1 | 1 | open |⏎| ux.md | 1 | 1 | 0 | done |⏎⏎/speckit.implement did not start: 1 checklist items are open , and the user could not be asked (the dialog broke). Tick what is done, or allow it with `--yes`.⏎
+            < text[note-2] ⏎| Checklist | Total | Checked | Unchecked | Status |⏎|---|--:|--:|--:|---|⏎| requirements.md | 2 | 1 | 1 | open |⏎| ux.md | 1 | 1 | 0 | done |⏎⏎/speckit.implement did not start: 1 checklist items are open, and the user could not be asked (the dialog broke). Tick what is done, or allow it with `--yes`.⏎
             = end_turn
             # [ ] T001; 0 bytes differ, 0 more or less
         "#]],
@@ -336,7 +336,7 @@ fn task_list_changes_by_others_stay() {
     );
 }
 
-/// A tick counts for whoever set it: the command of the model is not believed, the user is.
+/// A tick counts by its author: that of the model's command is reverted, that of the user stays.
 #[test]
 fn checkbox_ticked_by_the_user_stays_and_by_a_command_does_not() {
     check(
@@ -449,9 +449,9 @@ fn task_removed_before_it_is_done_is_reported() {
             < call call-2-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
             < call call-2-0 in_progress
             < call call-2-0 completed "T001 is done"
-            < text[note-2] ⏎✗ T001: it could not be ticked: tasks.md has no task T001; read it for the ids there are⏎
+            < text[note-2] ⏎✗ T001: it could not be ticked: tasks.md has no task T001; read it for the existing ids⏎
             < plan pending T002 Make b.txt
-            < text[msg-4] ⏎**/speckit.implement**⏎- Done in this run: 0⏎- tasks.md: 0 of 1 done⏎- T001 failed: it could not be ticked: tasks.md has no task T001; read it for the ids there are⏎⏎Fix that or the task list; the run continues with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            < text[msg-4] ⏎**/speckit.implement**⏎- Done in this run: 0⏎- tasks.md: 0 of 1 done⏎- T001 failed: it could not be ticked: tasks.md has no task T001; read it for the existing ids⏎⏎Fix that or the task list; the run continues with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
             = end_turn
             # specs/001-photo-albums/tasks.md
             # | - [ ] T002 Make b.txt
@@ -516,7 +516,7 @@ fn finished_list_suggests_converge_and_costs_nothing() {
         "###,
         &expect![[r#"
             > prompt /speckit.implement
-            < text[note-1] Every task is done; /speckit.converge finds out what the code still lacks.⏎
+            < text[note-1] Every task is done; /speckit.converge finds what the code still lacks.⏎
             = end_turn
             # [x] T001; 0 bytes differ, 0 more or less
         "#]],

@@ -210,7 +210,7 @@ fn model_error_ends_the_run() {
             < plan completed T001 Make a.txt, in_progress T002 Make b.txt
             < plan completed T001 Make a.txt, pending T002 Make b.txt
             < text[msg-5] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 2 done⏎⏎The request to the model failed; the run continues with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
-            ! "provider_overloaded" "`fake` is overloaded or broken for `scripted` (500): out of order; try again later"
+            ! "provider_overloaded" "`fake` is overloaded or failing for `scripted` (500): out of order; try again later"
             # [X] T001 [ ] T002; 1 bytes differ, 0 more or less
             > prompt /speckit.implement
             < plan completed T001 Make a.txt, in_progress T002 Make b.txt

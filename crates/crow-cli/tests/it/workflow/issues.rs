@@ -122,10 +122,10 @@ fn missing_prerequisites_are_reported_before_anything_is_sent() {
     check(
         &format!("{PROJECT}\n> prompt /speckit.taskstoissues\n> end"),
         &expect![[r#"
-        > prompt /speckit.taskstoissues
-        < text[note-1] /speckit.taskstoissues makes issues through your GitHub MCP server, and no connected server has a tool `issue_write`. Add one to $HOME/.crow/config.yaml, with a token that may write issues, and begin a new session:⏎⏎```yaml⏎mcpServers:⏎  github:⏎    url: https://api.githubcopilot.com/mcp/⏎    headers: { Authorization: "Bearer ${GITHUB_TOKEN}" }⏎```⏎⏎Nothing was sent.⏎
-        = end_turn
-    "#]],
+            > prompt /speckit.taskstoissues
+            < text[note-1] /speckit.taskstoissues creates issues with your GitHub MCP server, and no connected server has a tool `issue_write`. Add one to $HOME/.crow/config.yaml, with a token that may write issues, and start a new session:⏎⏎```yaml⏎mcpServers:⏎  github:⏎   url: https://api.githubcopilot.com/mcp/⏎    headers: { Authorization: "Bearer ${GITHUB_TOKEN}" }⏎```⏎⏎Nothing was sent.⏎
+            = end_turn
+        "#]],
     );
     // Another host, whose address holds a secret.
     let elsewhere = PROJECT.replace("git@github.com:", "https://me:secret@gitlab.com/");
@@ -153,7 +153,7 @@ fn missing_prerequisites_are_reported_before_anything_is_sent() {
         &format!("{done}\nserver github github\n> prompt /speckit.taskstoissues\n> end"),
         &expect![[r#"
             > prompt /speckit.taskstoissues
-            < text[note-1] Every task is done, so there is nothing to make an issue of.⏎
+            < text[note-1] Every task is done, so there are no issues to create.⏎
             = end_turn
         "#]],
     );

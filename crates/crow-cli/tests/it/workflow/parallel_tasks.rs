@@ -311,9 +311,9 @@ fn child_that_breaks_has_failed() {
     check_result(
         r#"status 500 {"error":{"message":"out of order"}}"#,
         &expect![[r#"
-            < text[note-4] ⏎✗ T001: Task $TASK (T001 Make a.txt) failed: `fake` is overloaded or broken for `scripted` (500): out of order; try again later.⏎
+            < text[note-4] ⏎✗ T001: Task $TASK (T001 Make a.txt) failed: `fake` is overloaded or failing for `scripted` (500): out of order; try again later.⏎
             < text[note-6] ⏎✓ T002: done by a child agent⏎
-            < text[msg-3] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 3 done⏎- T001 failed: Task $TASK (T001 Make a.txt) failed: `fake` is overloaded or broken for `scripted` (500): out of order; try again later.⏎⏎Fix that or the task list; the run continues with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            < text[msg-3] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 3 done⏎- T001 failed: Task $TASK (T001 Make a.txt) failed: `fake` is overloaded or failing for `scripted` (500): out of order; try again later.⏎⏎Fix that or the task list; the run continues with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
             = end_turn
             # [ ] T001 [X] T002 [ ] T003; 1 bytes differ, 0 more or less
         "#]],
@@ -520,7 +520,7 @@ fn task_without_a_slot_runs_later() {
             > prompt /speckit.implement
             < call call-2-100002 task "T001 Make a.txt" in_progress {"task":"T001"}
             < call call-2-100003 task "T002 Make b.txt" in_progress {"task":"T002"}
-            < call call-2-100003 failed "No child could be started: agents.max_children allows 1 at work at a time; wait for the end of one or cancel it"
+            < call call-2-100003 failed "No child could be started: agents.max_children allows 1 children at a time; wait for one to finish or cancel it"
             < plan in_progress T001 Make a.txt, pending T002 Make b.txt, pending T003 Make c.txt
             < call call-2-100002 completed "Task $TASK (T001 Make a.txt) is done.\n\nRESULT: done\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
             < text[note-5] ⏎✓ T001: done by a child agent⏎

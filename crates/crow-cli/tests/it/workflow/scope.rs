@@ -104,7 +104,7 @@ fn scope_without_open_tasks_asks_nothing() {
         &[],
         &expect![[r#"
             > prompt /speckit.implement T001
-            < text[note-1] No open task is meant by that; name others, or say /speckit.implement alone for all that are open.⏎
+            < text[note-1] No open task is selected; name others, or run /speckit.implement alone for all open tasks.⏎
             = end_turn
             # [X] T001 [ ] T002 [ ] T003 [ ] T004; 0 bytes differ, 0 more or less
         "#]],
@@ -114,7 +114,7 @@ fn scope_without_open_tasks_asks_nothing() {
         &[],
         &expect![[r#"
             > prompt /speckit.implement US7
-            < text[note-1] No open task is meant by that; name others, or say /speckit.implement alone for all that are open.⏎
+            < text[note-1] No open task is selected; name others, or run /speckit.implement alone for all open tasks.⏎
             = end_turn
             # [X] T001 [ ] T002 [ ] T003 [ ] T004; 0 bytes differ, 0 more or less
         "#]],

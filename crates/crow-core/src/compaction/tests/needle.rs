@@ -1,10 +1,10 @@
-//! What the person said early is there after many compactions, whatever the model writes.
+//! An early prompt stays available after many compactions, independent of the model's summaries.
 
 use super::*;
 
 const LIMIT: u64 = 4_000;
 
-/// Twenty-five compactions; the model sums up as the function says. Gives the last request.
+/// Runs twenty-five compactions with summaries by the function. Returns the last request.
 fn many(first: &str, filler: usize, sum_up: impl Fn(&str) -> String) -> (usize, String) {
     let mut transcript = Transcript::new("be brief");
     prompt(&mut transcript, first);
@@ -19,7 +19,8 @@ fn many(first: &str, filler: usize, sum_up: impl Fn(&str) -> String) -> (usize, 
         if transcript.context_tokens().tokens <= LIMIT {
             continue;
         }
-        let (mut attempt, mut step) = CompactionAttempt::start(&transcript, CompactionTrigger::Full, LIMIT);
+        let (mut attempt, mut step) =
+            CompactionAttempt::start(&transcript, CompactionTrigger::LimitReached, LIMIT);
         loop {
             step = match step {
                 CompactionStep::Summarise { source } => {
@@ -41,14 +42,14 @@ fn many(first: &str, filler: usize, sum_up: impl Fn(&str) -> String) -> (usize, 
 }
 
 #[test]
-fn the_persons_words_outlive_a_useless_summary() {
+fn prompt_outlives_useless_summaries() {
     let (n_compactions, request) = many("The key is 4711.", 0, |_| "Things happened.".to_owned());
     assert!(n_compactions >= 20 && request.contains("The key is 4711."), "{request}");
 }
 
 #[test]
-fn what_no_budget_holds_goes_on_in_the_summary() {
-    // What a good model does: it notes the fact where it reads it, in prompts or in its own notes.
+fn fact_beyond_budget_continues_in_summary() {
+    // A good model copies the fact wherever it reads it, in prompts or in its own summaries.
     let sum_up = |source: &str| {
         let fact = if source.contains("4711") { "The key is 4711." } else { "" };
         format!("Notes. {fact}")

@@ -1,4 +1,4 @@
-//! No path goes round without progress: turns of any size, with a model and a summariser that do anything.
+//! Every turn makes progress: turns of any size, with an arbitrary model and summarizer.
 
 use proptest::prelude::*;
 
@@ -7,10 +7,10 @@ use crate::{CompactionOutcome, Turn, TurnAction, TurnLimits};
 
 const REQUESTS_MAX: u32 = 12;
 
-/// One attempt asks for a summary, once more for a shorter source, and for a check.
+/// One attempt has a summary request, one with a shorter input, and a verification.
 const PER_ATTEMPT: u32 = 3;
 
-/// What the model does with a request.
+/// The model's reaction to a request.
 #[derive(Debug, Clone)]
 enum Act {
     Calls { output: usize, counted: Option<u64> },
@@ -37,14 +37,15 @@ fn summaries() -> impl Strategy<Value = Vec<String>> {
     prop::collection::vec(summary, 1..20)
 }
 
-/// Makes the transcript shorter as an agent would; counts what the model was asked.
+/// Compacts the transcript as an agent would; counts the model requests.
 fn compact(
     transcript: &mut Transcript,
-    (occasion, limit): (CompactionTrigger, u64),
+    trigger: CompactionTrigger,
+    limit: u64,
     summaries: &mut impl Iterator<Item = String>,
     n_asked: &mut u32,
 ) -> CompactionOutcome {
-    let (mut attempt, mut step) = CompactionAttempt::start(transcript, occasion, limit);
+    let (mut attempt, mut step) = CompactionAttempt::start(transcript, trigger, limit);
     let n_before = *n_asked;
     loop {
         step = match step {
@@ -62,11 +63,11 @@ fn compact(
                 assert!(by.tokens_after < by.tokens_before, "{by:?}");
                 assert!(by.keep_from >= transcript.first_seq());
                 transcript.compact(by).unwrap();
-                return CompactionOutcome::Done;
+                return CompactionOutcome::Compacted;
             }
-            CompactionStep::Reject(CompactionRejection::Nothing) => {
+            CompactionStep::Reject(CompactionRejection::NothingToCompact) => {
                 assert_eq!(*n_asked, n_before, "nothing costs nothing");
-                return CompactionOutcome::Nothing;
+                return CompactionOutcome::NothingToCompact;
             }
             CompactionStep::Reject(CompactionRejection::Cancelled) => return CompactionOutcome::Cancelled,
             CompactionStep::Reject(_) => return CompactionOutcome::Failed,
@@ -75,7 +76,7 @@ fn compact(
     }
 }
 
-/// Plays a turn; gives how often the model was asked and how many attempts failed.
+/// Runs a turn; returns the numbers of model requests and of failed attempts.
 fn play(transcript: &mut Transcript, limit: u64, acts: &[Act], summaries: &[String]) -> (u32, u32) {
     let mut acts = acts.iter().cycle();
     let mut summaries = summaries.iter().cloned().cycle();
@@ -84,8 +85,8 @@ fn play(transcript: &mut Transcript, limit: u64, acts: &[Act], summaries: &[Stri
     let (mut n_asked, mut n_failed) = (0, 0);
     loop {
         next = match next {
-            TurnAction::Ask => match turn.before_asking(transcript.context_tokens(), limit) {
-                TurnAction::Ask => {
+            TurnAction::RequestReply => match turn.before_request(transcript.context_tokens(), limit) {
+                TurnAction::RequestReply => {
                     n_asked += 1;
                     assert!(n_asked < 1000, "it goes round");
                     let seq = transcript.next_seq();
@@ -114,8 +115,8 @@ fn play(transcript: &mut Transcript, limit: u64, acts: &[Act], summaries: &[Stri
                 | TurnAction::Confirm(_)
                 | TurnAction::End(_)) => next,
             },
-            TurnAction::Compact(occasion) => {
-                let compacted = compact(transcript, (occasion, limit), &mut summaries, &mut n_asked);
+            TurnAction::Compact(trigger) => {
+                let compacted = compact(transcript, trigger, limit, &mut summaries, &mut n_asked);
                 n_failed += u32::from(compacted == CompactionOutcome::Failed);
                 turn.on_compacted(compacted, transcript.context_tokens().measured)
             }
@@ -144,7 +145,7 @@ proptest! {
         }
         say(&mut transcript, "prompt", 10);
         let (n_asked, n_failed) = play(&mut transcript, limit, &acts, &summaries);
-        // A request may be refused once and asked again, and each may have an attempt before it.
+        // A request may be rejected once and repeated, each time after an attempt.
         prop_assert!(n_asked <= 2 * REQUESTS_MAX * (1 + PER_ATTEMPT), "{n_asked}");
         prop_assert!(n_failed <= 1, "{n_failed} attempts failed");
     }

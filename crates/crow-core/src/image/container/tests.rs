@@ -7,7 +7,7 @@ const GIF: &str = "R0lGODlhAQABAAAAACwAAAAAAQABAAACAkQBADs=";
 const LOSSY: &str = "UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA";
 const LOSSLESS: &str = "UklGRhoAAABXRUJQVlA4TA0AAAAvAAAAEAcQERGIiP4HAA==";
 
-/// A picture of three by two in two scans, with a comment, filling and a restart.
+/// A picture of three by two in two scans, with a comment, fill bytes and a restart.
 const JPEG: &[u8] = b"\xff\xd8\xff\xe0\x00\x04JF\xff\xfe\x00\x05\xff\xd9x\xff\xc0\x00\x0b\x08\x00\x02\x00\x03\x01\x01\x11\x00\
     \xff\xda\x00\x04\x01\x01ab\xff\x00c\xff\xd0d\xff\xff\xc4\x00\x02\xff\xda\x00\x02e\xff\xd9";
 
@@ -24,10 +24,10 @@ fn read(bytes: &[u8]) -> Option<ImageSize> {
 }
 
 #[test]
-fn a_whole_file_is_read_and_no_beginning_of_it() {
+fn complete_file_is_read_but_no_prefix() {
     for (file, expected) in files() {
         assert_eq!(read(&file), Some(expected), "{file:?}");
-        // What is behind the end is nobody's.
+        // Data after the end is ignored.
         assert_eq!(read(&[&file, b"more".as_slice()].concat()), Some(expected), "{file:?}");
         for n_bytes in 0..file.len() {
             assert_eq!(read(&file[..n_bytes]), None, "{:?}", &file[..n_bytes]);
@@ -36,7 +36,7 @@ fn a_whole_file_is_read_and_no_beginning_of_it() {
 }
 
 #[test]
-fn a_file_with_another_body_is_not_read() {
+fn damaged_file_is_rejected() {
     for (file, _) in files() {
         for filler in [0, b'x', 0xff] {
             let mut wrong = file.clone();
@@ -44,7 +44,7 @@ fn a_file_with_another_body_is_not_read() {
             assert_eq!(read(&wrong), None, "{wrong:?}");
         }
     }
-    // A bit of the data is another one.
+    // One bit of the data is changed.
     let mut png = decode_base64(PNG).unwrap();
     png[45] ^= 1;
     assert_eq!(read(&png), None);

@@ -1,23 +1,23 @@
-//! What somebody would write who wants more than edits and builds of the project.
+//! Lines by an attacker who wants more than edits and builds of the project.
 
 use super::*;
 
-/// Lists the lines of a text that run without a question.
+/// Returns the lines of a text that run without asking.
 fn free(mode: Mode, grants: &GrantSet, lines: &str) -> String {
     let lines = lines.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let is_free = |line: &&str| {
-        judged(mode, &PermissionRules::default(), &runs(&line.replace('⏎', "\n")), grants)
+        decide(mode, &PermissionRules::default(), &runs(&line.replace('⏎', "\n")), grants)
             == PermissionDecision::Allow
     };
     lines.filter(is_free).map(|line| format!("{line}\n")).collect()
 }
 
 #[test]
-fn nothing_but_edits_and_builds_is_free() {
+fn attack_lines_are_not_free() {
     assert_eq!(free(Mode::AcceptEdits, &GrantSet::default(), include_str!("attacks.txt")), "");
 }
 
-/// What goes further than the prefixes that are granted.
+/// Lines beyond the granted prefixes.
 const BEYOND: &str = "
 cargo test --config x
 FOO=1 cargo test
@@ -80,7 +80,7 @@ PYTHONSTARTUP=x python3 -m pytest
 ";
 
 #[test]
-fn an_always_covers_its_own_words_only() {
+fn grant_covers_its_words_only() {
     let prefixes = [
         "cargo test",
         "npm run build",
@@ -98,7 +98,7 @@ fn an_always_covers_its_own_words_only() {
 }
 
 #[test]
-fn an_always_for_a_target_takes_options_and_their_values() {
+fn grant_for_target_allows_options_with_values() {
     let prefixes = ["make test", "./gradlew test", "mvn test"];
     let prefixes = prefixes.map(|words| Grant::RunPrefix(words.split(' ').map(str::to_owned).collect()));
     let lines =

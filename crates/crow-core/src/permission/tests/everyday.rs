@@ -1,8 +1,8 @@
-//! How often a person is asked about lines that are written all day.
+//! The frequency of questions for everyday lines.
 
 use super::*;
 
-/// What a line does, as the corpus has it.
+/// The effect of a line, as given in the corpus.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Reads,
@@ -11,7 +11,7 @@ enum Kind {
     Works,
 }
 
-/// The lines of the corpus and what they do.
+/// The lines of the corpus with their effects.
 fn lines() -> impl Iterator<Item = (Kind, String)> {
     let lines = include_str!("everyday.txt").lines().filter(|line| !line.starts_with("# "));
     lines.map(|line| {
@@ -27,8 +27,8 @@ fn lines() -> impl Iterator<Item = (Kind, String)> {
     })
 }
 
-/// Judges a line in an ordinary session: one folder, and the configuration in the home folder.
-fn judged_at_home(
+/// Evaluates a line in an ordinary session: one directory, and the configuration in the home directory.
+fn decide_at_home(
     mode: Mode,
     rules: &PermissionRules,
     grants: &GrantSet,
@@ -39,34 +39,34 @@ fn judged_at_home(
         protected: vec!["/home/me/.crow".into()],
         ..SessionRoots::default()
     };
-    let law = EffectivePolicy { mode, rules, roots: &roots, resolve: &resolve };
-    let facets = ToolCallInfo {
+    let policy = EffectivePolicy { mode, rules, roots: &roots, resolve: &resolve };
+    let info = ToolCallInfo {
         title: String::new(),
         kind: ToolKind::Other,
         locations: Vec::new(),
-        touch: runs(line),
+        access: runs(line),
     };
-    let verdict = evaluate_call(&law, grants, "terminal", &facets);
-    (verdict, approval_source(&law, grants, "terminal", &facets))
+    let decision = evaluate_call(&policy, grants, "terminal", &info);
+    (decision, approval_source(&policy, grants, "terminal", &info))
 }
 
 #[test]
-fn each_line_is_free_where_its_kind_is() {
+fn everyday_lines_are_free_by_kind() {
     let mut wrong = Vec::new();
     for (kind, line) in lines() {
         for mode in Mode::ALL {
-            let (verdict, approval) =
-                judged_at_home(mode, &PermissionRules::default(), &GrantSet::default(), &line);
+            let (decision, approval) =
+                decide_at_home(mode, &PermissionRules::default(), &GrantSet::default(), &line);
             let expected = match (kind, mode) {
-                (Kind::Reads, _) => ApprovalSource::Reading,
-                (_, Mode::Auto) => ApprovalSource::Law,
-                (Kind::Edits, Mode::AcceptEdits) => ApprovalSource::Editing,
-                (Kind::Builds, Mode::AcceptEdits) => ApprovalSource::Building,
-                (_, Mode::Ask | Mode::AcceptEdits | Mode::Plan) => ApprovalSource::Person,
+                (Kind::Reads, _) => ApprovalSource::ReadOnlyCommand,
+                (_, Mode::Auto) => ApprovalSource::Policy,
+                (Kind::Edits, Mode::AcceptEdits) => ApprovalSource::EditCommand,
+                (Kind::Builds, Mode::AcceptEdits) => ApprovalSource::BuildCommand,
+                (_, Mode::Ask | Mode::AcceptEdits | Mode::Plan) => ApprovalSource::User,
             };
-            let is_free = verdict == PermissionDecision::Allow;
-            if approval != expected || is_free != (expected != ApprovalSource::Person) {
-                wrong.push(format!("{}: {line}: {verdict:?} {approval:?}", mode.as_str()));
+            let is_free = decision == PermissionDecision::Allow;
+            if approval != expected || is_free != (expected != ApprovalSource::User) {
+                wrong.push(format!("{}: {line}: {decision:?} {approval:?}", mode.as_str()));
             }
         }
     }
@@ -75,7 +75,7 @@ fn each_line_is_free_where_its_kind_is() {
 
 #[test]
 #[expect(clippy::print_stdout, reason = "the figures are to be read")]
-fn questions_are_counted() {
+fn questions_for_everyday_lines_are_counted() {
     let none = PermissionRules::default();
     let denials = read_rules("deny: rm -rf, git push --force, docker rm, path(**/*.lock)");
     let mut table = String::new();
@@ -89,7 +89,7 @@ fn questions_are_counted() {
         let (mut n_asked, mut n_refused, mut n_reading_refused, mut n_lines) = (0, 0, 0, 0);
         for (kind, line) in lines() {
             n_lines += 1;
-            match judged_at_home(mode, rules, &GrantSet::default(), &line).0 {
+            match decide_at_home(mode, rules, &GrantSet::default(), &line).0 {
                 PermissionDecision::Allow => {}
                 PermissionDecision::Ask { .. } => n_asked += 1,
                 PermissionDecision::Deny(_) => {
@@ -116,16 +116,16 @@ fn questions_are_counted() {
 
 #[test]
 #[expect(clippy::print_stdout, reason = "the figures are to be read")]
-fn an_always_for_each_program_leaves_few_questions() {
+fn grants_for_each_program_leave_few_questions() {
     let none = PermissionRules::default();
     let mut grants = GrantSet::default();
     for (_, line) in lines() {
-        if let (PermissionDecision::Ask { offer, .. }, _) = judged_at_home(Mode::Ask, &none, &grants, &line) {
+        if let (PermissionDecision::Ask { offer, .. }, _) = decide_at_home(Mode::Ask, &none, &grants, &line) {
             grants.extend(offer.project);
         }
     }
     let asked = lines()
-        .filter(|(_, line)| judged_at_home(Mode::Ask, &none, &grants, line).0 != PermissionDecision::Allow);
+        .filter(|(_, line)| decide_at_home(Mode::Ask, &none, &grants, line).0 != PermissionDecision::Allow);
     let asked: Vec<String> = asked.map(|(_, line)| line.replace('\n', "⏎") + "\n").collect();
     let shown = format!("{} of {} asked\n{}", asked.len(), lines().count(), asked.concat());
     print!("{shown}");

@@ -1,5 +1,5 @@
-//! Compares the reader of shell lines with an independent grammar, on all lines of the corpora: the same simple
-//! commands, with the same words where these are known, and the same files around them.
+//! Compares our shell parser with an independent grammar on all corpus lines: the same simple commands, with the same
+//! known words and redirections.
 
 use brush_parser::{Parser, ParserOptions, word};
 use serde_json::Value;
@@ -7,12 +7,11 @@ use serde_json::Value;
 use super::*;
 use crate::shell::{self, ShellWord, SimpleCommand};
 
-/// What is not known before a line runs.
+/// A part that is unknown before a line runs.
 const UNKNOWN: &str = "?";
 
-const ESCAPES: &str =
-    "the other one leaves what stands in `$'…'` or `$\"…\"` to whoever runs the line; here it is spelled out";
-const BRACES: &str = "the other one leaves braces to whoever runs the line; here they are spelled out";
+const ESCAPES: &str = "the other one leaves the text in `$'…'` or `$\"…\"` unexpanded; here it is expanded";
+const BRACES: &str = "the other one leaves braces unexpanded; here they are expanded";
 const MARK: &str = "the other one takes `{}` behind a letter for braces that are not known; it is text";
 const GROUPS: &str = "`((…))` is two groups to shells that do not have it, so what is in it counts as run";
 const CONDITION: &str =
@@ -20,7 +19,7 @@ const CONDITION: &str =
 const LOOP: &str = "the other one does not read a loop whose three parts are empty";
 const SUBSCRIPT: &str = "the other one does not look for commands in a subscript; some shells run them";
 
-/// Lines of which the two say something else, and why: a text in the line, and the reason.
+/// Lines with known differences: a text in the line, and the reason.
 const EXPLAINED: &[(&str, &str)] = &[
     ("$'", ESCAPES),
     ("$\"x\"", ESCAPES),
@@ -59,13 +58,13 @@ fn lines() -> impl Iterator<Item = String> {
     lines.filter_map(|line| line.split_once(" | ")).map(|(_, line)| commands::written_out(line))
 }
 
-/// Spells what our reader found.
+/// Renders our parse result.
 fn ours(commands: &[SimpleCommand]) -> Vec<String> {
     let word = |word: &ShellWord| word.known_text().unwrap_or(UNKNOWN).to_owned();
     let spelled = commands.iter().filter_map(|simple| {
         let mut words: Vec<String> = simple.words.iter().map(word).collect();
         match words.first().map(String::as_str) {
-            // To the other one these are no commands.
+            // The other parser does not count these as commands.
             Some("[[") => return None,
             Some("time") => {
                 let n_options = words[1..].iter().take_while(|word| *word == "-p").count();
@@ -87,7 +86,7 @@ fn ours(commands: &[SimpleCommand]) -> Vec<String> {
     spelled
 }
 
-/// Collects what the other one finds.
+/// Collects the other parser's result.
 #[derive(Default)]
 struct Theirs {
     commands: Vec<String>,
@@ -113,7 +112,7 @@ impl Theirs {
                 for (name, value) in fields {
                     match (name.as_str(), value) {
                         ("Simple", _) => self.simple(value),
-                        // The same assignment in two forms.
+                        // Two forms of the same assignment.
                         ("AssignmentWord", _) => {
                             self.visit(&value[1]);
                             continue;
@@ -164,7 +163,7 @@ impl Theirs {
         self.commands.extend((!files.is_empty()).then(|| files.join("\u{1f}")));
     }
 
-    /// Looks for commands in a word.
+    /// Finds commands in a word.
     fn word(&mut self, text: &str) {
         match word::parse(text, &ParserOptions::default()) {
             Ok(pieces) => self.pieces(&serde_json::to_value(&pieces).unwrap()),
@@ -196,7 +195,7 @@ impl Theirs {
     }
 }
 
-/// Spells the file of a redirection, if there is one.
+/// Renders the file of a redirection, if there is one.
 fn file(redirection: &Value) -> Option<String> {
     let both = &redirection["OutputAndError"][0];
     let file = &redirection["File"][2];
@@ -210,7 +209,7 @@ fn file(redirection: &Value) -> Option<String> {
     target["value"].as_str().map(|text| format!("<> {}", spelled(text)))
 }
 
-/// Spells a word as it is after its quotes are gone, if all of it is known.
+/// Renders a word without its quotes, if all of it is known.
 fn spelled(text: &str) -> String {
     let Ok(pieces) = word::parse(text, &ParserOptions::default()) else { return UNKNOWN.into() };
     let pieces = serde_json::to_value(&pieces).unwrap();
@@ -252,17 +251,17 @@ fn is_known(pieces: &Value, is_quoted: bool, plain: &mut String) -> bool {
 }
 
 #[test]
-fn what_every_shell_reads_is_read_the_same_way_for_those_with_more_in_them() {
+fn common_lines_have_same_extended_parse() {
     for line in lines() {
         let Ok(commands) = shell::parse_line(&line) else { continue };
-        let extended = shell::parse_extended(&line).unwrap_or_else(|why| panic!("{line:?}: {why}"));
+        let extended = shell::parse_extended(&line).unwrap_or_else(|reason| panic!("{line:?}: {reason}"));
         assert_eq!(ours(&commands), ours(&extended), "{line:?}");
     }
 }
 
 #[test]
 #[expect(clippy::print_stdout, reason = "the figures are to be read")]
-fn another_grammar_finds_the_same_commands() {
+fn commands_agree_with_independent_grammar() {
     let (mut n_same, mut n_ours_only, mut n_theirs_only, mut n_neither) = (0, 0, 0, 0);
     let (mut explained, mut different) = (Vec::new(), Vec::new());
     for line in lines() {
@@ -272,14 +271,14 @@ fn another_grammar_finds_the_same_commands() {
         let commands = shell::parse_line(&line).or_else(|_| shell::parse_extended(&line));
         match commands {
             Err(_) if theirs.is_broken => n_neither += 1,
-            // What is not understood is asked about.
+            // A line that is not understood always asks.
             Err(_) => n_theirs_only += 1,
             Ok(commands) if !theirs.is_broken && ours(&commands) == theirs.commands => n_same += 1,
             Ok(commands) => {
                 n_ours_only += usize::from(theirs.is_broken);
                 match EXPLAINED.iter().find(|(text, _)| line.contains(text)) {
-                    Some((text, why)) => {
-                        println!("{line:?}: {why}");
+                    Some((text, reason)) => {
+                        println!("{line:?}: {reason}");
                         explained.push(*text);
                     }
                     None => different.push(format!(

@@ -1,22 +1,22 @@
-//! What a yes may be remembered as, and what it frees from then on.
+//! The grants that a request offers, and their later effect.
 
 use super::*;
 
-/// Shows what the question about a line offers in `ask`.
+/// Checks the offer for a line in `ask`.
 #[track_caller]
 fn check_offers(lines: &[&str], expected: &Expect) {
     let shown = lines.iter().map(|line| {
-        match judged(Mode::Ask, &PermissionRules::default(), &runs(line), &GrantSet::default()) {
+        match decide(Mode::Ask, &PermissionRules::default(), &runs(line), &GrantSet::default()) {
             PermissionDecision::Allow => format!("{line} => allow\n"),
             PermissionDecision::Ask { offer, .. } => format!("{line} => {}\n", offered(&offer)),
-            PermissionDecision::Deny(why) => format!("{line} => deny: {why}\n"),
+            PermissionDecision::Deny(reason) => format!("{line} => deny: {reason}\n"),
         }
     });
     expected.assert_eq(&shown.collect::<String>());
 }
 
 #[test]
-fn the_widest_safe_prefix_is_offered() {
+fn offer_has_widest_safe_prefix() {
     check_offers(
         &[
             "cargo test -p core parse",
@@ -56,7 +56,7 @@ fn the_widest_safe_prefix_is_offered() {
 }
 
 #[test]
-fn no_prefix_is_offered_for_what_could_do_anything() {
+fn offer_has_no_prefix_for_arbitrary_code() {
     check_offers(
         &[
             "python3 x.py",
@@ -104,7 +104,7 @@ fn no_prefix_is_offered_for_what_could_do_anything() {
 }
 
 #[test]
-fn a_prefix_frees_what_begins_with_it_and_holds_the_projects_code() {
+fn prefix_allows_commands_and_confines_project_code() {
     let prefix = |words: &[&str]| Grant::RunPrefix(words.iter().map(|&word| word.to_owned()).collect());
     let grants = GrantSet::from_iter([
         prefix(&["cargo", "test"]),
@@ -112,22 +112,24 @@ fn a_prefix_frees_what_begins_with_it_and_holds_the_projects_code() {
         Grant::Run("make deploy".to_owned()),
     ]);
     let roots = SessionRoots { work: vec!["/w/a".into()], ..SessionRoots::default() };
-    let law = EffectivePolicy {
+    let policy = EffectivePolicy {
         mode: Mode::Ask,
         rules: &PermissionRules::default(),
         roots: &roots,
         resolve: &resolve,
     };
     let shown = |line: &str| {
-        let touch = ToolAccess::Runs(line.to_owned());
-        let facets =
-            ToolCallInfo { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), touch };
-        match evaluate_call(&law, &grants, "terminal", &facets) {
+        let access = ToolAccess::Runs(line.to_owned());
+        let info =
+            ToolCallInfo { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), access };
+        match evaluate_call(&policy, &grants, "terminal", &info) {
             PermissionDecision::Allow => {
-                format!("{line} => {:?}\n", approval_source(&law, &grants, "terminal", &facets))
+                format!("{line} => {:?}\n", approval_source(&policy, &grants, "terminal", &info))
             }
-            PermissionDecision::Ask { why, .. } => format!("{line} => ask: {}\n", why.unwrap_or_default()),
-            PermissionDecision::Deny(why) => format!("{line} => deny: {why}\n"),
+            PermissionDecision::Ask { reason, .. } => {
+                format!("{line} => ask: {}\n", reason.unwrap_or_default())
+            }
+            PermissionDecision::Deny(reason) => format!("{line} => deny: {reason}\n"),
         }
     };
     let lines = [
@@ -144,23 +146,23 @@ fn a_prefix_frees_what_begins_with_it_and_holds_the_projects_code() {
         "cargo test && make deploy",
     ];
     expect![[r#"
-        cargo test => Lasting
-        cargo test --workspace | tail -3 => Lasting
+        cargo test => ProjectCodeGrant
+        cargo test --workspace | tail -3 => ProjectCodeGrant
         cargo testing => ask: 
         cargo build => ask: 
         cargo test --config x => ask: cargo sets configuration, which can name a program to run
         cargo test > .git/hooks/pre-commit => ask: it writes to .git/hooks/pre-commit, which is protected
-        git fetch origin => Person
+        git fetch origin => User
         git fetch --upload-pack=x origin => ask: git runs another program through an option
-        make deploy => Person
+        make deploy => User
         make deploy now => ask: 
-        cargo test && make deploy => Person
+        cargo test && make deploy => User
     "#]]
     .assert_eq(&lines.map(shown).concat());
 }
 
 #[test]
-fn a_yes_to_reading_is_none_to_writing() {
+fn read_grant_does_not_allow_writing() {
     let grants = GrantSet::from_iter([Grant::Read("/elsewhere/x".to_owned())]);
     let path = || vec!["/elsewhere/x".to_owned()];
     check(
@@ -186,21 +188,21 @@ fn a_yes_to_reading_is_none_to_writing() {
 }
 
 #[test]
-fn what_is_remembered_is_read_back_as_it_was() {
+fn grants_round_trip_through_json() {
     let words = |text: &str| text.split(' ').map(str::to_owned).collect();
     let grants = GrantSet::from_iter([
         Grant::Run("git commit -m 'a b'".to_owned()),
         Grant::RunPrefix(words("npm run build")),
-        Grant::RunWhole(words("make -j4")),
+        Grant::RunExact(words("make -j4")),
         Grant::Edits,
         Grant::Read("/x".to_owned()),
         Grant::Write("/x".to_owned()),
         Grant::Tool { server: "a server".to_owned(), tool: "search".to_owned() },
         Grant::Site("docs.rs".to_owned()),
-        Grant::Searches,
+        Grant::WebSearch,
     ]);
     assert_eq!(GrantSet::from_json(&grants.to_json()), grants);
-    // What is offered no longer, or was never written by Crow, allows nothing.
+    // Prefixes that are no longer offered, or were never written by Crow, allow nothing.
     for text in [
         r#"{"effect": "run_prefix", "target": "python3"}"#,
         r#"{"effect": "run_prefix", "target": "cargo"}"#,

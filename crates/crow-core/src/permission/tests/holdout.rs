@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn nothing_in_the_hold_out_gets_past() {
+fn held_out_commands_are_not_free() {
     let (mut mode, mut rules) = (Mode::Ask, PermissionRules::default());
     let (mut wrong, mut part, mut n_lines) = (Vec::new(), String::new(), 0);
     for line in include_str!("holdout.txt").lines() {
@@ -11,15 +11,15 @@ fn nothing_in_the_hold_out_gets_past() {
             part = line.to_owned();
             continue;
         }
-        if let Some(law) = line.strip_prefix("@ ") {
-            let (name, text) = law.split_once(' ').unwrap_or((law, ""));
+        if let Some(policy) = line.strip_prefix("@ ") {
+            let (name, text) = policy.split_once(' ').unwrap_or((policy, ""));
             (mode, rules) = (Mode::parse(name).unwrap(), read_rules(text));
             continue;
         }
         let (expected, command) = line.split_once(" | ").unwrap();
         n_lines += 1;
-        let verdict = judged(mode, &rules, &runs(&commands::written_out(command)), &GrantSet::default());
-        if (verdict == PermissionDecision::Allow) != (expected == "free") {
+        let decision = decide(mode, &rules, &runs(&commands::written_out(command)), &GrantSet::default());
+        if (decision == PermissionDecision::Allow) != (expected == "free") {
             wrong.push(format!("{part} {line}"));
         }
     }

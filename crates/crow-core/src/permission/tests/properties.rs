@@ -1,4 +1,4 @@
-//! What holds for every line.
+//! Properties of all lines.
 
 use proptest::prelude::*;
 
@@ -6,16 +6,16 @@ use super::*;
 use crate::shell;
 
 fn verdict(mode: Mode, rules: &str, line: &str) -> PermissionDecision {
-    judged(mode, &read_rules(rules), &runs(line), &GrantSet::default())
+    decide(mode, &read_rules(rules), &runs(line), &GrantSet::default())
 }
 
-/// A program with arguments that the rules below say nothing about.
+/// A program with arguments that the rules below do not mention.
 fn stranger() -> impl Strategy<Value = String> {
-    // No program that is known begins so.
+    // No known program begins so.
     "zz[a-z]{0,8}( [a-zA-Z0-9./-]{1,6}){0,3}"
 }
 
-/// Pieces that lines are made of, to get deep into the parser.
+/// Fragments of lines, to get deep into the parser.
 fn shellish() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "git status",
@@ -73,7 +73,7 @@ fn shellish() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn any_text_is_read_without_a_panic(text in ".{0,80}", line in shellish()) {
+    fn parser_never_panics(text in ".{0,80}", line in shellish()) {
         let _ = (shell::parse_line(&text), shell::parse_line(&line), shell::parse_words(&text));
         let _ = (shell::parse_extended(&text), shell::parse_extended(&line));
         let _ = verdict(Mode::Ask, "allow: git, sh, find; deny: rm", &text);
@@ -81,7 +81,7 @@ proptest! {
     }
 
     #[test]
-    fn quoted_words_are_read_back(words in prop::collection::vec("[^\\p{Cc}\u{202A}-\u{202E}\u{2066}-\u{2069}]{0,12}|[a-z\n\t '\"$`\\\\]{0,9}", 1..6)) {
+    fn quoted_words_round_trip(words in prop::collection::vec("[^\\p{Cc}\u{202A}-\u{202E}\u{2066}-\u{2069}]{0,12}|[a-z\n\t '\"$`\\\\]{0,9}", 1..6)) {
         let quoted: Vec<String> = words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect();
         let line = format!("x {}", quoted.join(" "));
         let commands = shell::parse_line(&line).unwrap();
@@ -93,7 +93,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_allowed_frees_nothing_beside_it(other in stranger(), joint in prop::sample::select(vec![
+    fn allow_rule_does_not_cover_other_commands(other in stranger(), joint in prop::sample::select(vec![
         "git status; X", "git status && X", "git status || X", "git status | X", "git status & X", "git status\nX",
         "X; git status", "X | git status", "git status $(X)", "git status \"$(X)\"", "git status `X`", "(git status; X)",
         "{ git status; X; }", "if git status; then X; fi", "for f in $(X); do git status; done", "git status > \"$(X)\"",
@@ -106,7 +106,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_forbidden_stays_so_whatever_is_around(
+    fn deny_rule_applies_in_any_context(
         word in "(/[a-z]{1,5}/|\\./|)(rm|RM|'rm'|r\\\\m|\"rm\"|r''m)",
         around in prop::collection::vec(prop::sample::select(vec![
             "X y", "ls; X", "ls | X", "X | ls", " (X)", "{ X; }", "if ls; then X; fi", "$(X)", "echo \"$(X y)\"",

@@ -1,4 +1,4 @@
-//! Rules: how they are read, and what those about tools, servers and paths do.
+//! Parsing of rules, and the effect of rules on tools, servers and paths.
 
 use super::*;
 use crate::permission::rules;
@@ -6,7 +6,7 @@ use crate::permission::rules;
 #[track_caller]
 fn check_rule(text: &str, expected: &Expect) {
     let read = match PermissionRule::parse(text) {
-        Ok(rule) => match rule.covers {
+        Ok(rule) => match rule.subject {
             rules::RuleSubject::Tool(name) => format!("tool {name}"),
             rules::RuleSubject::Server(name) => format!("server {name}"),
             rules::RuleSubject::Path(_) => "path".to_owned(),
@@ -18,7 +18,7 @@ fn check_rule(text: &str, expected: &Expect) {
 }
 
 #[test]
-fn rules_are_read() {
+fn rules_are_parsed() {
     check_rule("tool(terminal)", &expect!["tool terminal"]);
     check_rule(" mcp( docs ) ", &expect!["server docs"]);
     check_rule("path(src/**)", &expect!["path"]);
@@ -30,36 +30,42 @@ fn rules_are_read() {
 }
 
 #[test]
-fn a_rule_that_cannot_be_meant_says_so() {
+fn invalid_rule_is_rejected_with_reason() {
     check_rule("", &expect!["it names nothing"]);
     check_rule("tool()", &expect!["it names nothing"]);
     check_rule("path()", &expect!["it names nothing"]);
     check_rule("''", &expect!["it names nothing"]);
-    check_rule("git status *", &expect!["it covers whatever follows its words as it is; leave out the *"]);
-    check_rule("npm run test:*", &expect!["it covers whatever follows its words as it is; leave out the *"]);
-    check_rule("rm $X", &expect!["it must be plain words; put what the shell replaces in single quotes"]);
+    check_rule("git status *", &expect!["it already covers any further words; remove the *"]);
+    check_rule("npm run test:*", &expect!["it already covers any further words; remove the *"]);
     check_rule(
-        "git status; ls",
-        &expect!["it must be the words that a command begins with; it is not one command"],
+        "rm $X",
+        &expect!["it must be literal words; put text that the shell expands in single quotes"],
     );
+    check_rule("git status; ls", &expect!["it must be the first words of a command; it is not one command"]);
     check_rule(
         "A=b ls",
-        &expect!["it must be the words that a command begins with; it is more than a program and its words"],
+        &expect!["it must be the first words of a command; it is more than a program and its words"],
     );
     check_rule(
         "ls > x",
-        &expect!["it must be the words that a command begins with; it is more than a program and its words"],
+        &expect!["it must be the first words of a command; it is more than a program and its words"],
     );
     check_rule(
         "echo 'x",
-        &expect!["it must be the words that a command begins with; it has a quote that does not end"],
+        &expect!["it must be the first words of a command; it has a quote that does not end"],
     );
     check_rule(
         "bash(ls)",
-        &expect!["it must be the words that a command begins with; it has a parenthesis after a word"],
+        &expect!["it must be the first words of a command; it has a parenthesis after a word"],
     );
-    check_rule("path(../x)", &expect!["it must name a path below the session's folders, or a whole path"]);
-    check_rule("path(~/x)", &expect!["it must name a path below the session's folders, or a whole path"]);
+    check_rule(
+        "path(../x)",
+        &expect!["it must be a path below the session's directories, or an absolute path"],
+    );
+    check_rule(
+        "path(~/x)",
+        &expect!["it must be a path below the session's directories, or an absolute path"],
+    );
     check_rule(
         "path(a[)",
         &expect!["it has a pattern that is not a glob: unclosed character class; missing ']'"],
@@ -71,7 +77,7 @@ fn writes(path: &str) -> ToolAccess {
 }
 
 #[test]
-fn a_path_rule_frees_and_forbids_edits() {
+fn path_rule_allows_and_denies_edits() {
     let none = GrantSet::default();
     let rules = "allow: path(docs/**), path(/tmp/out/*); deny: path(docs/secret/**), path(**/*.lock)";
     check_ruled(
@@ -143,7 +149,7 @@ fn a_path_rule_frees_and_forbids_edits() {
 }
 
 #[test]
-fn a_tool_rule_frees_and_forbids_a_tool() {
+fn tool_rule_allows_and_denies_tool() {
     let none = GrantSet::default();
     check_ruled(
         "allow: tool(write)",
@@ -181,7 +187,7 @@ fn a_tool_rule_frees_and_forbids_a_tool() {
 }
 
 #[test]
-fn reading_and_running_are_tools_as_well() {
+fn tool_rule_covers_reading_and_running() {
     let none = GrantSet::default();
     check_ruled(
         "allow: tool(read)",
@@ -230,7 +236,7 @@ fn reading_and_running_are_tools_as_well() {
 }
 
 #[test]
-fn tools_of_servers_are_judged_by_server_and_name() {
+fn mcp_tools_are_matched_by_server_and_name() {
     let grants = GrantSet::default();
     let call = ToolAccess::Calls { server: "docs".into(), tool: "search".into() };
     check(
@@ -290,7 +296,7 @@ fn tools_of_servers_are_judged_by_server_and_name() {
 }
 
 #[test]
-fn an_always_is_about_one_tool_of_a_server() {
+fn grant_covers_one_mcp_tool() {
     let mut grants = GrantSet::default();
     let call = ToolAccess::Calls { server: "docs".into(), tool: "search".into() };
     let grant = Grant::Tool { server: "docs".into(), tool: "search".into() };
@@ -308,7 +314,7 @@ fn an_always_is_about_one_tool_of_a_server() {
 }
 
 #[test]
-fn keys_ask_wherever_they_are() {
+fn keys_ask_in_every_directory() {
     let mut granted = GrantSet::default();
     granted.add_grant(Grant::Edits);
     for name in [
@@ -323,41 +329,41 @@ fn keys_ask_wherever_they_are() {
         ".gnupg/x",
     ] {
         let path = format!("/w/a/{name}");
-        let verdict = judged(Mode::Auto, &PermissionRules::default(), &writes(&path), &granted);
-        assert!(asks_each_time(&verdict), "{name}: {verdict:?}");
-        let verdict =
-            judged(Mode::Ask, &PermissionRules::default(), &ToolAccess::Reads(vec![path]), &granted);
-        assert!(asks_each_time(&verdict), "{name}: {verdict:?}");
+        let decision = decide(Mode::Auto, &PermissionRules::default(), &writes(&path), &granted);
+        assert!(asks_each_time(&decision), "{name}: {decision:?}");
+        let decision =
+            decide(Mode::Ask, &PermissionRules::default(), &ToolAccess::Reads(vec![path]), &granted);
+        assert!(asks_each_time(&decision), "{name}: {decision:?}");
     }
     for name in
         [".env.example", ".env.sample", ".environment", "env", "id_rsa.pub", "ssh/config", ".aws/cli", "pem"]
     {
-        let verdict =
-            judged(Mode::Ask, &PermissionRules::default(), &writes(&format!("/w/a/{name}")), &granted);
-        assert_eq!(verdict, PermissionDecision::Allow, "{name}");
+        let decision =
+            decide(Mode::Ask, &PermissionRules::default(), &writes(&format!("/w/a/{name}")), &granted);
+        assert_eq!(decision, PermissionDecision::Allow, "{name}");
     }
 }
 
 #[test]
-fn files_that_other_programs_run_ask_although_edits_are_free() {
+fn autorun_files_ask_even_if_edits_are_free() {
     check_ruled(
         "allow: git status",
         &writes("/w/a/.vscode/tasks.json"),
         &GrantSet::default(),
         &expect![[r#"
-        ask: ask, each time: other programs run what is in /w/a/.vscode/tasks.json by themselves
-        accept-edits: ask, each time: other programs run what is in /w/a/.vscode/tasks.json by themselves
-        plan: deny: plan mode only reads; switch the mode to change or run something
-        auto: allow
-    "#]],
+            ask: ask, each time: other programs run /w/a/.vscode/tasks.json automatically
+            accept-edits: ask, each time: other programs run /w/a/.vscode/tasks.json automatically
+            plan: deny: plan mode only reads; switch the mode to change or run something
+            auto: allow
+        "#]],
     );
     check_ruled(
         "allow: git status",
         &runs("git status > .envrc"),
         &GrantSet::default(),
         &expect![[r#"
-            ask: ask, each time: other programs run what is in /w/a/.envrc by themselves
-            accept-edits: ask, each time: other programs run what is in /w/a/.envrc by themselves
+            ask: ask, each time: other programs run /w/a/.envrc automatically
+            accept-edits: ask, each time: other programs run /w/a/.envrc automatically
             plan: deny: plan mode only reads; switch the mode to change or run something
             auto: allow
         "#]],
@@ -368,11 +374,11 @@ fn files_that_other_programs_run_ask_although_edits_are_free() {
         &writes("/w/a/.husky/pre-commit"),
         &granted,
         &expect![[r#"
-        ask: ask, each time: other programs run what is in /w/a/.husky/pre-commit by themselves
-        accept-edits: ask, each time: other programs run what is in /w/a/.husky/pre-commit by themselves
-        plan: deny: plan mode only reads; switch the mode to change or run something
-        auto: allow
-    "#]],
+            ask: ask, each time: other programs run /w/a/.husky/pre-commit automatically
+            accept-edits: ask, each time: other programs run /w/a/.husky/pre-commit automatically
+            plan: deny: plan mode only reads; switch the mode to change or run something
+            auto: allow
+        "#]],
     );
     check_ruled(
         "allow: path(.husky/**)",
@@ -388,7 +394,7 @@ fn files_that_other_programs_run_ask_although_edits_are_free() {
 }
 
 #[test]
-fn an_always_covers_each_command_of_a_line_as_it_is() {
+fn grant_covers_exact_commands_of_line() {
     let mut grants = GrantSet::default();
     let line = runs("cargo test && npm test 2>&1 | tee out");
     check(
@@ -402,28 +408,28 @@ fn an_always_covers_each_command_of_a_line_as_it_is() {
         "#]],
     );
     let PermissionDecision::Ask { offer, .. } =
-        judged(Mode::Ask, &PermissionRules::default(), &line, &grants)
+        decide(Mode::Ask, &PermissionRules::default(), &line, &grants)
     else {
         unreachable!("it asks");
     };
     grants.extend(offer.session.into_iter().filter(|grant| matches!(grant, Grant::Run(_))));
-    let verdict = |line: &str| {
-        judged(Mode::Ask, &PermissionRules::default(), &runs(line), &grants) == PermissionDecision::Allow
+    let decision = |line: &str| {
+        decide(Mode::Ask, &PermissionRules::default(), &runs(line), &grants) == PermissionDecision::Allow
     };
-    assert!(verdict("npm test"));
-    assert!(verdict("'npm'  test; tee out"));
-    assert!(verdict("timeout 60 cargo test"));
-    assert!(!verdict("npm test --watch"));
-    assert!(!verdict("FOO=1 npm test"));
-    assert!(!verdict("npm test > x"));
-    assert!(!verdict("cargo test && rm x"));
+    assert!(decision("npm test"));
+    assert!(decision("'npm'  test; tee out"));
+    assert!(decision("timeout 60 cargo test"));
+    assert!(!decision("npm test --watch"));
+    assert!(!decision("FOO=1 npm test"));
+    assert!(!decision("npm test > x"));
+    assert!(!decision("cargo test && rm x"));
 }
 
 #[test]
-fn an_always_is_about_the_input_and_the_folder_too() {
+fn grant_includes_input_and_directory() {
     let always = |line: &str| {
-        let verdict = judged(Mode::Ask, &PermissionRules::default(), &runs(line), &GrantSet::default());
-        let PermissionDecision::Ask { offer, .. } = verdict else { unreachable!("{line}: {verdict:?}") };
+        let decision = decide(Mode::Ask, &PermissionRules::default(), &runs(line), &GrantSet::default());
+        let PermissionDecision::Ask { offer, .. } = decision else { unreachable!("{line}: {decision:?}") };
         let exact = offer.session.into_iter().filter(|grant| matches!(grant, Grant::Run(_)));
         exact.collect::<GrantSet>()
     };
@@ -437,18 +443,18 @@ fn an_always_is_about_the_input_and_the_folder_too() {
         ("rm x", "rm x; rm x", "cd /w/b && rm x"),
     ] {
         let grants = always(granted);
-        let verdict = |line: &str| judged(Mode::Ask, &PermissionRules::default(), &runs(line), &grants);
-        assert_eq!(verdict(granted), PermissionDecision::Allow, "{granted}");
-        assert_eq!(verdict(allowed), PermissionDecision::Allow, "{allowed}");
-        assert!(matches!(verdict(asked), PermissionDecision::Ask { .. }), "{asked}");
+        let decision = |line: &str| decide(Mode::Ask, &PermissionRules::default(), &runs(line), &grants);
+        assert_eq!(decision(granted), PermissionDecision::Allow, "{granted}");
+        assert_eq!(decision(allowed), PermissionDecision::Allow, "{allowed}");
+        assert!(matches!(decision(asked), PermissionDecision::Ask { .. }), "{asked}");
     }
 }
 
 #[test]
-fn a_rule_that_costs_too_much_says_so() {
+fn expensive_rule_is_rejected() {
     check_rule(
         &format!("path({})", "{".repeat(3000)),
-        &expect!["it has a pattern that has braces within braces beyond 8 levels"],
+        &expect!["it has a pattern that has more than 8 levels of nested braces"],
     );
     check_rule(&format!("path({})", "{".repeat(5000)), &expect!["it is longer than 4096 bytes"]);
     check_rule(&"x".repeat(5000), &expect!["it is longer than 4096 bytes"]);

@@ -8,7 +8,7 @@ fn fetches(site: &str, reach: SiteReach) -> ToolAccess {
 }
 
 #[test]
-fn public_sites_ask_once_each() {
+fn public_site_asks_once() {
     let site = fetches("docs.rs", SiteReach::Public);
     let mut grants = GrantSet::default();
     check(
@@ -45,7 +45,7 @@ fn public_sites_ask_once_each() {
 }
 
 #[test]
-fn private_sites_ask_in_every_mode_and_under_every_rule() {
+fn private_site_asks_in_every_mode_and_under_rules() {
     let site = fetches("localhost:3000", SiteReach::Private);
     let mut grants = GrantSet::default();
     check_ruled(
@@ -83,7 +83,7 @@ fn private_sites_ask_in_every_mode_and_under_every_rule() {
 }
 
 #[test]
-fn searches_ask_once() {
+fn search_asks_once() {
     let mut grants = GrantSet::default();
     check(
         &ToolAccess::Searches,
@@ -95,7 +95,7 @@ fn searches_ask_once() {
             auto: allow
         "#]],
     );
-    grants.add_grant(Grant::Searches);
+    grants.add_grant(Grant::WebSearch);
     check(
         &ToolAccess::Searches,
         &grants,
@@ -109,7 +109,7 @@ fn searches_ask_once() {
 }
 
 #[test]
-fn rules_free_and_forbid_by_the_tool() {
+fn tool_rules_allow_and_deny_web_access() {
     let grants = GrantSet::default();
     check_ruled(
         "allow: tool(web_fetch)",

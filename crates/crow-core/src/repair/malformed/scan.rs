@@ -1,43 +1,43 @@
-//! Reads malformed text in the plainest way, to tell where it can mean one thing only. Must never repair.
+//! Scans malformed text to find ambiguous places. Never repairs.
 
 use serde_json::Number;
 
 use super::SourceWords;
 use crate::DoubtKind;
-use crate::repair::closer::{self, StringEscape};
+use crate::repair::json_reader::{self, StringEscape};
 use crate::repair::paths::{self, EscapedPaths};
 
-/// What a malformed text is made of.
+/// The tokens of a malformed text.
 #[derive(Default)]
 pub(super) struct MalformedScan<'a> {
-    /// The text up to the bracket that closes the first one, with each backslash that escapes nothing doubled:
-    /// the repair would drop it, and a regex would silently become another.
+    /// The text up to the bracket that closes the first one, with invalid escapes doubled: the repair would drop
+    /// their backslash and silently change a regex.
     pub(super) text: String,
-    /// What may become a key or a string.
+    /// Possible keys and strings.
     pub(super) words: SourceWords,
-    /// The text stops in a string.
+    /// Whether the text ends in a string.
     pub(super) ends_in_string: bool,
-    /// The text stops behind a value that is whole, and nothing but brackets is missing.
+    /// Whether the text ends after a complete value, with only brackets missing.
     pub(super) lacks_brackets_only: bool,
-    /// What is not certain in the first string of which something is not, and where it ends.
-    pub(super) odd_string: Option<(DoubtKind, usize)>,
-    /// Strings stand between single quotes.
+    /// The first doubt about a string, with the string's end.
+    pub(super) string_doubt: Option<(DoubtKind, usize)>,
+    /// Whether there are single-quoted strings.
     pub(super) has_single_quotes: bool,
-    /// What is not certain in the strings.
+    /// The doubt about the strings.
     doubt: Option<DoubtKind>,
-    /// How far the text can mean one thing only, if not all of it.
-    pub(super) odd_at: Option<usize>,
-    /// What follows the closing bracket, when it is there.
+    /// The offset of the first ambiguous token.
+    pub(super) ambiguous_at: Option<usize>,
+    /// The text after the closing bracket, if there is one.
     pub(super) rest: Option<&'a str>,
 }
 
-/// A piece of the text and where it begins.
+/// A token with its range.
 #[derive(Clone, Copy)]
 struct Token {
     kind: TokenKind,
     start: usize,
     end: usize,
-    /// The innermost bracket around it is that of an object.
+    /// Whether the innermost bracket around it is that of an object.
     in_object: bool,
 }
 
@@ -47,11 +47,11 @@ enum TokenKind {
     Close,
     Comma,
     Colon,
-    /// What stands between quotes.
+    /// A quoted string.
     Text,
-    /// A number, or a name for true, false or nothing.
+    /// A number, or a word for true, false or null.
     Literal,
-    /// Anything else without quotes.
+    /// Other unquoted text.
     Bare,
 }
 
@@ -59,21 +59,21 @@ impl<'a> MalformedScan<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         let mut scan = Self { text: String::with_capacity(text.len()), ..Self::default() };
         let tokens = scan.scan_tokens(text);
-        scan.odd_at = first_ambiguous_token(&tokens);
+        scan.ambiguous_at = first_ambiguous_token(&tokens);
         scan.lacks_brackets_only = scan.rest.is_none() && ends_with_value(text, &tokens);
         scan
     }
 
     fn scan_tokens(&mut self, text: &'a str) -> Vec<Token> {
         let mut tokens = Vec::new();
-        let mut open = Vec::new();
+        let mut open_brackets = Vec::new();
         let mut rest = text;
         loop {
             let (blank, after) = rest.split_at(blank_len(rest));
             self.text.push_str(blank);
             let Some(char) = after.chars().next() else { return tokens };
-            let innermost = open.last().copied();
-            // A bracket that closes nothing is one too many.
+            let innermost = open_brackets.last().copied();
+            // A closing bracket without an opening one is superfluous.
             if matches!((char, innermost), ('}', Some('[')) | (']', Some('{'))) {
                 rest = &after[1..];
                 continue;
@@ -81,8 +81,8 @@ impl<'a> MalformedScan<'a> {
             let kind;
             (kind, rest) = self.scan_token(after, char);
             match kind {
-                TokenKind::Open => open.push(char),
-                TokenKind::Close => drop(open.pop()),
+                TokenKind::Open => open_brackets.push(char),
+                TokenKind::Close => drop(open_brackets.pop()),
                 TokenKind::Comma
                 | TokenKind::Colon
                 | TokenKind::Text
@@ -91,15 +91,15 @@ impl<'a> MalformedScan<'a> {
             }
             let (start, end) = (text.len() - after.len(), text.len() - rest.len());
             tokens.push(Token { kind, start, end, in_object: innermost == Some('{') });
-            self.odd_string = self.odd_string.or(self.doubt.map(|kind| (kind, end)));
-            if open.is_empty() && kind == TokenKind::Close {
+            self.string_doubt = self.string_doubt.or(self.doubt.map(|kind| (kind, end)));
+            if open_brackets.is_empty() && kind == TokenKind::Close {
                 self.rest = Some(rest);
                 return tokens;
             }
         }
     }
 
-    /// Takes in what begins with a character; gives back what follows it.
+    /// Scans a token that begins with a character; returns the text after it.
     fn scan_token(&mut self, text: &'a str, char: char) -> (TokenKind, &'a str) {
         let kind = match char {
             '"' | '\'' => {
@@ -134,7 +134,7 @@ impl<'a> MalformedScan<'a> {
         (TokenKind::Bare, rest)
     }
 
-    /// Takes in a string whose opening quote was read; gives back what follows it.
+    /// Scans a string after its opening quote; returns the text after it.
     fn scan_string(&mut self, rest: &'a str, quote: char) -> &'a str {
         let Some(end) = string_end(rest, quote) else {
             self.ends_in_string = true;
@@ -144,7 +144,7 @@ impl<'a> MalformedScan<'a> {
         let (body, after) = rest.split_at(end + 1);
         let string = match paths::escape_windows_paths(&body[..end]) {
             Some(EscapedPaths { source, is_guess }) => {
-                self.doubt = self.doubt.or(is_guess.then_some(DoubtKind::Guessed));
+                self.doubt = self.doubt.or(is_guess.then_some(DoubtKind::Ambiguous));
                 self.scan_string_body(&format!("{source}{quote}"), quote)
             }
             None => self.scan_string_body(body, quote),
@@ -154,7 +154,7 @@ impl<'a> MalformedScan<'a> {
         after
     }
 
-    /// Takes in a string up to its closing quote.
+    /// Scans a string up to its closing quote.
     fn scan_string_body(&mut self, body: &str, quote: char) -> String {
         let mut string = String::new();
         let mut rest = body;
@@ -172,9 +172,9 @@ impl<'a> MalformedScan<'a> {
     }
 
     fn scan_escape<'t>(&mut self, rest: &'t str, quote: char, string: &mut String) -> Option<&'t str> {
-        let n_bytes = match closer::parse_escape(rest) {
-            StringEscape::Cut => return None,
-            StringEscape::Lone(n_bytes) => {
+        let n_bytes = match json_reader::parse_escape(rest) {
+            StringEscape::Truncated => return None,
+            StringEscape::LoneSurrogate(n_bytes) => {
                 string.push(char::REPLACEMENT_CHARACTER);
                 self.text.push(char::REPLACEMENT_CHARACTER);
                 self.doubt = self.doubt.or(Some(DoubtKind::LoneSurrogate));
@@ -199,7 +199,7 @@ impl<'a> MalformedScan<'a> {
     }
 }
 
-/// Finds the quote that ends a string.
+/// Returns the offset of the closing quote.
 fn string_end(rest: &str, quote: char) -> Option<usize> {
     let mut at = 0;
     loop {
@@ -211,7 +211,7 @@ fn string_end(rest: &str, quote: char) -> Option<usize> {
     }
 }
 
-/// Whether the text ends with the last of its tokens, and that is a value or the end of one.
+/// Whether the text ends with its last token, and that ends a value.
 fn ends_with_value(text: &str, tokens: &[Token]) -> bool {
     let [.., before, last] = tokens else { return false };
     let is_value = match last.kind {
@@ -219,11 +219,11 @@ fn ends_with_value(text: &str, tokens: &[Token]) -> bool {
         TokenKind::Text | TokenKind::Literal => !last.in_object || before.kind == TokenKind::Colon,
         TokenKind::Open | TokenKind::Comma | TokenKind::Colon | TokenKind::Bare => false,
     };
-    // A comment may have swallowed what is missing.
+    // A comment may contain what is missing.
     is_value && !text[last.end..].contains(['#', '/'])
 }
 
-/// Counts the bytes of whitespace and comments that a text begins with.
+/// Returns the length of leading white space and comments.
 fn blank_len(text: &str) -> usize {
     let mut rest = text;
     loop {
@@ -239,18 +239,18 @@ fn blank_len(text: &str) -> usize {
     }
 }
 
-/// Finds the first token that can be read in more than one way.
+/// Finds the first ambiguous token.
 fn first_ambiguous_token(tokens: &[Token]) -> Option<usize> {
-    let kind_at = |place: usize| tokens.get(place).map(|token| token.kind);
-    tokens.iter().enumerate().find_map(|(place, token)| {
-        let before = place.checked_sub(1).and_then(kind_at);
-        let is_odd = !is_unambiguous(*token, before, kind_at(place + 1));
-        is_odd.then_some(token.start)
+    let kind_at = |index: usize| tokens.get(index).map(|token| token.kind);
+    tokens.iter().enumerate().find_map(|(index, token)| {
+        let before = index.checked_sub(1).and_then(kind_at);
+        let is_ambiguous = !is_unambiguous(*token, before, kind_at(index + 1));
+        is_ambiguous.then_some(token.start)
     })
 }
 
-/// Tells whether a token can mean one thing only between its neighbours. A comma may be missing where no string
-/// ends, and a missing end is told elsewhere.
+/// Whether a token is unambiguous between its neighbors. A comma may be missing if no string ends there; a missing
+/// end is detected elsewhere.
 fn is_unambiguous(token: Token, before: Option<TokenKind>, after: Option<TokenKind>) -> bool {
     let is_key = token.in_object && before != Some(TokenKind::Colon);
     let is_before_colon = matches!(after, Some(TokenKind::Colon) | None);

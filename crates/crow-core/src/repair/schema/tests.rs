@@ -34,7 +34,7 @@ fn schema() -> Value {
     })
 }
 
-/// Shows what comes of each argument, given beside a path.
+/// Renders the result for each argument, together with a path.
 #[track_caller]
 fn check(arguments: &[(&str, Value)], expected: &Expect) {
     let lines = arguments.iter().map(|(name, value)| {
@@ -51,7 +51,7 @@ fn check(arguments: &[(&str, Value)], expected: &Expect) {
 }
 
 #[test]
-fn the_obvious_is_mended() {
+fn obvious_mistakes_are_corrected() {
     check(
         &[
             ("path", json!(3)),
@@ -99,7 +99,7 @@ fn the_obvious_is_mended() {
 }
 
 #[test]
-fn the_obvious_is_mended_in_lists_and_objects() {
+fn obvious_mistakes_are_corrected_in_lists_and_objects() {
     check(
         &[
             ("names", json!("a")),
@@ -133,7 +133,7 @@ fn the_obvious_is_mended_in_lists_and_objects() {
 }
 
 #[test]
-fn nothing_where_nothing_has_to_be_is_left_out() {
+fn null_for_optional_parameter_is_dropped() {
     check(
         &[
             ("offset", json!(null)),
@@ -159,7 +159,7 @@ fn nothing_where_nothing_has_to_be_is_left_out() {
 }
 
 #[test]
-fn nothing_is_guessed() {
+fn ambiguous_values_are_rejected() {
     check(
         &[
             ("path", json!(1.10)),
@@ -219,7 +219,7 @@ fn nothing_is_guessed() {
 }
 
 #[test]
-fn what_the_schema_does_not_say_passes() {
+fn unspecified_values_pass() {
     check(
         &[("any", json!([1])), ("far", json!("x")), ("other", json!({"a": null}))],
         &expect![[r#"
@@ -234,7 +234,7 @@ fn what_the_schema_does_not_say_passes() {
 }
 
 #[test]
-fn a_refusal_is_no_book() {
+fn message_length_is_bounded() {
     let many = json!({"required": (0..30).map(|n| format!("a{n}")).collect::<Vec<_>>()});
     let problem = check_against_schema(&many, &Map::new()).unwrap_err();
     assert!(problem.ends_with("`a7` is missing; it must be given; and 22 more"), "{problem}");
@@ -244,9 +244,9 @@ fn a_refusal_is_no_book() {
     assert!(problem.ends_with("18, 19 or 10 others, not the string \"x\""), "{problem}");
 }
 
-/// A schema of a server may nest as deep as it likes.
+/// A server's schema may nest at any depth.
 #[test]
-fn a_hostile_schema_ends() {
+fn hostile_schema_ends_soon() {
     let mut lists = json!({"type": "string"});
     let mut choices = json!({"type": "integer"});
     for _ in 0..60 {
@@ -260,28 +260,28 @@ fn a_hostile_schema_ends() {
 }
 
 #[test]
-fn a_negative_number_is_refused_where_there_is_none() {
+fn negative_number_is_rejected_by_minimum() {
     let schema = json!({"properties": {
         "offset": {"type": "integer", "minimum": 1}, "context": {"type": ["integer", "null"], "minimum": 0},
         "lines": {"type": "array", "items": {"type": "number", "minimum": 0.5}}, "shift": {"type": "integer", "minimum": -5},
     }});
-    let why = |name: &str, value: Value| {
+    let reason = |name: &str, value: Value| {
         let map = [(name.to_owned(), value)].into_iter().collect();
         check_against_schema(&schema, &map).err().unwrap_or_else(|| "fits".to_owned())
     };
-    assert_eq!(why("offset", json!(-1)), "`offset` must be at least 1, not -1");
-    assert_eq!(why("offset", json!("-1")), "`offset` must be at least 1, not -1");
-    assert_eq!(why("context", json!(-3)), "`context` must be at least 0, not -3");
-    assert_eq!(why("lines", json!([1, -0.1])), "`lines[1]` must be at least 0.5, not -0.1");
+    assert_eq!(reason("offset", json!(-1)), "`offset` must be at least 1, not -1");
+    assert_eq!(reason("offset", json!("-1")), "`offset` must be at least 1, not -1");
+    assert_eq!(reason("context", json!(-3)), "`context` must be at least 0, not -3");
+    assert_eq!(reason("lines", json!([1, -0.1])), "`lines[1]` must be at least 0.5, not -0.1");
     for (name, value) in
         [("offset", json!(0)), ("context", json!(null)), ("shift", json!(-9)), ("lines", json!([0]))]
     {
-        assert_eq!(why(name, value), "fits", "{name}");
+        assert_eq!(reason(name, value), "fits", "{name}");
     }
 }
 
 #[test]
-fn paths_that_were_not_escaped() {
+fn unescaped_paths_are_rejected() {
     let rows = [
         ("file_path", json!("C:\new\test.txt")),
         ("path", json!("src\new.py")),
@@ -350,9 +350,9 @@ fn any_name() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// What fits stays as it is.
+    /// Valid values stay unchanged.
     #[test]
-    fn what_was_mended_fits(pairs in prop::collection::vec((any_name(), any_value()), 0..6)) {
+    fn corrected_values_are_valid(pairs in prop::collection::vec((any_name(), any_value()), 0..6)) {
         let mut map: Map<String, Value> = pairs.into_iter().collect();
         map.entry("path").or_insert_with(|| "p".into());
         if let Ok(fitting) = check_against_schema(&schema(), &map) {

@@ -1,4 +1,4 @@
-//! Arguments as models send them, and what comes of them: `corpus.txt`.
+//! Arguments as models send them, with the results: `corpus.txt`.
 
 use std::fmt::Write as _;
 
@@ -6,10 +6,10 @@ use expect_test::{expect, expect_file};
 
 use super::*;
 
-/// As much of an object as tells it from others.
+/// Characters of an object that identify it.
 const SHOWN_CHARS_MAX: usize = 120;
 
-/// Makes the text of a case: `⟪12 [⟫` stands for twelve brackets, and what cannot be seen has a name.
+/// Expands a case: `⟪12 [⟫` means twelve brackets, and invisible characters have names.
 fn unfolded(case: &str) -> String {
     let mut text = String::new();
     let mut rest = case;
@@ -31,20 +31,20 @@ fn unfolded(case: &str) -> String {
     text + rest
 }
 
-/// Names how sure a reading is.
+/// Renders the certainty of a result.
 fn name(arguments: &ToolArguments) -> &'static str {
     match arguments {
         ToolArguments::Valid(_) => "valid",
         ToolArguments::Repaired { doubt: None, .. } => "repaired",
         ToolArguments::Repaired { doubt: Some(doubt), .. } => match doubt.kind {
-            DoubtKind::NotClosed => "not closed",
-            DoubtKind::BracketsMissing => "only brackets missing",
-            DoubtKind::CutInString => "cut in a string",
-            DoubtKind::Several => "several",
-            DoubtKind::TextBehind => "text behind",
+            DoubtKind::UnclosedValue => "not closed",
+            DoubtKind::MissingBrackets => "only brackets missing",
+            DoubtKind::TruncatedString => "cut in a string",
+            DoubtKind::SeveralObjects => "several",
+            DoubtKind::TrailingText => "text behind",
             DoubtKind::LoneSurrogate => "half a character",
-            DoubtKind::KeyTwice => "key twice",
-            DoubtKind::Guessed => "guessed",
+            DoubtKind::DuplicateKey => "key twice",
+            DoubtKind::Ambiguous => "guessed",
         },
         ToolArguments::Unreadable { .. } => "unreadable",
     }
@@ -52,13 +52,13 @@ fn name(arguments: &ToolArguments) -> &'static str {
 
 fn outcome(arguments: &ToolArguments) -> String {
     let place = match arguments.doubt() {
-        Some(RepairDoubt { place: Some(place), .. }) => format!(" at {}:{}", place.line, place.column),
-        Some(RepairDoubt { place: None, .. }) | None => String::new(),
+        Some(RepairDoubt { position: Some(place), .. }) => format!(" at {}:{}", place.line, place.column),
+        Some(RepairDoubt { position: None, .. }) | None => String::new(),
     };
     let shown = match arguments {
-        ToolArguments::Unreadable { why } => {
-            let why = why.strip_prefix("the arguments are not a JSON object: ").unwrap();
-            why.strip_suffix("; send the call again with one").unwrap().to_owned()
+        ToolArguments::Unreadable { reason } => {
+            let reason = reason.strip_prefix("the arguments are not a JSON object: ").unwrap();
+            reason.strip_suffix("; send the call again with one").unwrap().to_owned()
         }
         ToolArguments::Valid(map) | ToolArguments::Repaired { value: map, .. } => {
             Value::Object(map.clone()).to_string()
@@ -72,7 +72,7 @@ fn outcome(arguments: &ToolArguments) -> String {
 }
 
 #[test]
-fn outcomes() {
+fn corpus_has_expected_results() {
     let corpus = include_str!("corpus.txt");
     let mut counts = std::collections::BTreeMap::<_, usize>::new();
     let mut read = String::new();

@@ -1,12 +1,12 @@
-//! Chance that is the same on every machine.
+//! Pseudorandom numbers that are the same on every machine.
 
-/// Numbers that look random and follow from a name (splitmix64).
+/// A generator seeded by a name (splitmix64).
 pub(crate) struct Chance {
     state: u64,
 }
 
 impl Chance {
-    /// Begins a sequence (FNV-1a of the name).
+    /// Creates a generator (FNV-1a of the name).
     pub(crate) fn of(name: &str) -> Self {
         let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         Self { state: name.bytes().fold(0xcbf2_9ce4_8422_2325, mix) }
@@ -20,13 +20,13 @@ impl Chance {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `n`; 0 when there is none.
+    /// Returns a number below `n`; 0 for `n` = 0.
     pub(crate) fn below(&mut self, n: usize) -> usize {
         let n = u64::try_from(n).unwrap_or(u64::MAX).max(1);
         usize::try_from(self.next() % n).unwrap_or(0)
     }
 
-    /// One of some.
+    /// Returns one of several items.
     pub(crate) fn pick<T: Copy>(&mut self, some: &[T]) -> Option<T> {
         some.get(self.below(some.len())).copied()
     }

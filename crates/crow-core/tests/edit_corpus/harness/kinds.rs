@@ -1,4 +1,4 @@
-//! The kinds of cases: what happens to a text between the file and the call, and what may come of it.
+//! The kinds of cases: changes of a text between the file and the call, and the allowed outcomes.
 
 mod copied;
 mod exact;
@@ -11,12 +11,12 @@ use crow_core::edit::EditOccurrences;
 
 use super::{
     chance::Chance,
-    judge::{Case, Truth},
+    outcome::{Case, Truth},
     sources::Source,
     spot::Spot,
 };
 
-/// One thing that goes wrong.
+/// One kind of mistake.
 #[derive(Clone, Copy)]
 pub(crate) struct Kind {
     pub(crate) name: &'static str,
@@ -24,18 +24,18 @@ pub(crate) struct Kind {
     make: fn(&str, &str, &mut Chance) -> Option<Case>,
 }
 
-/// What may come of a kind.
+/// The allowed outcome of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Promise {
-    /// Lands, unless there are several places.
-    Lands,
-    /// Lands at the right place or is refused.
-    May,
-    /// Never lands.
+    /// Applied, unless there are several places.
+    Applied,
+    /// Applied at the right place, or refused.
+    AppliedOrRefused,
+    /// Never applied.
     Refused,
 }
 
-/// A word that no source has, this one included.
+/// A word that occurs in no source, including this one.
 const NOWHERE: &str = concat!("no_source", "_has_this");
 
 impl Kind {
@@ -45,27 +45,27 @@ impl Kind {
         all.into_iter().flatten().copied()
     }
 
-    /// Makes a case of this kind from a source, if that has what it takes; some need another one too.
+    /// Builds a case of this kind from a source, if that is suitable; some need another source.
     pub(crate) fn case(self, source: &Source, other: &Source, chance: &mut Chance) -> Option<Case> {
         (self.make)(&source.text, &other.text, chance)
     }
 }
 
 const fn lands(name: &'static str, make: fn(&str, &str, &mut Chance) -> Option<Case>) -> Kind {
-    Kind { name, promise: Promise::Lands, make }
+    Kind { name, promise: Promise::Applied, make }
 }
 
 const fn refused(name: &'static str, make: fn(&str, &str, &mut Chance) -> Option<Case>) -> Kind {
     Kind { name, promise: Promise::Refused, make }
 }
 
-/// An edit of the spot with these texts, which should put the spot's new text there.
+/// An edit of the spot with these texts, whose result should be the spot's new text.
 fn case(file: &str, spot: &Spot, (old, new): (String, String)) -> Case {
     let truth = Truth::At { range: spot.range.clone(), ideal: Some(spot.applied(file)) };
     Case { file: file.to_owned(), old, new, occurrences: EditOccurrences::One, truth }
 }
 
-/// An edit that must not land.
+/// An edit that must be refused.
 fn nowhere(file: String, old: String, new: String) -> Case {
     Case { file, old, new, occurrences: EditOccurrences::One, truth: Truth::Nowhere }
 }

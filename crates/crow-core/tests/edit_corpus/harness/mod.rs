@@ -1,22 +1,22 @@
-//! Edits of real files as a model gets them slightly wrong, and what became of them.
+//! Edits of real files with the typical mistakes of models, and their outcomes.
 //!
-//! Every case is made from a file and a place in it, so that the right place is known; no matcher is asked.
+//! Every case is built from a file and a place in it, so that the right place is known without a matcher.
 
 mod chance;
-mod judge;
 mod kinds;
 mod mutate;
+mod outcome;
 mod sources;
 mod spot;
 
-pub(crate) use judge::{Tally, table};
 pub(crate) use kinds::{Kind, Promise};
+pub(crate) use outcome::{Tally, table};
 pub(crate) use sources::{Source, read_folder};
 
 use chance::Chance;
-use judge::judge;
+use outcome::run_case;
 
-/// Makes the cases of all kinds over all sources, `n_rounds` times, and judges them.
+/// Builds and runs the cases of all kinds for all sources, `n_rounds` times.
 pub(crate) fn run(sources: &[Source], n_rounds: u64) -> Vec<(Kind, Tally)> {
     let mut tallies: Vec<(Kind, Tally)> = Kind::all().map(|kind| (kind, Tally::default())).collect();
     for (at, source) in sources.iter().enumerate() {
@@ -25,7 +25,7 @@ pub(crate) fn run(sources: &[Source], n_rounds: u64) -> Vec<(Kind, Tally)> {
                 let mut chance = Chance::of(&format!("{}|{}|{round}", source.name, kind.name));
                 let other = &sources[(at + 1 + chance.below(sources.len().max(2) - 1)) % sources.len()];
                 match kind.case(source, other, &mut chance) {
-                    Some(case) => tally.add(&source.name, &case, &judge(&case)),
+                    Some(case) => tally.add(&source.name, &case, &run_case(&case)),
                     None => tally.n_left_out += 1,
                 }
             }

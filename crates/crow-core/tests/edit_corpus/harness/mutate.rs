@@ -1,6 +1,6 @@
-//! What models do to a text on its way from the file into an argument. All of it works line by line.
+//! Changes that models make to a text on its way from the file into an argument, line by line.
 
-use super::{chance::Chance, judge::MARK};
+use super::{chance::Chance, outcome::MARK};
 
 /// Changes each line that is not blank and not new.
 fn each_line(text: &str, mut change: impl FnMut(&str) -> String) -> String {
@@ -12,7 +12,7 @@ fn each_line(text: &str, mut change: impl FnMut(&str) -> String) -> String {
     lines.collect()
 }
 
-/// Changes the indentation of each line that is not blank; `None` when one of them cannot be.
+/// Changes the indentation of each line that is not blank; `None` if one cannot be changed.
 fn each_indent(text: &str, change: impl Fn(&str) -> Option<String>) -> Option<String> {
     let lines = text.split_inclusive('\n').map(|line| {
         let rest = line.trim_start_matches([' ', '\t']);
@@ -24,7 +24,7 @@ fn each_indent(text: &str, change: impl Fn(&str) -> Option<String>) -> Option<St
     lines.collect()
 }
 
-/// White space at the ends of some lines.
+/// Adds trailing white space to some lines.
 pub(crate) fn with_trailing(text: &str, chance: &mut Chance) -> String {
     each_line(text, |line| line.to_owned() + ["", " ", "  ", "\t"][chance.below(4)])
 }
@@ -33,22 +33,22 @@ pub(crate) fn without_trailing(text: &str) -> String {
     each_line(text, |line| line.trim_end().to_owned())
 }
 
-/// Further to the right.
+/// Indents further.
 pub(crate) fn indented(text: &str, by: &str) -> Option<String> {
     each_indent(text, |indent| Some(format!("{by}{indent}")))
 }
 
-/// As far to the left as it goes.
+/// Removes the common indentation.
 pub(crate) fn dedented(text: &str, by: &str) -> Option<String> {
     each_indent(text, |indent| indent.strip_prefix(by).map(str::to_owned))
 }
 
-/// Spaces for tabs.
+/// Converts tabs to spaces.
 pub(crate) fn tabs_to_spaces(text: &str, width: usize) -> Option<String> {
     each_indent(text, |indent| Some(indent.replace('\t', &" ".repeat(width))))
 }
 
-/// Tabs for spaces.
+/// Converts spaces to tabs.
 pub(crate) fn spaces_to_tabs(text: &str, width: usize) -> Option<String> {
     each_indent(text, |indent| {
         let is_whole = !indent.contains('\t') && indent.len().is_multiple_of(width);
@@ -56,17 +56,17 @@ pub(crate) fn spaces_to_tabs(text: &str, width: usize) -> Option<String> {
     })
 }
 
-/// A file indented by tabs, as far as it goes.
+/// Converts the indentation of a file to tabs, as far as possible.
 pub(crate) fn tabbed(text: &str) -> Option<String> {
     each_indent(text, |indent| Some(indent.replace("    ", "\t")))
 }
 
-/// Tells whether a text is indented by tabs only.
+/// Whether a text is indented by tabs only.
 pub(crate) fn is_tabbed(text: &str) -> bool {
     each_indent(text, |indent| (!indent.contains(' ')).then(String::new)).is_some()
 }
 
-/// Indentation by half or twice as much.
+/// Halves or doubles the indentation.
 pub(crate) fn other_steps(text: &str) -> Option<String> {
     let is_wide =
         text.lines().all(|line| (line.len() - line.trim_start_matches(' ').len()).is_multiple_of(4));
@@ -76,7 +76,7 @@ pub(crate) fn other_steps(text: &str) -> Option<String> {
     })
 }
 
-/// Punctuation as a word processor has it, in one of three styles.
+/// Converts punctuation to typographic, in one of three styles.
 pub(crate) fn typographic(text: &str, style: usize) -> String {
     each_line(text, |line| {
         let rest = line.trim_start();
@@ -87,14 +87,14 @@ pub(crate) fn typographic(text: &str, style: usize) -> String {
     })
 }
 
-/// Punctuation as a keyboard has it.
+/// Converts punctuation to plain.
 pub(crate) fn plain(text: &str) -> String {
     let text =
         text.replace(['’', '‘', '′'], "'").replace(['“', '”', '„'], "\"").replace(['–', '—', '−'], "-");
     text.replace('…', "...").replace('\u{a0}', " ")
 }
 
-/// More than one space, or a tab, where there was one, in one of three styles.
+/// Replaces a space by several or by a tab, in one of three styles.
 pub(crate) fn spaced(text: &str, style: usize) -> String {
     each_line(text, |line| {
         let rest = line.trim_start();
@@ -103,19 +103,19 @@ pub(crate) fn spaced(text: &str, style: usize) -> String {
     })
 }
 
-/// As the inside of a JSON string.
+/// Escapes a text as the content of a JSON string.
 pub(crate) fn escaped(text: &str) -> String {
     let json = serde_json::Value::from(text).to_string();
     json[1..json.len() - 1].to_owned()
 }
 
-/// With quotes escaped; `None` where that would not be all there is to it.
+/// Escapes quotes; `None` if other escapes would be needed.
 pub(crate) fn with_escaped_quotes(text: &str) -> Option<String> {
     let is_plain = text.contains('"') && !text.contains('\\');
     is_plain.then(|| text.replace('"', "\\\""))
 }
 
-/// A blank line before the line that `at` names.
+/// Inserts a blank line before line `at`.
 pub(crate) fn with_blank(text: &str, at: usize) -> String {
     let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
     lines.insert(at.min(lines.len()), "\n");
@@ -130,7 +130,7 @@ pub(crate) fn with_crlf(text: &str) -> String {
     text.replace('\n', "\r\n")
 }
 
-/// The words of a text that could be names, each once.
+/// Returns the distinct words of a text that could be names.
 pub(crate) fn names(text: &str) -> Vec<&str> {
     let mut names: Vec<&str> = text
         .split(|char: char| !char.is_alphanumeric() && char != '_')
@@ -141,7 +141,7 @@ pub(crate) fn names(text: &str) -> Vec<&str> {
     names
 }
 
-/// A text without what no matcher minds and more: white space gone, punctuation plain.
+/// Returns a text without the differences that any matcher ignores: no white space, plain punctuation.
 pub(crate) fn bare(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for char in text.chars().filter(|char| !char.is_whitespace()) {

@@ -1,14 +1,14 @@
-//! The files that cases are made of.
+//! The source files of the cases.
 
 use std::{fs, path::Path};
 
 use super::chance::Chance;
 
-/// A text that somebody wrote.
+/// A source file.
 pub(crate) struct Source {
-    /// Where it is, from the folder that was read.
+    /// The path from the root directory.
     pub(crate) name: String,
-    /// All of it, with plain line endings.
+    /// The text, with plain line endings.
     pub(crate) text: String,
 }
 
@@ -17,13 +17,13 @@ const EXTENSIONS: [&str; 25] = [
     "py", "rb", "rs", "sh", "sql", "toml", "ts", "tsx", "yaml", "yml",
 ];
 
-/// A larger file makes no better cases, only slower ones.
+/// Larger files make no better cases, only slower ones.
 const BYTES_MAX: usize = 200_000;
 
-/// Folders of things that are made, not written.
+/// Directories with generated files.
 const LEFT_OUT: [&str; 2] = ["target", "node_modules"];
 
-/// Reads the sources under a folder, `n_max` of them at most, spread over all there are.
+/// Reads the sources under a directory, at most `n_max`, spread evenly.
 pub(crate) fn read_folder(root: &Path, n_max: usize) -> Vec<Source> {
     let mut names = Vec::new();
     list(root, "", &mut names);

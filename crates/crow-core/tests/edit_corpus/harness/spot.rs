@@ -1,22 +1,22 @@
-//! A place in a source and what a model would have there instead.
+//! A place in a source with a new text.
 
 use std::ops::Range;
 
-use super::{chance::Chance, judge::MARK, mutate};
+use super::{chance::Chance, mutate, outcome::MARK};
 
 /// Whole lines of a file, and the same with one of them replaced.
 pub(crate) struct Spot {
     pub(crate) range: Range<usize>,
     pub(crate) old: String,
     pub(crate) new: String,
-    /// The number of the line that is replaced, from 0.
+    /// The index of the replaced line.
     pub(crate) changed: usize,
-    /// By how many spaces the lines are indented, one step.
+    /// The spaces of one indentation step.
     pub(crate) width: usize,
 }
 
 impl Spot {
-    /// Picks a place of `n_min` to twelve lines. One line of it gives way to two, the second a step deeper.
+    /// Picks a place of `n_min` to twelve lines. One line is replaced by two, the second a step deeper.
     pub(crate) fn pick(text: &str, n_min: usize, chance: &mut Chance) -> Option<Self> {
         let lines: Vec<&str> = text.split_inclusive('\n').filter(|line| line.ends_with('\n')).collect();
         let n_lines = n_min + chance.below(LINES_MAX - n_min + 1);
@@ -36,17 +36,17 @@ impl Spot {
         Some(Self { range: start..start + old.len(), old, new, changed, width })
     }
 
-    /// The file with the new text in place of the old one.
+    /// Returns the file with the new text instead of the old one.
     pub(crate) fn applied(&self, file: &str) -> String {
         [&file[..self.range.start], &self.new, &file[self.range.end..]].concat()
     }
 
-    /// The lines of the old text.
+    /// Returns the lines of the old text.
     pub(crate) fn lines(&self) -> Vec<&str> {
         self.old.split_inclusive('\n').collect()
     }
 
-    /// A line that is neither the first nor the last nor blank.
+    /// Returns a line that is neither the first nor the last nor blank.
     pub(crate) fn inner_line(&self, chance: &mut Chance) -> Option<usize> {
         let lines = self.lines();
         let inner: Vec<usize> =
@@ -54,13 +54,13 @@ impl Spot {
         chance.pick(&inner)
     }
 
-    /// A word of the old text that could be a name.
+    /// Returns a word of the old text that could be a name.
     pub(crate) fn name(&self, chance: &mut Chance) -> Option<String> {
         chance.pick(&mutate::names(&self.old)).map(str::to_owned)
     }
 }
 
-/// Models rarely send more, and a longer text is the easier one to place.
+/// Models rarely send more, and a longer text is easier to find.
 const LINES_MAX: usize = 12;
 
 fn step(text: &str) -> usize {

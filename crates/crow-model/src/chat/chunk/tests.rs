@@ -1,11 +1,11 @@
-//! The forms a chunk may have.
+//! The forms that a chunk may have.
 
 use expect_test::expect;
 
 use crate::chat::tests::{check, deltas, read};
 
 #[test]
-fn words_and_thoughts() {
+fn text_and_thinking() {
     check(
         &deltas(&[
             r#"{"role":"assistant","content":null}"#,
@@ -18,7 +18,7 @@ fn words_and_thoughts() {
         &expect![[r#"
             thought hm so!
             text Grüße 🦀 ü
-            Normally
+            Complete
         "#]],
     );
 }
@@ -35,7 +35,7 @@ fn parallel_calls_in_pieces() {
         &expect![[r#"
             call a read {"p":1}
             call b edit {"x":2}
-            Normally
+            Complete
         "#]],
     );
 }
@@ -51,7 +51,7 @@ fn calls_without_an_index() {
         &expect![[r#"
             call a read {"p":1}
             call b read {"p":2}
-            Normally
+            Complete
         "#]],
     );
     check(
@@ -61,13 +61,13 @@ fn calls_without_an_index() {
         &expect![[r#"
             call call-0-0 f {}
             call call-0-1 g {}
-            Normally
+            Complete
         "#]],
     );
 }
 
 #[test]
-fn calls_that_all_have_the_same_index() {
+fn calls_with_the_same_index() {
     check(
         &deltas(&[
             r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"read","arguments":"{\"p\":1}"}}]}"#,
@@ -77,7 +77,7 @@ fn calls_that_all_have_the_same_index() {
         &expect![[r#"
             call a read {"p":1}
             call b read {"p":2}
-            Normally
+            Complete
         "#]],
     );
 }
@@ -89,7 +89,7 @@ fn parallel_calls_with_one_index_and_no_id() {
         call call-0-1 read {"p":2}
         call call-0-2 edit {"p":3}
         call call-0-3 edit {}
-        Normally
+        Complete
     "#]];
     for (index, id) in
         [(r#""index":0,"#, r#""id":"","#), (r#""index":0,"#, ""), ("", r#""id":"","#), ("", "")]
@@ -121,10 +121,10 @@ fn parallel_calls_with_one_index_and_no_id() {
 }
 
 #[test]
-fn the_way_calls_were_said_before_there_were_several() {
+fn legacy_function_call() {
     let call = expect![[r#"
         call call-0-0 read {"p":1}
-        Normally
+        Complete
     "#]];
     check(
         &deltas(&[
@@ -140,7 +140,7 @@ fn the_way_calls_were_said_before_there_were_several() {
         r#"{"choices":[{"message":{"content":null,"function_call":{"name":"read","arguments":"{\"p\":1}"}},"finish_reason":"function_call"}]}"#,
         &call,
     );
-    // A call that is said in both ways is one.
+    // A call that is sent in both forms is one.
     check(
         &deltas(&[
             r#"{"tool_calls":[{"index":0,"function":{"name":"read","arguments":"{\"p\":1}"}}],"function_call":{"name":"read","arguments":"{\"p\":1}"}}"#,
@@ -151,7 +151,7 @@ fn the_way_calls_were_said_before_there_were_several() {
 }
 
 #[test]
-fn a_call_that_names_no_tool_is_still_a_call() {
+fn call_without_a_tool_name_is_a_call() {
     check(
         &deltas(&[
             r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"","arguments":"{\"p\":1}"}}]}"#,
@@ -161,18 +161,18 @@ fn a_call_that_names_no_tool_is_still_a_call() {
         &expect![[r#"
             call a  {"p":1}
             call call-0-1  {}
-            Normally
+            Complete
         "#]],
     );
 }
 
 #[test]
-fn what_follows_the_end_of_a_reply_takes_nothing_away() {
+fn data_after_the_end_of_a_reply_is_ignored() {
     let end = r#"{"choices":[{"delta":{"content":"a"},"finish_reason":"stop"}]}"#;
     let whole = expect![[r#"
         text a
         usage 7 2
-        Normally
+        Complete
     "#]];
     let usage = r#"{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":2}}"#;
     for odd in [
@@ -197,7 +197,7 @@ fn what_follows_the_end_of_a_reply_takes_nothing_away() {
 }
 
 #[test]
-fn a_reply_that_has_ended_is_not_waited_for_without_end() {
+fn finished_reply_is_not_awaited_forever() {
     let end = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\n";
     for odd in ["data: what?\n\n".repeat(100_000), format!("data: {}", "x".repeat(17 * 1024 * 1024))] {
         let mut decoder = crate::ReplyDecoder::new(crate::ModelApi::Chat);
@@ -205,12 +205,12 @@ fn a_reply_that_has_ended_is_not_waited_for_without_end() {
             assert_eq!(decoder.feed(piece, &mut |_| {}), Ok(()));
         }
         assert!(decoder.is_done());
-        assert_eq!(decoder.finish(&mut |_| {}), Ok(crate::FinishReason::Normally));
+        assert_eq!(decoder.finish(&mut |_| {}), Ok(crate::FinishReason::Complete));
     }
 }
 
 #[test]
-fn characters_in_halves() {
+fn surrogate_halves_are_joined() {
     check(
         &deltas(&[
             r#"{"content":"a\ud83e","reasoning":"\ud83d"}"#,
@@ -227,13 +227,13 @@ fn characters_in_halves() {
             thought 😀 hm�
             text a🦀b�c�
             call call-0-0 read {"p":"😀😀�"}
-            Normally
+            Complete
         "#]],
     );
 }
 
 #[test]
-fn ids_and_names_repeated_or_invented() {
+fn ids_and_names_may_be_repeated_or_invented() {
     check(
         &deltas(&[
             r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"read","arguments":"{\"p\""}}]}"#,
@@ -242,13 +242,13 @@ fn ids_and_names_repeated_or_invented() {
         ]),
         &expect![[r#"
             call a read {"p":1}
-            Normally
+            Complete
         "#]],
     );
 }
 
 #[test]
-fn arguments_as_an_object_or_nothing() {
+fn arguments_may_be_an_object_or_missing() {
     check(
         &deltas(&[
             r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"read","arguments":{"p": "ü"}}}]}"#,
@@ -256,7 +256,7 @@ fn arguments_as_an_object_or_nothing() {
         ]),
         &expect![[r#"
             call a read {"p":"ü"}
-            Normally
+            Complete
         "#]],
     );
 }
@@ -280,7 +280,7 @@ fn usage_alone_and_comments_between() {
 }
 
 #[test]
-fn ends_of_all_kinds() {
+fn finish_reasons_of_all_kinds() {
     let words = r#"data: {"choices":[{"delta":{"content":"a"}}]}"#;
     check(
         &format!("{words}\n\n"),
@@ -299,9 +299,9 @@ fn ends_of_all_kinds() {
     check(
         &format!("{words}\n\ndata: [DONE]\n\n"),
         &expect![[r#"
-        text a
-        Normally
-    "#]],
+            text a
+            Complete
+        "#]],
     );
     let refused = r#"data: {"choices":[{"delta":{},"finish_reason":"content_filter"}]}"#;
     check(
@@ -320,7 +320,7 @@ fn ends_of_all_kinds() {
 }
 
 #[test]
-fn errors_inside_a_good_status() {
+fn errors_with_a_success_status() {
     check(
         "data: {\"error\":{\"message\":\"busy\",\"code\":503}}\n\n",
         &expect![[r#"
@@ -348,7 +348,7 @@ fn errors_inside_a_good_status() {
 }
 
 #[test]
-fn answers_that_are_no_stream() {
+fn responses_that_are_not_a_stream() {
     check(
         concat!(
             r#"{"choices":[{"index":0,"message":{"role":"assistant","content":"a","tool_calls":[{"id":"x","type":"function","#,
@@ -358,7 +358,7 @@ fn answers_that_are_no_stream() {
             text a
             call x read {}
             usage 3 1
-            Normally
+            Complete
         "#]],
     );
     check(
@@ -382,10 +382,10 @@ fn answers_that_are_no_stream() {
 }
 
 #[test]
-fn bad_utf8_costs_a_character_and_not_the_reply() {
+fn invalid_utf8_loses_a_character_only() {
     let mut stream = deltas(&[r#"{"content":"a?b"}"#]).into_bytes();
     if let Some(place) = stream.iter().position(|byte| *byte == b'?') {
         stream[place] = 0xFF;
     }
-    assert_eq!(read(&[&stream]), "text a\u{FFFD}b\nNormally\n");
+    assert_eq!(read(&[&stream]), "text a\u{FFFD}b\nComplete\n");
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::build_body;
 use crate::ModelSettings;
-use crate::sample::sample_settings;
+use crate::test_settings::sample_settings;
 
 fn prompt(parts: Vec<ContentPart>) -> TranscriptEntry {
     TranscriptEntry::Prompt(Prompt { id: MessageId::from_seq(0), parts })
@@ -21,7 +21,7 @@ fn image() -> ContentPart {
     ContentPart::Image { mime: "image/png".to_owned(), data: "AA==".to_owned() }
 }
 
-/// A reply at place `seq` that calls `read` once for each provider id.
+/// A reply at sequence number `seq` that calls `read` once for each provider ID.
 fn reply(seq: u64, text: &str, provider_ids: &[&str]) -> TranscriptEntry {
     let calls = provider_ids.iter().enumerate().map(|(index, id)| ToolCall {
         id: CallId::from_position(seq, index),
@@ -34,23 +34,27 @@ fn reply(seq: u64, text: &str, provider_ids: &[&str]) -> TranscriptEntry {
         thought: "hm".to_owned(),
         text: text.to_owned(),
         calls: calls.collect(),
-        ended: ReplyEnd::Normally,
+        end: ReplyEnd::Complete,
         usage: None,
-        sealed: None,
-        answered_by: None,
+        provider_state: None,
+        fallback_model: None,
     })
 }
 
 fn result(seq: u64, index: usize, parts: Vec<ContentPart>) -> TranscriptEntry {
-    let facets = ToolCallInfo {
+    let info = ToolCallInfo {
         title: String::new(),
         kind: ToolKind::Read,
         locations: Vec::new(),
-        touch: ToolAccess::Nothing,
+        access: ToolAccess::Nothing,
     };
-    let outcome =
-        ToolResult { status: ToolCallStatus::Done, for_model: parts, for_client: Vec::new(), plan: None };
-    TranscriptEntry::Result { call: CallId::from_position(seq, index), facets, outcome }
+    let outcome = ToolResult {
+        status: ToolCallStatus::Completed,
+        for_model: parts,
+        for_client: Vec::new(),
+        plan: None,
+    };
+    TranscriptEntry::Result { call: CallId::from_position(seq, index), info, result: outcome }
 }
 
 fn tools() -> Vec<ToolSpec> {
@@ -77,7 +81,7 @@ fn check_transcript(transcript: &Transcript, expected: &Expect) {
 }
 
 #[test]
-fn words_calls_and_results() {
+fn text_calls_and_results() {
     check(
         vec![
             say("hello"),
@@ -100,7 +104,7 @@ fn words_calls_and_results() {
 }
 
 #[test]
-fn names_that_are_none_go_back_as_some() {
+fn invalid_tool_names_are_replaced() {
     let mut entries = vec![say("go"), reply(1, "", &["x", "y", "z"])];
     if let Some(TranscriptEntry::Reply(reply)) = entries.last_mut() {
         for (call, name) in reply.calls.iter_mut().zip(["", "read file!", "grüße"]) {
@@ -118,7 +122,7 @@ fn names_that_are_none_go_back_as_some() {
 }
 
 #[test]
-fn ids_that_a_reply_uses_twice_are_told_apart() {
+fn duplicate_call_ids_are_replaced() {
     check(
         vec![
             say("go"),
@@ -165,7 +169,7 @@ fn links_resources_and_images() {
 }
 
 #[test]
-fn a_reply_cut_while_thinking_is_no_message() {
+fn reply_cancelled_while_thinking_is_not_sent() {
     check(
         vec![say("one"), reply(1, "", &[]), say("two")],
         &expect![[r#"
@@ -176,7 +180,7 @@ fn a_reply_cut_while_thinking_is_no_message() {
 }
 
 #[test]
-fn what_was_compacted() {
+fn compacted_conversation() {
     let mut transcript = Transcript::new("be good");
     for entry in [
         say("use port 7"),
@@ -189,9 +193,9 @@ fn what_was_compacted() {
         transcript.push(entry).unwrap();
     }
     let by = Compaction {
-        at: 6,
+        at_seq: 6,
         keep_from: 3,
-        said: vec![0, 2],
+        verbatim_prompts: vec![0, 2],
         summary: Some("A port was chosen.".to_owned()),
         pruned: vec![CallId::from_position(3, 0)],
         tokens_before: 20,
@@ -211,7 +215,7 @@ fn what_was_compacted() {
 }
 
 #[test]
-fn settings_become_fields_and_the_extra_ones_win() {
+fn settings_become_fields_and_extra_body_wins() {
     let mut transcript = Transcript::new("");
     transcript.push(say("hi")).unwrap();
     let mut settings = sample_settings();
@@ -229,7 +233,7 @@ fn settings_become_fields_and_the_extra_ones_win() {
     assert_eq!(String::from_utf8(bytes).unwrap(), expected);
 }
 
-/// A conversation of two turns: in each the model calls a tool and then says something.
+/// A conversation of two turns: in each the model calls a tool and then replies.
 fn two_turns() -> Vec<TranscriptEntry> {
     let text = |text: &str| vec![ContentPart::Text(text.to_owned())];
     vec![
@@ -261,7 +265,7 @@ fn at(base_url: &str, model: &str) -> ModelSettings {
     settings
 }
 
-/// Says which replies carry their reasoning.
+/// Shows which replies include their reasoning.
 #[track_caller]
 fn check_reasoning(settings: &ModelSettings, expected: &str) {
     let messages = messages(settings, two_turns());
@@ -271,7 +275,7 @@ fn check_reasoning(settings: &ModelSettings, expected: &str) {
 }
 
 #[test]
-fn reasoning_goes_back_where_it_is_wanted() {
+fn reasoning_is_sent_back_where_required() {
     let mut wanted = sample_settings();
     check_reasoning(&wanted, "- - -");
     wanted.send_reasoning = Some(true);
@@ -287,7 +291,7 @@ fn reasoning_goes_back_where_it_is_wanted() {
         ("https://api.moonshot.ai/v1", "hm - hm"),
         ("https://api.xiaomimimo.com/v1", "hm - hm"),
         ("https://api.z.ai/api/paas/v4", "- - hm"),
-        // These refuse the field.
+        // These reject the field.
         ("https://api.groq.com/openai/v1", "- - -"),
         ("https://api.cerebras.ai/v1", "- - -"),
         ("https://api.mistral.ai/v1", "- - -"),
@@ -299,7 +303,7 @@ fn reasoning_goes_back_where_it_is_wanted() {
 }
 
 #[test]
-fn a_call_without_a_thought_has_a_blank_one_where_it_may_not_miss() {
+fn missing_reasoning_is_blank_where_required() {
     let mut entries = two_turns();
     if let TranscriptEntry::Reply(reply) = &mut entries[1] {
         reply.thought.clear();
@@ -309,7 +313,7 @@ fn a_call_without_a_thought_has_a_blank_one_where_it_may_not_miss() {
 }
 
 #[test]
-fn what_a_model_sealed_goes_back_to_it_alone() {
+fn provider_state_goes_back_to_its_model_only() {
     let mut entries = two_turns();
     if let TranscriptEntry::Reply(reply) = &mut entries[1] {
         let pieces = vec![
@@ -318,7 +322,8 @@ fn what_a_model_sealed_goes_back_to_it_alone() {
             json!({"reasoning_details": [{"type": "reasoning.text", "text": "hm", "signature": "t"}]}),
             json!("of another dialect"),
         ];
-        reply.sealed = Some(crow_core::ProviderState { by: sample_settings().qualified_id(), pieces });
+        reply.provider_state =
+            Some(crow_core::ProviderState { model: sample_settings().qualified_id(), items: pieces });
     }
     let same = messages(&sample_settings(), entries.clone());
     expect![[r#"{"role":"assistant","content":null,"reasoning_details":[{"type":"reasoning.text","text":"hm","signature":"t"}],"tool_calls":[{"id":"a","type":"function","function":{"name":"read","arguments":"{\"path\":\"a \\\"b\\\"\"}"},"extra_content":{"google":{"thought_signature":"s"}}}]}"#]]
@@ -328,18 +333,18 @@ fn what_a_model_sealed_goes_back_to_it_alone() {
 }
 
 #[test]
-fn arguments_that_could_not_be_read_go_back_as_an_object() {
+fn invalid_arguments_are_sent_back_as_an_object() {
     let mut entries = two_turns();
     if let TranscriptEntry::Reply(reply) = &mut entries[1] {
-        reply.calls[0].arguments = ToolArguments::Unreadable { why: "line 1: what?".to_owned() };
+        reply.calls[0].arguments = ToolArguments::Unreadable { reason: "line 1: what?".to_owned() };
     }
     let messages = messages(&sample_settings(), entries);
     assert_eq!(messages[2]["tool_calls"][0]["function"]["arguments"], "{}");
 }
 
-/// Whoever caches by itself does so as long as a request begins with the bytes of the one before.
+/// Automatic caches work as long as a request begins with the bytes of the previous one.
 #[test]
-fn a_request_begins_with_the_one_before() {
+fn request_begins_with_the_previous_one() {
     for settings in [sample_settings(), at("https://api.deepseek.com/v1", "deepseek-v4-pro")] {
         let bytes = |n: usize| {
             let mut transcript = Transcript::new("be good");
@@ -358,7 +363,7 @@ fn a_request_begins_with_the_one_before() {
 }
 
 #[test]
-fn a_cache_that_needs_marks_gets_them() {
+fn cache_marks_are_sent_where_needed() {
     let marked = |settings: &ModelSettings| {
         let mark = |message: &Value| message.to_string().contains(r#""cache_control":{"type":"ephemeral"}"#);
         messages(settings, two_turns()).iter().map(|message| if mark(message) { 'x' } else { '-' }).collect()
@@ -376,7 +381,7 @@ fn a_cache_that_needs_marks_gets_them() {
 }
 
 #[test]
-fn a_thought_level_has_fields_of_its_own() {
+fn thought_level_has_its_own_fields() {
     let mut transcript = Transcript::new("");
     transcript.push(say("hi")).unwrap();
     let mut settings = sample_settings();
@@ -392,7 +397,7 @@ fn a_thought_level_has_fields_of_its_own() {
 }
 
 #[test]
-fn the_limit_of_a_reply_has_two_names() {
+fn max_tokens_field_has_two_names() {
     let mut transcript = Transcript::new("");
     transcript.push(say("hi")).unwrap();
     for (base_url, field) in [

@@ -1,12 +1,12 @@
-//! Refusals of real providers, and the sentences they come to.
+//! Errors of real providers, and the resulting messages.
 
 use expect_test::expect_file;
 
 use super::show;
 use crate::failure::{ErrorResponse, FailureContext};
-use crate::sample::{KEY, sample_settings};
+use crate::test_settings::{SECRET_KEY, sample_settings};
 
-/// A refusal as a provider sends it: who, the status, the body.
+/// An error as a provider sends it: provider, status, body.
 const REAL: [(&str, u16, &str); 44] = [
     (
         "openai",
@@ -211,17 +211,17 @@ const REAL: [(&str, u16, &str); 44] = [
 ];
 
 #[test]
-fn real_refusals_are_understood() {
+fn real_provider_errors_are_recognized() {
     let mut seen = String::new();
     for (who, code, body) in REAL {
         let mut settings = sample_settings();
         who.clone_into(&mut settings.provider.name);
-        let answer = ErrorResponse { code, body, retry_after: None, is_same: false };
+        let answer = ErrorResponse { code, body, retry_after: None, is_repeated: false };
         let tried = FailureContext::about_model(&settings).explain_response(&answer);
         seen.push_str(&show(&tried));
         // Whatever a provider echoes, the key is not in it.
-        let body = body.replace("message\":\"", &format!("message\":\"{KEY} tenant-secret "));
-        let answer = ErrorResponse { code, body: &body, retry_after: None, is_same: true };
+        let body = body.replace("message\":\"", &format!("message\":\"{SECRET_KEY} tenant-secret "));
+        let answer = ErrorResponse { code, body: &body, retry_after: None, is_repeated: true };
         let tried = format!("{:?}", FailureContext::about_model(&settings).explain_response(&answer));
         assert!(!tried.contains("secret"), "{tried}");
     }

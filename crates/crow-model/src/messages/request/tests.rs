@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::build_body;
 use crate::ModelSettings;
-use crate::sample::sample_settings;
+use crate::test_settings::sample_settings;
 
 fn prompt(parts: Vec<ContentPart>) -> TranscriptEntry {
     TranscriptEntry::Prompt(Prompt { id: MessageId::from_seq(0), parts })
@@ -25,12 +25,12 @@ fn image(mime: &str) -> ContentPart {
     ContentPart::Image { mime: mime.to_owned(), data: "AA==".to_owned() }
 }
 
-/// A reply at place `seq` that calls `read` once for each provider id.
+/// A reply at sequence number `seq` that calls `read` once for each provider ID.
 fn reply(seq: u64, text: &str, provider_ids: &[&str]) -> TranscriptEntry {
     sealed(seq, text, provider_ids, Vec::new())
 }
 
-/// The same with what the model wants back.
+/// The same with provider state.
 fn sealed(seq: u64, text: &str, provider_ids: &[&str], pieces: Vec<Value>) -> TranscriptEntry {
     let calls = provider_ids.iter().enumerate().map(|(index, id)| ToolCall {
         id: CallId::from_position(seq, index),
@@ -43,10 +43,11 @@ fn sealed(seq: u64, text: &str, provider_ids: &[&str], pieces: Vec<Value>) -> Tr
         thought: "hm".to_owned(),
         text: text.to_owned(),
         calls: calls.collect(),
-        ended: ReplyEnd::Normally,
+        end: ReplyEnd::Complete,
         usage: None,
-        sealed: (!pieces.is_empty()).then(|| ProviderState { by: sample_settings().qualified_id(), pieces }),
-        answered_by: None,
+        provider_state: (!pieces.is_empty())
+            .then(|| ProviderState { model: sample_settings().qualified_id(), items: pieces }),
+        fallback_model: None,
     })
 }
 
@@ -55,18 +56,18 @@ fn thinking(words: &str) -> Value {
 }
 
 fn result(seq: u64, index: usize, status: ToolCallStatus, parts: Vec<ContentPart>) -> TranscriptEntry {
-    let facets = ToolCallInfo {
+    let info = ToolCallInfo {
         title: String::new(),
         kind: ToolKind::Read,
         locations: Vec::new(),
-        touch: ToolAccess::Nothing,
+        access: ToolAccess::Nothing,
     };
     let outcome = ToolResult { status, for_model: parts, for_client: Vec::new(), plan: None };
-    TranscriptEntry::Result { call: CallId::from_position(seq, index), facets, outcome }
+    TranscriptEntry::Result { call: CallId::from_position(seq, index), info, result: outcome }
 }
 
 fn done(seq: u64, index: usize) -> TranscriptEntry {
-    result(seq, index, ToolCallStatus::Done, vec![words("ok")])
+    result(seq, index, ToolCallStatus::Completed, vec![words("ok")])
 }
 
 fn tools() -> Vec<ToolSpec> {
@@ -89,7 +90,7 @@ fn transcript(entries: Vec<TranscriptEntry>) -> Transcript {
     transcript
 }
 
-/// Writes a request and checks that a strict provider takes it.
+/// Builds a request and checks that a strict provider accepts it.
 #[track_caller]
 fn request(settings: &ModelSettings, transcript: &Transcript) -> Value {
     let bytes = build_body(settings, transcript.for_model().unwrap(), &tools()).unwrap();
@@ -110,7 +111,7 @@ fn without_marks(mut value: Value) -> Value {
     value
 }
 
-/// Shows the messages without what marks them for the cache.
+/// Shows the messages without cache marks.
 #[track_caller]
 fn check_at(settings: &ModelSettings, entries: Vec<TranscriptEntry>, expected: &Expect) {
     let body = without_marks(request(settings, &transcript(entries)));
@@ -137,13 +138,13 @@ fn at_level(model: &str, level: &str) -> ModelSettings {
 }
 
 #[test]
-fn words_calls_and_results() {
+fn text_calls_and_results() {
     check(
         vec![
             say("hello"),
             reply(1, "let me see", &["x", "y"]),
             result(1, 1, ToolCallStatus::Failed, vec![]),
-            result(1, 0, ToolCallStatus::Done, vec![words("one"), words("two")]),
+            result(1, 0, ToolCallStatus::Completed, vec![words("one"), words("two")]),
             say("and quickly"),
             reply(5, "done", &[]),
             say("thanks"),
@@ -170,7 +171,7 @@ fn words_calls_and_results() {
 }
 
 #[test]
-fn ids_of_other_providers_are_told_apart_and_made_to_fit() {
+fn call_ids_are_unique_and_valid() {
     check(
         vec![
             say("go"),
@@ -217,7 +218,7 @@ fn links_resources_and_images() {
         vec![
             prompt(vec![words("see"), words(" \n"), link, resource, image("image/bmp")]),
             reply(1, "", &["x", "y"]),
-            result(1, 0, ToolCallStatus::Done, vec![image("image/png")]),
+            result(1, 0, ToolCallStatus::Completed, vec![image("image/png")]),
             result(1, 1, ToolCallStatus::Failed, vec![words("so far"), image("image/png")]),
         ],
         &expect![[r#"
@@ -237,7 +238,7 @@ fn links_resources_and_images() {
 }
 
 #[test]
-fn a_person_speaks_first_in_turn_and_last() {
+fn user_messages_are_first_alternating_and_last() {
     check(
         vec![prompt(vec![words(" ")]), reply(1, "one", &[]), reply(2, "", &[]), reply(3, "two", &[])],
         &expect![[r#"
@@ -263,10 +264,10 @@ fn a_person_speaks_first_in_turn_and_last() {
 }
 
 #[test]
-fn names_that_a_model_made_up_are_made_to_fit() {
+fn invented_tool_names_are_made_valid() {
     let TranscriptEntry::Reply(mut made_up) = reply(1, "", &["x"]) else { unreachable!() };
     made_up.calls[0].name = "fs.réad".to_owned();
-    made_up.calls[0].arguments = ToolArguments::Unreadable { why: String::new() };
+    made_up.calls[0].arguments = ToolArguments::Unreadable { reason: String::new() };
     check(
         vec![say("go"), TranscriptEntry::Reply(made_up), done(1, 0)],
         &expect![[r#"
@@ -294,7 +295,7 @@ fn interleaved() -> Vec<TranscriptEntry> {
 }
 
 #[test]
-fn reasoning_goes_back_in_its_place_and_untouched() {
+fn thinking_is_sent_back_unchanged_in_order() {
     check(
         interleaved(),
         &expect![[r#"
@@ -315,7 +316,7 @@ fn reasoning_goes_back_in_its_place_and_untouched() {
 }
 
 #[test]
-fn reasoning_goes_back_to_nobody_else() {
+fn thinking_goes_back_to_its_model_only() {
     let without = expect![[r#"
         user
           {"type":"text","text":"go"}
@@ -354,12 +355,12 @@ fn reasoning_goes_back_to_nobody_else() {
 }
 
 #[test]
-fn reasoning_that_leads_to_nothing_is_left_out() {
-    let cut = sealed(1, "", &[], vec![thinking("first")]);
+fn trailing_thinking_is_omitted() {
+    let cancel = sealed(1, "", &[], vec![thinking("first")]);
     let cut_later =
         sealed(2, "Hel", &[], vec![thinking("a"), json!({"type": "text", "n_bytes": 99}), thinking("b")]);
     check(
-        vec![say("go"), cut, cut_later, say("on")],
+        vec![say("go"), cancel, cut_later, say("on")],
         &expect![[r#"
         user
           {"type":"text","text":"go"}
@@ -372,7 +373,7 @@ fn reasoning_that_leads_to_nothing_is_left_out() {
     );
 }
 
-/// A turn whose first reply has no reasoning.
+/// A turn whose first reply has no thinking.
 fn begun_without() -> Vec<TranscriptEntry> {
     vec![
         say("go"),
@@ -384,7 +385,7 @@ fn begun_without() -> Vec<TranscriptEntry> {
 }
 
 #[test]
-fn a_turn_that_began_without_reasoning_goes_on_without() {
+fn turn_started_without_thinking_continues_without() {
     let budget = at_level("acme-9", "low");
     check_at(
         &budget,
@@ -429,7 +430,7 @@ fn a_turn_that_began_without_reasoning_goes_on_without() {
 }
 
 #[test]
-fn a_turn_that_began_with_reasoning_goes_on_with_it() {
+fn turn_started_with_thinking_continues_with_it() {
     check_at(
         &at_level("acme-9", "low"),
         interleaved(),
@@ -452,12 +453,12 @@ fn a_turn_that_began_with_reasoning_goes_on_with_it() {
 }
 
 #[test]
-fn a_model_that_is_not_asked_to_think_gets_no_reasoning_back() {
+fn thinking_is_omitted_if_disabled() {
     let mut entries = interleaved();
     if let TranscriptEntry::Reply(reply) = &mut entries[1]
-        && let Some(sealed) = &mut reply.sealed
+        && let Some(sealed) = &mut reply.provider_state
     {
-        sealed.by = "acme/claude-sonnet-4-5".to_owned();
+        sealed.model = "acme/claude-sonnet-4-5".to_owned();
     }
     let mut unasked = sample_settings();
     unasked.model = "claude-sonnet-4-5".to_owned();
@@ -479,7 +480,7 @@ fn a_model_that_is_not_asked_to_think_gets_no_reasoning_back() {
 }
 
 #[test]
-fn settings_become_fields_and_the_extra_ones_win() {
+fn settings_become_fields_and_extra_body_wins() {
     let mut transcript = Transcript::new("");
     transcript.push(say("hi")).unwrap();
     let mut settings = at_level("claude-opus-4-6", "high");
@@ -496,7 +497,7 @@ fn settings_become_fields_and_the_extra_ones_win() {
     expect![[r#"{"model":"claude-opus-4-6","max_tokens":100,"stream":true,"tools":[{"name":"read","description":"Does.","input_schema":{"type":"object"}},{"name":"mcp","description":"Does.","input_schema":{"properties":{"a":{}},"type":"object"},"cache_control":{"type":"ephemeral"}}],"messages":[{"role":"user","content":[{"type":"text","text":"hi","cache_control":{"type":"ephemeral"}}]}],"temperature":0.5}"#]].assert_eq(&text(&settings));
 }
 
-/// Where the marks stand, as a path each.
+/// The paths of the marks.
 fn marks(value: &Value, path: &str, found: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
@@ -515,7 +516,7 @@ fn marks(value: &Value, path: &str, found: &mut Vec<String>) {
 }
 
 #[test]
-fn each_request_begins_as_the_one_before() {
+fn request_begins_as_the_previous_one() {
     let settings = at_level("acme-9", "low");
     let turns = [
         vec![say("go")],

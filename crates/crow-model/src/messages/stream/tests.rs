@@ -1,20 +1,20 @@
-//! What servers send, cut at every byte.
+//! Streams of real servers, split at every byte.
 
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
-use crate::{ModelApi, ReplyDecoder, heard};
+use crate::{ModelApi, ReplyDecoder, test_decoding};
 
 fn read(pieces: &[&[u8]]) -> String {
-    heard::decode_to_text(ModelApi::Messages, pieces)
+    test_decoding::decode_to_text(ModelApi::Messages, pieces)
 }
 
 #[track_caller]
 fn check(stream: &str, expected: &Expect) {
-    heard::check_decoding(ModelApi::Messages, stream, expected);
+    test_decoding::check_decoding(ModelApi::Messages, stream, expected);
 }
 
-/// Makes a stream of these events, named as the provider names them.
+/// A stream of these events, named as the provider names them.
 fn events(events: &[&str]) -> String {
     let named = events.iter().map(|event| {
         let value: serde_json::Value = serde_json::from_str(event).unwrap_or_default();
@@ -34,14 +34,14 @@ fn ended(reason: &str) -> String {
     )
 }
 
-/// A stream of these events with a good begin and an end for a reason.
+/// A stream of these events with a regular start and an end for a reason.
 fn message(middle: &[&str], reason: &str) -> String {
     let end = ended(reason);
     let all: Vec<&str> = [START].iter().chain(middle).copied().chain([end.as_str(), STOP]).collect();
     events(&all)
 }
 
-/// Reasoning, words, more reasoning and two calls, as one that thinks in between sends them.
+/// Thinking, text, more thinking and two calls, as a model with interleaved thinking sends them.
 const INTERLEAVED: [&str; 22] = [
     r#"{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}"#,
     r#"{"type": "ping"}"#,
@@ -68,7 +68,7 @@ const INTERLEAVED: [&str; 22] = [
 ];
 
 #[test]
-fn characters_in_halves() {
+fn surrogate_halves_are_joined() {
     check(
         &message(
             &[
@@ -97,17 +97,17 @@ fn characters_in_halves() {
             sealed {"type":"text","n_bytes":9}
             sealed {"type":"tool_use"}
             usage 2312 89 cached 2000 written 300
-            Normally
+            Complete
         "#]],
     );
 }
 
 #[test]
-fn what_follows_the_end_of_a_reply_takes_nothing_away() {
+fn data_after_the_end_of_a_reply_is_ignored() {
     let whole = expect![[r#"
         text a
         usage 2312 89 cached 2000 written 300
-        Normally
+        Complete
     "#]];
     let text = r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"a"}}"#;
     let end = ended("end_turn");
@@ -121,28 +121,28 @@ fn what_follows_the_end_of_a_reply_takes_nothing_away() {
 }
 
 #[test]
-fn words_thoughts_and_calls_in_their_order() {
+fn text_thinking_and_calls_keep_their_order() {
     check(
         &message(&INTERLEAVED, "tool_use"),
         &expect![[r#"
-        thought They want Grüße 🦀.
-        text I look für dich.
-        call toolu_01A09q90qw90lq917835lq9 read {"file_path":"ä"}
-        call toolu_2 todo {}
-        sealed {"type":"thinking","thinking":"They want Grüße 🦀.","signature":"EqoBCkgIARABGAI="}
-        sealed {"type":"redacted_thinking","data":"EmwKAhgBEgy3va3p"}
-        sealed {"type":"text","n_bytes":17}
-        sealed {"type":"tool_use"}
-        sealed {"type":"thinking","thinking":"","signature":"second"}
-        sealed {"type":"tool_use"}
-        usage 2312 89 cached 2000 written 300
-        Normally
-    "#]],
+            thought They want Grüße 🦀.
+            text I look für dich.
+            call toolu_01A09q90qw90lq917835lq9 read {"file_path":"ä"}
+            call toolu_2 todo {}
+            sealed {"type":"thinking","thinking":"They want Grüße 🦀.","signature":"EqoBCkgIARABGAI="}
+            sealed {"type":"redacted_thinking","data":"EmwKAhgBEgy3va3p"}
+            sealed {"type":"text","n_bytes":17}
+            sealed {"type":"tool_use"}
+            sealed {"type":"thinking","thinking":"","signature":"second"}
+            sealed {"type":"tool_use"}
+            usage 2312 89 cached 2000 written 300
+            Complete
+        "#]],
     );
 }
 
 #[test]
-fn without_reasoning_nothing_is_sealed() {
+fn provider_state_needs_thinking() {
     check(
         &message(
             &[
@@ -155,13 +155,13 @@ fn without_reasoning_nothing_is_sealed() {
         &expect![[r#"
             text Hello
             usage 2312 89 cached 2000 written 300
-            Normally
+            Complete
         "#]],
     );
 }
 
 #[test]
-fn what_came_before_the_first_reasoning_keeps_its_place() {
+fn blocks_before_the_first_thinking_keep_their_place() {
     check(
         &message(
             &[
@@ -181,13 +181,13 @@ fn what_came_before_the_first_reasoning_keeps_its_place() {
             sealed {"type":"thinking","thinking":"hm","signature":"s"}
             sealed {"type":"text","n_bytes":4}
             usage 2312 89 cached 2000 written 300
-            Normally
+            Complete
         "#]],
     );
 }
 
 #[test]
-fn reasoning_that_nobody_signed_is_not_sealed() {
+fn unsigned_thinking_is_not_provider_state() {
     check(
         &message(
             &[
@@ -203,10 +203,10 @@ fn reasoning_that_nobody_signed_is_not_sealed() {
             thought hm
             text Yes.
             usage 2312 89 cached 2000 written 300
-            Normally
+            Complete
         "#]],
     );
-    // The connection died before the signature came.
+    // The connection died before the signature arrived.
     check(
         &events(&INTERLEAVED[..4]),
         &expect![[r#"
@@ -217,7 +217,7 @@ fn reasoning_that_nobody_signed_is_not_sealed() {
 }
 
 #[test]
-fn blocks_and_events_that_nobody_asked_for() {
+fn unrequested_blocks_and_events_are_ignored() {
     check(
         &message(
             &[
@@ -238,13 +238,13 @@ fn blocks_and_events_that_nobody_asked_for() {
         &expect![[r#"
             text Found.
             usage 2312 89 cached 2000 written 300
-            Normally
+            Complete
         "#]],
     );
 }
 
 #[test]
-fn servers_that_say_no_block_is_over_or_send_input_at_once() {
+fn block_ends_may_be_missing_and_input_complete() {
     check(
         concat!(
             "data:{\"type\":\"content_block_start\",\"content_block\":{\"type\":\"text\"}}\r\n\r\n",
@@ -257,23 +257,23 @@ fn servers_that_say_no_block_is_over_or_send_input_at_once() {
             text a
             call call-0-0 read {"p":1}
             usage 7 2
-            Normally
+            Complete
         "#]],
     );
 }
 
 #[test]
-fn ends_of_all_kinds() {
+fn finish_reasons_of_all_kinds() {
     let said = r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"a"}}"#;
     let call = r#"{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"t","name":"write","input":{}}}"#;
     let begun = r#"{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{\"a\":1}"}}"#;
     check(
         &message(&[said], "stop_sequence"),
         &expect![[r#"
-        text a
-        usage 2312 89 cached 2000 written 300
-        Normally
-    "#]],
+            text a
+            usage 2312 89 cached 2000 written 300
+            Complete
+        "#]],
     );
     check(
         &message(&[said, call, begun], "max_tokens"),
@@ -305,7 +305,7 @@ fn ends_of_all_kinds() {
         &expect![[r#"
             text a
             usage 0 89
-            Normally
+            Complete
         "#]],
     );
     check(
@@ -325,7 +325,7 @@ fn ends_of_all_kinds() {
 }
 
 #[test]
-fn errors_inside_a_good_status() {
+fn errors_with_a_success_status() {
     check(
         &events(&[START, r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#]),
         &expect![[r#"
@@ -348,7 +348,7 @@ fn errors_inside_a_good_status() {
 }
 
 #[test]
-fn answers_that_are_no_stream() {
+fn responses_that_are_not_a_stream() {
     check(
         concat!(
             r#"{"id":"msg_1","type":"message","role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"},"#,
@@ -363,7 +363,7 @@ fn answers_that_are_no_stream() {
             sealed {"type":"text","n_bytes":1}
             sealed {"type":"tool_use"}
             usage 3 1
-            Normally
+            Complete
         "#]],
     );
     check(
@@ -387,17 +387,17 @@ fn answers_that_are_no_stream() {
 }
 
 #[test]
-fn bad_utf8_costs_a_character_and_not_the_reply() {
+fn invalid_utf8_loses_a_character_only() {
     let begun = r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"a?b"}}"#;
     let mut stream = events(&[begun, &ended("end_turn"), STOP]).into_bytes();
     if let Some(place) = stream.iter().position(|byte| *byte == b'?') {
         stream[place] = 0xFF;
     }
-    assert_eq!(read(&[&stream]), "text a\u{FFFD}b\nusage 0 89\nNormally\n");
+    assert_eq!(read(&[&stream]), "text a\u{FFFD}b\nusage 0 89\nComplete\n");
 }
 
 #[test]
-fn reasoning_without_end_is_no_reply() {
+fn endless_thinking_is_an_error() {
     let mut decoder = ReplyDecoder::new(ModelApi::Messages);
     let begun = r#"{"type":"content_block_start","index":0,"content_block":{"type":"thinking"}}"#;
     let signature = "s".repeat(1024 * 1024);

@@ -2,13 +2,13 @@ use expect_test::{Expect, expect};
 use serde_json::{Map, Value, json};
 
 use super::{ThinkingConfig, claude_version};
-use crate::sample::sample_settings;
+use crate::test_settings::sample_settings;
 
 fn fields(value: &Value) -> Map<String, Value> {
     value.as_object().cloned().unwrap_or_default()
 }
 
-/// Shows what each of the levels comes to for a model.
+/// Shows the fields of each level for a model.
 #[track_caller]
 fn check(model: &str, window: u64, max_tokens: Option<u64>, expected: &Expect) {
     let mut settings = sample_settings();
@@ -39,7 +39,7 @@ fn check(model: &str, window: u64, max_tokens: Option<u64>, expected: &Expect) {
 }
 
 #[test]
-fn levels_of_a_model_that_thinks_as_it_finds_right() {
+fn levels_of_an_adaptive_model() {
     check(
         "claude-opus-4-6",
         200_000,
@@ -107,7 +107,7 @@ fn levels_of_a_model_with_a_budget() {
 }
 
 #[test]
-fn a_budget_stays_below_what_a_reply_may_take() {
+fn budget_stays_below_the_reply_limit() {
     check(
         "claude-sonnet-4-5",
         200_000,
@@ -141,7 +141,7 @@ fn a_budget_stays_below_what_a_reply_may_take() {
 }
 
 #[test]
-fn extra_fields_win_over_those_of_a_level() {
+fn extra_body_wins_over_a_level() {
     let mut settings = sample_settings();
     settings.model = "claude-opus-4-7".to_owned();
     settings.reasoning_effort = Some("low".to_owned());
@@ -151,7 +151,7 @@ fn extra_fields_win_over_those_of_a_level() {
 }
 
 #[test]
-fn names_of_models_tell_their_version() {
+fn model_names_give_their_version() {
     let named = [
         ("claude-3-7-sonnet-20250219", Some((3, 7))),
         ("claude-sonnet-4-20250514", Some((4, 0))),

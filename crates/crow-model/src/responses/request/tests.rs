@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::build_body;
 use crate::ModelSettings;
-use crate::sample::sample_settings;
+use crate::test_settings::sample_settings;
 
 /// The model of the settings, as a reply names it.
 const BY: &str = "acme/acme-9";
@@ -24,7 +24,7 @@ fn image() -> ContentPart {
     ContentPart::Image { mime: "image/png".to_owned(), data: "AA==".to_owned() }
 }
 
-/// A reply at place `seq` that calls `read` once for each provider id.
+/// A reply at sequence number `seq` that calls `read` once for each provider ID.
 fn reply(seq: u64, text: &str, provider_ids: &[&str]) -> TranscriptEntry {
     sealed_reply(seq, text, provider_ids, BY, &[])
 }
@@ -41,23 +41,28 @@ fn sealed_reply(seq: u64, text: &str, provider_ids: &[&str], by: &str, pieces: &
         thought: "hm".to_owned(),
         text: text.to_owned(),
         calls: calls.collect(),
-        ended: ReplyEnd::Normally,
+        end: ReplyEnd::Complete,
         usage: None,
-        sealed: (!pieces.is_empty()).then(|| ProviderState { by: by.to_owned(), pieces: pieces.to_vec() }),
-        answered_by: None,
+        provider_state: (!pieces.is_empty())
+            .then(|| ProviderState { model: by.to_owned(), items: pieces.to_vec() }),
+        fallback_model: None,
     })
 }
 
 fn result(seq: u64, index: usize, parts: Vec<ContentPart>) -> TranscriptEntry {
-    let facets = ToolCallInfo {
+    let info = ToolCallInfo {
         title: String::new(),
         kind: ToolKind::Read,
         locations: Vec::new(),
-        touch: ToolAccess::Nothing,
+        access: ToolAccess::Nothing,
     };
-    let outcome =
-        ToolResult { status: ToolCallStatus::Done, for_model: parts, for_client: Vec::new(), plan: None };
-    TranscriptEntry::Result { call: CallId::from_position(seq, index), facets, outcome }
+    let outcome = ToolResult {
+        status: ToolCallStatus::Completed,
+        for_model: parts,
+        for_client: Vec::new(),
+        plan: None,
+    };
+    TranscriptEntry::Result { call: CallId::from_position(seq, index), info, result: outcome }
 }
 
 fn done(seq: u64, index: usize) -> TranscriptEntry {
@@ -106,7 +111,7 @@ fn check_with(settings: &ModelSettings, entries: Vec<TranscriptEntry>, expected:
 }
 
 #[test]
-fn words_calls_and_results() {
+fn text_calls_and_results() {
     check(
         vec![
             say("hello"),
@@ -131,7 +136,7 @@ fn words_calls_and_results() {
 }
 
 #[test]
-fn calls_have_names_of_their_own() {
+fn calls_have_unique_ids() {
     let long = "x".repeat(65);
     check(
         vec![
@@ -182,7 +187,7 @@ fn links_resources_and_images() {
 }
 
 #[test]
-fn a_reply_cut_while_thinking_is_no_item() {
+fn reply_cancelled_while_thinking_is_no_item() {
     check(
         vec![say("one"), sealed_reply(1, "", &[], BY, &[reasoning("rs_1")]), say("two")],
         &expect![[r#"
@@ -192,7 +197,7 @@ fn a_reply_cut_while_thinking_is_no_item() {
 }
 
 #[test]
-fn what_was_sealed_goes_back_in_its_order() {
+fn provider_state_is_sent_back_in_order() {
     let pieces = [
         reasoning("rs_1"),
         message("msg_1", "I look."),
@@ -224,7 +229,7 @@ fn what_was_sealed_goes_back_in_its_order() {
 }
 
 #[test]
-fn words_that_changed_since_go_as_crow_has_them() {
+fn changed_text_is_sent_as_crow_has_it() {
     let pieces = [reasoning("rs_1"), message("msg_1", "I look. {leaked}"), call("fc_9", "unknown")];
     check(
         vec![say("go"), sealed_reply(1, "I look.", &["x"], BY, &pieces), done(1, 0)],
@@ -239,7 +244,7 @@ fn words_that_changed_since_go_as_crow_has_them() {
 }
 
 #[test]
-fn nobody_else_gets_what_a_model_sealed() {
+fn provider_state_goes_to_no_other_model() {
     let conversation = |by| {
         let pieces = [reasoning("rs_1"), call("fc_1", "x"), json!("odd"), json!({"type": "other"})];
         vec![say("go"), sealed_reply(1, "", &["x"], by, &pieces), done(1, 0)]
@@ -257,7 +262,7 @@ fn nobody_else_gets_what_a_model_sealed() {
 }
 
 #[test]
-fn settings_become_fields_and_the_extra_ones_win() {
+fn settings_become_fields_and_extra_body_wins() {
     let mut settings = sample_settings();
     let seen = |settings: &ModelSettings| format!("{}\n", spelled(settings, vec![say("hi")]));
     let plain = seen(&settings);
@@ -278,7 +283,7 @@ fn settings_become_fields_and_the_extra_ones_win() {
 }
 
 #[test]
-fn a_request_begins_with_the_one_before() {
+fn request_begins_with_the_previous_one() {
     let settings = sample_settings();
     let entries = [
         say("go"),
@@ -306,7 +311,7 @@ fn a_request_begins_with_the_one_before() {
 }
 
 #[test]
-fn the_cache_knows_sessions_by_their_beginning() {
+fn cache_key_depends_on_the_prefix() {
     let key = |entries: Vec<TranscriptEntry>| {
         let body: Value = serde_json::from_str(&spelled(&sample_settings(), entries)).unwrap();
         body["prompt_cache_key"].as_str().unwrap().to_owned()

@@ -1,21 +1,21 @@
-//! What real servers send, cut at every byte.
+//! Streams of real servers, split at every byte.
 
 use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};
 
-use crate::{ModelApi, heard};
+use crate::{ModelApi, test_decoding};
 
 fn read(pieces: &[&[u8]]) -> String {
-    heard::decode_to_text(ModelApi::Responses, pieces)
+    test_decoding::decode_to_text(ModelApi::Responses, pieces)
 }
 
 #[track_caller]
 fn check(stream: &str, expected: &Expect) {
-    heard::check_decoding(ModelApi::Responses, stream, expected);
+    test_decoding::check_decoding(ModelApi::Responses, stream, expected);
 }
 
-/// Makes a stream of these events, spelled as the book has it.
+/// A stream of these events, in the specified form.
 fn events(events: &[&str]) -> String {
     let kind = |event: &str| {
         let event: serde_json::Value = serde_json::from_str(event).unwrap_or_default();
@@ -27,7 +27,7 @@ fn events(events: &[&str]) -> String {
 const COMPLETED: &str = r#"{"type":"response.completed","response":{"status":"completed"}}"#;
 
 #[test]
-fn characters_in_halves() {
+fn surrogate_halves_are_joined() {
     check(
         &events(&[
             r#"{"type":"response.output_item.added","output_index":0,"item":{"id":"rs","type":"reasoning","summary":[]}}"#,
@@ -53,27 +53,27 @@ fn characters_in_halves() {
             z�
             call c read {"p":"😀😀"}
             call d read {"p":"�"}
-            Normally
+            Complete
         "#]],
     );
 }
 
 #[test]
-fn what_follows_the_end_of_a_reply_takes_nothing_away() {
+fn data_after_the_end_of_a_reply_is_ignored() {
     let text = r#"{"type":"response.output_text.delta","item_id":"m","output_index":0,"content_index":0,"delta":"a"}"#;
     for odd in ["what?", r#"{"type":"error","message":"no"}"#, text] {
         check(
             &format!("{}data: {odd}\n\n", events(&[text, COMPLETED])),
             &expect![[r#"
                 text a
-                Normally
+                Complete
             "#]],
         );
     }
 }
 
 #[test]
-fn a_reply_by_the_book() {
+fn reply_as_specified() {
     check(
         &events(&[
             r#"{"type":"response.created","sequence_number":0,"response":{"id":"resp_1","object":"response","status":"in_progress","error":null,"incomplete_details":null,"instructions":"be good","output":[],"store":false,"tools":[],"usage":null}}"#,
@@ -116,13 +116,13 @@ fn a_reply_by_the_book() {
             sealed {"id":"fc_1","type":"function_call","call_id":"call_a"}
             sealed {"id":"fc_2","type":"function_call","call_id":"call_b"}
             usage 75 20 cached 64 written 8
-            Normally
+            Complete
         "#]],
     );
 }
 
 #[test]
-fn texts_that_come_only_whole() {
+fn texts_without_deltas() {
     let done = [
         r#"{"type":"response.reasoning_summary_text.done","item_id":"rs_1","output_index":0,"summary_index":0,"text":"hm"}"#,
         r#"{"type":"response.output_text.done","item_id":"msg_1","output_index":1,"content_index":0,"text":"yes"}"#,
@@ -135,7 +135,7 @@ fn texts_that_come_only_whole() {
             thought hm
             text yes
             call call-0-0 read {"p":1}
-            Normally
+            Complete
         "#]],
     );
     let items = [
@@ -153,7 +153,7 @@ fn texts_that_come_only_whole() {
             sealed {"type":"reasoning","id":"rs_1","summary":[],"content":[{"type":"reasoning_text","text":"hm"}]}
             sealed {"type":"message","id":"msg_1","content":[{"type":"output_text","text":"yes"},{"type":"refusal","refusal":" no"}]}
             sealed {"type":"function_call","id":"fc_1","call_id":"a"}
-            Normally
+            Complete
         "#]],
     );
     let list = r#"{"type":"response.completed","response":{"status":"completed","output":[{"type":"message","id":"msg_1","content":[{"type":"output_text","text":"one"}]},{"type":"web_search_call","id":"ws_1"},{"type":"message","id":"msg_2","content":[{"type":"output_text","text":"two"}]},{"type":"function_call","call_id":"a","name":"read","arguments":"{}"}]}}"#;
@@ -164,13 +164,13 @@ fn texts_that_come_only_whole() {
 
             two
             call a read {}
-            Normally
+            Complete
         "#]],
     );
 }
 
 #[test]
-fn items_without_a_number_or_a_name() {
+fn items_without_an_index_or_id() {
     // As llama.cpp sends them.
     check(
         &events(&[
@@ -197,14 +197,14 @@ fn items_without_a_number_or_a_name() {
             sealed {"type":"message","status":"completed","id":"msg_1","content":[{"type":"output_text","text":"I look."}],"role":"assistant"}
             sealed {"type":"function_call","call_id":"call_a"}
             usage 9 3
-            Normally
+            Complete
         "#]],
     );
 }
 
 #[test]
-fn names_that_change_with_each_event_and_numbers_that_do_not() {
-    // A proxy that makes up a new name each time.
+fn ids_that_change_with_each_event() {
+    // A proxy that generates a new ID each time.
     check(
         &events(&[
             r#"{"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","id":"A","call_id":"a","name":"read","arguments":""}}"#,
@@ -217,10 +217,10 @@ fn names_that_change_with_each_event_and_numbers_that_do_not() {
         &expect![[r#"
             call a read {}
             call b read {"p":1}
-            Normally
+            Complete
         "#]],
     );
-    // A server that numbers everything 0, and says the arguments with the announcement.
+    // A server that sets every index to 0, and sends the arguments with the announcement.
     check(
         &events(&[
             r#"{"type":"response.output_text.delta","output_index":0,"item_id":"msg_1","delta":"yes"}"#,
@@ -235,13 +235,13 @@ fn names_that_change_with_each_event_and_numbers_that_do_not() {
             text yes
             call a read {"p":1}
             call b read {"p":2}
-            Normally
+            Complete
         "#]],
     );
 }
 
 #[test]
-fn a_stream_that_announces_no_items() {
+fn stream_without_item_announcements() {
     check(
         concat!(
             "data: {\"type\":\"response.output_text.delta\",\"delta\":\"Hel\"}\r\n\r\n",
@@ -253,20 +253,20 @@ fn a_stream_that_announces_no_items() {
         ),
         &expect![[r#"
             text Hello!
-            Normally
+            Complete
         "#]],
     );
     check(
         "data: {\"type\":\"response.output_text.delta\",\"delta\":\"Hello\"}\n\ndata: [DONE]\n\n",
         &expect![[r#"
             text Hello
-            Normally
+            Complete
         "#]],
     );
 }
 
 #[test]
-fn messages_and_thoughts_are_paragraphs() {
+fn messages_and_thinking_are_paragraphs() {
     check(
         &events(&[
             r#"{"type":"response.reasoning_text.delta","output_index":0,"item_id":"rs_1","content_index":0,"delta":"one"}"#,
@@ -285,13 +285,13 @@ fn messages_and_thoughts_are_paragraphs() {
             text first
 
             I cannot.
-            Normally
+            Complete
         "#]],
     );
 }
 
 #[test]
-fn a_reply_is_sealed_only_where_it_is_whole() {
+fn provider_state_needs_a_complete_reply() {
     let thought = r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"x"}}"#;
     let half = r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"x","status":"incomplete"}}"#;
     let bare = r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":null}}"#;
@@ -303,7 +303,7 @@ fn a_reply_is_sealed_only_where_it_is_whole() {
             text yes
             sealed {"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"x"}
             sealed {"type":"message","id":"msg_1","content":[{"type":"output_text","text":"yes"}]}
-            Normally
+            Complete
         "#]],
     );
     check(
@@ -324,27 +324,27 @@ fn a_reply_is_sealed_only_where_it_is_whole() {
         &events(&[half, words, COMPLETED]),
         &expect![[r#"
             text yes
-            Normally
+            Complete
         "#]],
     );
     check(
         &events(&[bare, words, COMPLETED]),
         &expect![[r#"
             text yes
-            Normally
+            Complete
         "#]],
     );
     check(
         &events(&[words, COMPLETED]),
         &expect![[r#"
             text yes
-            Normally
+            Complete
         "#]],
     );
 }
 
 #[test]
-fn ends_of_all_kinds() {
+fn finish_reasons_of_all_kinds() {
     let words = r#"{"type":"response.output_text.delta","output_index":0,"item_id":"msg_1","delta":"a"}"#;
     let filter = r#"{"type":"response.incomplete","response":{"status":"incomplete","incomplete_details":{"reason":"content_filter"}}}"#;
     let limit = r#"{"type":"response.completed","response":{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"}}}"#;
@@ -392,7 +392,7 @@ fn ends_of_all_kinds() {
 }
 
 #[test]
-fn errors_of_all_kinds() {
+fn stream_errors_of_all_kinds() {
     let words = r#"{"type":"response.output_text.delta","output_index":0,"item_id":"msg_1","delta":"a"}"#;
     let failed = r#"{"type":"response.failed","response":{"id":"resp_1","status":"failed","error":{"code":"rate_limit_exceeded","message":"Rate limit reached"},"output":[]}}"#;
     check(
@@ -443,7 +443,7 @@ fn errors_of_all_kinds() {
 }
 
 #[test]
-fn answers_that_are_no_stream() {
+fn responses_that_are_not_a_stream() {
     check(
         concat!(
             r#"{"id":"resp_1","object":"response","status":"completed","error":null,"incomplete_details":null,"output":["#,
@@ -460,7 +460,7 @@ fn answers_that_are_no_stream() {
             sealed {"type":"message","id":"msg_1","status":"completed","role":"assistant","content":[{"type":"output_text","text":"a","annotations":[]}]}
             sealed {"type":"function_call","id":"fc_1","call_id":"x"}
             usage 3 1 cached 2 written 0
-            Normally
+            Complete
         "#]],
     );
     check(
@@ -490,17 +490,17 @@ fn answers_that_are_no_stream() {
 }
 
 #[test]
-fn bad_utf8_costs_a_character_and_not_the_reply() {
+fn invalid_utf8_loses_a_character_only() {
     let words = r#"{"type":"response.output_text.delta","output_index":0,"item_id":"msg_1","delta":"a?b"}"#;
     let mut stream = events(&[words, COMPLETED]).into_bytes();
     if let Some(place) = stream.iter().position(|byte| *byte == b'?') {
         stream[place] = 0xFF;
     }
-    assert_eq!(read(&[&stream]), "text a\u{FFFD}b\nNormally\n");
+    assert_eq!(read(&[&stream]), "text a\u{FFFD}b\nComplete\n");
 }
 
 proptest::proptest! {
-    /// Whatever a server sends in whatever order, what its last list says is heard once.
+    /// The content of the final list is emitted once, whatever a server sends in whatever order.
     #[test]
     fn nothing_is_lost_and_nothing_said_twice(
         texts in proptest::collection::vec("[a-zü]{1,6}", 1..4),
@@ -546,14 +546,14 @@ proptest::proptest! {
         }
         let completed = serde_json::json!({"type": "response.completed", "response": {"output": list}});
         _ = write!(stream, "data: {completed}\n\n");
-        // A message of which nothing came before the list is heard after the others.
+        // A message that was empty before the final list is emitted after the others.
         let is_late = |shape: &u8| shape & 14 == 0;
         let (late, early): (Vec<_>, Vec<_>) = texts.iter().zip(&shapes).partition(|(_, shape)| is_late(shape));
         let heard: Vec<&str> = early.iter().chain(&late).map(|(text, _)| text.as_str()).collect();
-        proptest::prop_assert_eq!(read(&[stream.as_bytes()]), format!("text {}\nNormally\n", heard.join("\n\n")));
+        proptest::prop_assert_eq!(read(&[stream.as_bytes()]), format!("text {}\nComplete\n", heard.join("\n\n")));
     }
 
-    /// No bytes whatever make it fail in any other way than with an error.
+    /// No bytes make it fail in any other way than with an error.
     #[test]
     fn any_bytes(stream in proptest::collection::vec(proptest::num::u8::ANY, 0..200)) {
         read(&[b"data: ", &stream]);

@@ -1,4 +1,4 @@
-//! Which agents make up which session, and which session began which.
+//! The agents that make up each session, and the parent of each session.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,14 +9,14 @@ use super::tables::{TableColumns, column_int, column_text};
 /// The agents of the session itself; forks count from there.
 const TRUNK: i64 = 1;
 
-/// A session as the old tables have it: its agents, each but the first begun by a compaction.
+/// A session as in the old tables: its agents, each but the first started by a compaction.
 #[derive(Debug)]
 pub(super) struct AgentChain {
-    /// The id by which it was addressed.
+    /// The ID by which it was addressed.
     pub(super) id: String,
-    /// The id of the session that began it.
+    /// The ID of the parent session.
     pub(super) parent: Option<String>,
-    /// Which fork it is, when it is one.
+    /// The number of the fork, if it is one.
     pub(super) fork: Option<i64>,
     pub(super) agents: Vec<OldAgent>,
 }
@@ -27,41 +27,41 @@ pub(super) struct OldAgent {
     session: String,
     generation: i64,
     fork: i64,
-    /// The last message of another agent that it sees, when it is where a fork begins.
+    /// The last message of another agent that it sees, if a fork begins here.
     forked_at: Option<i64>,
     is_delegate: bool,
     /// The agent whose messages it sees, up to that message.
-    pub(super) sees: Option<(String, i64)>,
+    pub(super) inherited: Option<(String, i64)>,
 }
 
-/// Reads which sessions there are, parents first.
+/// Reads the sessions, parents first.
 pub(super) fn read_chains(connection: &Connection) -> rusqlite::Result<Vec<AgentChain>> {
     let mut chains: Vec<AgentChain> = Vec::new();
-    let mut taken = HashSet::new();
+    let mut used_ids = HashSet::new();
     for agent in read_agents(connection)? {
         match chains.last_mut() {
             Some(chain) if chain.continues_with(&agent) => chain.agents.push(agent),
             _ => {
                 let mut chain = AgentChain::from_first_agent(agent);
-                // Two sessions of ours cannot share a name, which forks and sessions there could.
-                while !taken.insert(chain.id.clone()) {
+                // Sessions need unique IDs here, which forks and sessions did not have there.
+                while !used_ids.insert(chain.id.clone()) {
                     chain.id.push_str("-again");
                 }
                 chains.push(chain);
             }
         }
     }
-    let begun_by = read_task_owners(connection)?;
-    let mut chain_of = HashMap::new();
+    let owner_of_task = read_task_owners(connection)?;
+    let mut chain_by_id = HashMap::new();
     for chain in &chains {
-        chain_of.extend(chain.agents.iter().map(|agent| (agent.id.clone(), chain.id.clone())));
+        chain_by_id.extend(chain.agents.iter().map(|agent| (agent.id.clone(), chain.id.clone())));
     }
-    chain_of.extend(chains.iter().map(|chain| (chain.id.clone(), chain.id.clone())));
+    chain_by_id.extend(chains.iter().map(|chain| (chain.id.clone(), chain.id.clone())));
     for chain in &mut chains {
-        let names = std::iter::once(&chain.id).chain(chain.agents.iter().map(|agent| &agent.id));
-        let owner = names.filter_map(|name| begun_by.get(name)).next();
+        let ids = std::iter::once(&chain.id).chain(chain.agents.iter().map(|agent| &agent.id));
+        let owner = ids.filter_map(|id| owner_of_task.get(id)).next();
         let parent = owner.cloned().or_else(|| chain.delegating_session());
-        chain.parent = parent.and_then(|parent| chain_of.get(&parent).cloned());
+        chain.parent = parent.and_then(|parent| chain_by_id.get(&parent).cloned());
     }
     Ok(sort_parents_first(chains))
 }
@@ -85,7 +85,8 @@ impl AgentChain {
         })
     }
 
-    /// Names the session that delegated to this fork. A fork that a person made has no parent: it is to outlive it.
+    /// The session that delegated to this fork. A fork that a user made has no parent, so that it outlives its
+    /// origin.
     fn delegating_session(&self) -> Option<String> {
         let first = self.agents.first().filter(|first| self.fork.is_some() && first.is_delegate)?;
         Some(first.session.clone())
@@ -114,8 +115,8 @@ fn read_agents(connection: &Connection) -> rusqlite::Result<Vec<OldAgent>> {
         .map(|agent| ((agent.session.clone(), agent.generation), agent.id.clone()))
         .collect();
     for agent in agents.iter_mut().filter(|agent| agent.fork != TRUNK) {
-        let seen = trunks.get(&(agent.session.clone(), agent.generation));
-        agent.sees = seen.cloned().zip(agent.forked_at);
+        let source = trunks.get(&(agent.session.clone(), agent.generation));
+        agent.inherited = source.cloned().zip(agent.forked_at);
     }
     Ok(agents)
 }
@@ -127,14 +128,14 @@ fn read_agent(row: &Row<'_>) -> OldAgent {
         session: column_text(row, 1),
         generation: column_int(row, 2).unwrap_or(TRUNK),
         fork: column_int(row, 3).unwrap_or(TRUNK),
-        // One that names no message saw all of them.
+        // A fork without a message saw all of them.
         forked_at: (!forked_at.is_empty()).then(|| column_int(row, 4).unwrap_or(i64::MAX)),
         is_delegate: column_int(row, 5).is_some_and(|depth| depth > 0),
-        sees: None,
+        inherited: None,
     }
 }
 
-/// Reads which session began which by a task; of several tasks the latest counts.
+/// Reads the parent of each session that a task started; of several tasks the latest counts.
 fn read_task_owners(connection: &Connection) -> rusqlite::Result<HashMap<String, String>> {
     let columns = TableColumns::for_table(connection, "tasks")?;
     if !columns.contains_all(&["sub_session", "owner_session"]) {
@@ -148,21 +149,21 @@ fn read_task_owners(connection: &Connection) -> rusqlite::Result<HashMap<String,
     statement.query_map([], |row| Ok((column_text(row, 0), column_text(row, 1))))?.collect()
 }
 
-/// Puts every session after the one that began it. Where they began each other, one of them is the first.
+/// Sorts every session after its parent. In a cycle, one of them is the first.
 fn sort_parents_first(chains: Vec<AgentChain>) -> Vec<AgentChain> {
-    let place_of: HashMap<String, usize> =
-        chains.iter().enumerate().map(|(place, chain)| (chain.id.clone(), place)).collect();
-    let (mut order, mut is_placed) = (Vec::new(), vec![false; chains.len()]);
-    for place in 0..chains.len() {
+    let index_by_id: HashMap<String, usize> =
+        chains.iter().enumerate().map(|(index, chain)| (chain.id.clone(), index)).collect();
+    let (mut order, mut is_visited) = (Vec::new(), vec![false; chains.len()]);
+    for index in 0..chains.len() {
         let mut path: Vec<usize> = Vec::new();
-        let mut next = Some(place);
-        while let Some(place) = next.filter(|place| !is_placed[*place]) {
-            is_placed[place] = true;
-            path.push(place);
-            next = chains[place].parent.as_ref().and_then(|parent| place_of.get(parent)).copied();
+        let mut next = Some(index);
+        while let Some(index) = next.filter(|place| !is_visited[*place]) {
+            is_visited[index] = true;
+            path.push(index);
+            next = chains[index].parent.as_ref().and_then(|parent| index_by_id.get(parent)).copied();
         }
         order.extend(path.into_iter().rev());
     }
     let mut chains: Vec<Option<AgentChain>> = chains.into_iter().map(Some).collect();
-    order.into_iter().filter_map(|place| chains[place].take()).collect()
+    order.into_iter().filter_map(|index| chains[index].take()).collect()
 }

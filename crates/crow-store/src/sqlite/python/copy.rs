@@ -1,4 +1,4 @@
-//! Takes a database of the Python version along: the original stays as it is, and may be in use.
+//! Copies a database of the Python version: the original is unchanged, and may be in use.
 
 use std::{
     fs::File,
@@ -11,51 +11,51 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::is_python;
 use crate::{
-    StoreError, private,
+    StoreError, private_files,
     sqlite::{display_path, from_io, from_sqlite, open::immutable_uri},
 };
 
-/// The Python version held the file for moments only.
-const BUSY: Duration = Duration::from_secs(5);
+/// The Python version locked the file only for moments.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Where a database says how it is written, and what stands there when it has a log.
+/// The offset of the write version in the header, and its value for a database with a log.
 const WRITTEN: (usize, u8) = (18, 2);
 
-/// Copies a database of the Python version, with what is still in its log, to a file that is missing or empty and that
-/// only its owner may read.
+/// Copies a database of the Python version, with what is still in its log, to a file that is missing or empty and
+/// that only its owner may read.
 pub fn copy_python_database(from: &Path, to: &Path) -> Result<(), StoreError> {
     let is_idle = is_idle(from).map_err(|error| from_io(from, &error))?;
     copy_database(&if is_idle { immutable_uri(from) } else { from.to_path_buf() }, from, to)
 }
 
-/// Copies one that this process has locked. Only SQLite may open it then: where anybody else closes a file, the system
-/// drops all locks that the process has on it.
+/// Copies a database that this process has locked. Only SQLite may open it then: when other code closes the file, the
+/// system drops all locks of the process on it.
 pub(in crate::sqlite) fn copy_locked(from: &Path, to: &Path) -> Result<(), StoreError> {
     copy_database(from, from, to)
 }
 
-fn copy_database(address: &Path, from: &Path, to: &Path) -> Result<(), StoreError> {
+fn copy_database(uri: &Path, from: &Path, to: &Path) -> Result<(), StoreError> {
     let in_source = |error| from_sqlite(from, &error);
     let flags =
         OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let source = Connection::open_with_flags(address, flags).map_err(in_source)?;
-    source.busy_timeout(BUSY).map_err(in_source)?;
+    let source = Connection::open_with_flags(uri, flags).map_err(in_source)?;
+    source.busy_timeout(BUSY_TIMEOUT).map_err(in_source)?;
     if !is_python(&source).map_err(in_source)? {
         return Err(StoreError::OtherProgram { database: display_path(from) });
     }
     let Some(target) = to.to_str() else {
-        let why = "its name is not text".to_owned();
-        return Err(StoreError::CannotOpen { database: display_path(to), why });
+        let reason = "its name is not text".to_owned();
+        return Err(StoreError::CannotOpen { database: display_path(to), reason });
     };
     if !to.exists() {
-        private::make_file(to).map_err(|error| from_io(to, &error))?;
+        private_files::make_file(to).map_err(|error| from_io(to, &error))?;
     }
     source.execute("VACUUM INTO ?1", [target]).map_err(|error| from_sqlite(to, &error))?;
-    private::restrict_permissions(to).map_err(|error| from_io(to, &error))
+    private_files::restrict_permissions(to).map_err(|error| from_io(to, &error))
 }
 
-/// Tells whether a database that has a log while somebody uses it has none now. Such a one is read as it is: otherwise
-/// the mere look at it leaves a log behind.
+/// Whether a database that has a log while in use has none now. Such a file is read as immutable: otherwise reading
+/// it would leave a log behind.
 fn is_idle(path: &Path) -> io::Result<bool> {
     let mut header = [0; WRITTEN.0 + 1];
     let has_header = match File::open(path)?.read_exact(&mut header) {

@@ -1,4 +1,4 @@
-//! One old message: the JSON that providers take, as the Python version stored it.
+//! One old message: a provider's JSON, as the Python version stored it.
 
 use crow_core::{ContentPart, ToolArguments, repair};
 use serde_json::{Map, Value};
@@ -8,13 +8,12 @@ use super::{
     images::{self, ImageFolder},
 };
 
-/// What stands where an image was.
-const NO_IMAGE: &str = "(an image was here that is no longer there)";
+/// Replaces a missing image.
+const MISSING_IMAGE: &str = "(an image here is no longer available)";
 
 /// A message as far as it can be read.
 #[derive(Debug)]
 pub(super) enum OldMessage {
-    /// The system prompt.
     System(String),
     Prompt(Vec<ContentPart>),
     Reply {
@@ -23,13 +22,13 @@ pub(super) enum OldMessage {
         calls: Vec<OldCall>,
     },
     Result {
-        /// The provider's name of the call.
+        /// The provider's ID of the call.
         call: String,
         parts: Vec<ContentPart>,
     },
 }
 
-/// A call before it has a name of ours.
+/// A call before it gets our ID.
 #[derive(Debug)]
 pub(super) struct OldCall {
     pub(super) provider_id: String,
@@ -37,39 +36,39 @@ pub(super) struct OldCall {
     pub(super) arguments: ToolArguments,
 }
 
-/// Reads a message; counts it when that is not possible. `role` is what its row says of it.
+/// Reads a message; counts it if that is not possible. `role` is from its row.
 pub(super) fn read_message(
     data: &[u8],
     role: &str,
     images: ImageFolder<'_>,
-    lost: &mut ImportLosses,
+    losses: &mut ImportLosses,
 ) -> Option<OldMessage> {
     let Some(message) = parse_object(data) else {
-        lost.messages += 1;
+        losses.messages += 1;
         return None;
     };
     let role = message.get("role").and_then(Value::as_str).unwrap_or(role);
     let content = message.get("content").unwrap_or(&Value::Null);
     match role {
-        "system" => Some(OldMessage::System(parts_text(&read_parts(content, images, lost)))),
-        "user" => Some(OldMessage::Prompt(read_parts(content, images, lost))),
+        "system" => Some(OldMessage::System(parts_text(&read_parts(content, images, losses)))),
+        "user" => Some(OldMessage::Prompt(read_parts(content, images, losses))),
         "assistant" => Some(OldMessage::Reply {
             thought: string_field(&message, "reasoning_content"),
-            text: parts_text(&read_parts(content, images, lost)),
+            text: parts_text(&read_parts(content, images, losses)),
             calls: read_calls(message.get("tool_calls")),
         }),
         "tool" => Some(OldMessage::Result {
             call: string_field(&message, "tool_call_id"),
-            parts: read_parts(content, images, lost),
+            parts: read_parts(content, images, losses),
         }),
         _ => {
-            lost.messages += 1;
+            losses.messages += 1;
             None
         }
     }
 }
 
-/// Reads an object, which may have been encoded twice.
+/// Parses an object, which may have been encoded twice.
 fn parse_object(data: &[u8]) -> Option<Map<String, Value>> {
     let read = serde_json::from_slice(data).ok();
     let read =
@@ -81,42 +80,42 @@ fn parse_object(data: &[u8]) -> Option<Map<String, Value>> {
     }
 }
 
-/// Replaces escapes of half a character: Python has such texts, from file names and from output that is no UTF-8.
+/// Replaces lone surrogates: Python has such texts, from file names and from output that is not UTF-8.
 fn replace_lone_surrogates(json: &str) -> String {
-    let mut whole = String::with_capacity(json.len());
+    let mut output = String::with_capacity(json.len());
     let mut rest = json;
-    while let Some(place) = rest.find('\\') {
-        let (before, escape) = rest.split_at(place);
-        whole.push_str(before);
-        let is_pair = surrogate_half(escape) == Some(SurrogateHalf::First)
-            && escape.get(ESCAPE_BYTES..).and_then(surrogate_half) == Some(SurrogateHalf::Second);
+    while let Some(offset) = rest.find('\\') {
+        let (before, escape) = rest.split_at(offset);
+        output.push_str(before);
+        let is_pair = surrogate_half(escape) == Some(SurrogateHalf::High)
+            && escape.get(ESCAPE_BYTES..).and_then(surrogate_half) == Some(SurrogateHalf::Low);
         let n_bytes = match surrogate_half(escape) {
             _ if is_pair => 2 * ESCAPE_BYTES,
-            Some(SurrogateHalf::First | SurrogateHalf::Second) => ESCAPE_BYTES,
+            Some(SurrogateHalf::High | SurrogateHalf::Low) => ESCAPE_BYTES,
             None => escape.chars().take(2).map(char::len_utf8).sum(),
         };
         let (escape, after) = escape.split_at(n_bytes);
-        whole.push_str(if surrogate_half(escape).is_some() && !is_pair { "\\ufffd" } else { escape });
+        output.push_str(if surrogate_half(escape).is_some() && !is_pair { "\\ufffd" } else { escape });
         rest = after;
     }
-    whole + rest
+    output + rest
 }
 
 /// `\uXXXX`.
 const ESCAPE_BYTES: usize = 6;
 
-/// Which half of a character an escape stands for.
+/// The half of a surrogate pair.
 #[derive(PartialEq, Eq)]
 enum SurrogateHalf {
-    First,
-    Second,
+    High,
+    Low,
 }
 
 fn surrogate_half(escape: &str) -> Option<SurrogateHalf> {
     let digits = escape.strip_prefix("\\u")?.get(..4)?;
     match u16::from_str_radix(digits, 16).ok()? {
-        0xD800..=0xDBFF => Some(SurrogateHalf::First),
-        0xDC00..=0xDFFF => Some(SurrogateHalf::Second),
+        0xD800..=0xDBFF => Some(SurrogateHalf::High),
+        0xDC00..=0xDFFF => Some(SurrogateHalf::Low),
         _ => None,
     }
 }
@@ -125,37 +124,37 @@ fn string_field(map: &Map<String, Value>, key: &str) -> String {
     map.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// Reads what was said: plain text, or a list of pieces. What says nothing is left out.
-fn read_parts(content: &Value, images: ImageFolder<'_>, lost: &mut ImportLosses) -> Vec<ContentPart> {
+/// Reads the content: plain text, or a list of parts. Empty parts are dropped.
+fn read_parts(content: &Value, images: ImageFolder<'_>, losses: &mut ImportLosses) -> Vec<ContentPart> {
     let parts: Vec<ContentPart> = match content {
         Value::Null => Vec::new(),
-        Value::Array(pieces) => pieces.iter().filter_map(|piece| read_part(piece, images, lost)).collect(),
+        Value::Array(items) => items.iter().filter_map(|item| read_part(item, images, losses)).collect(),
         Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
-            read_part(content, images, lost).into_iter().collect()
+            read_part(content, images, losses).into_iter().collect()
         }
     };
-    let says_nothing = |part: &ContentPart| matches!(part, ContentPart::Text(text) if text.trim().is_empty());
-    parts.into_iter().filter(|part| !says_nothing(part)).collect()
+    let is_blank = |part: &ContentPart| matches!(part, ContentPart::Text(text) if text.trim().is_empty());
+    parts.into_iter().filter(|part| !is_blank(part)).collect()
 }
 
-fn read_part(piece: &Value, images: ImageFolder<'_>, lost: &mut ImportLosses) -> Option<ContentPart> {
-    let map = match piece {
+fn read_part(item: &Value, images: ImageFolder<'_>, losses: &mut ImportLosses) -> Option<ContentPart> {
+    let map = match item {
         Value::String(text) => return Some(ContentPart::Text(text.clone())),
         Value::Object(map) => map,
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
-            lost.pieces += 1;
+            losses.parts += 1;
             return None;
         }
     };
     let image = match map.get("type").and_then(Value::as_str) {
         Some("image_url") => {
-            let address = map.get("image_url").map(|inner| inner.get("url").unwrap_or(inner));
-            let address = address.and_then(Value::as_str).unwrap_or_default();
-            if address.starts_with("https://") || address.starts_with("http://") {
-                let (uri, name) = (address.to_owned(), address.to_owned());
+            let url = map.get("image_url").map(|inner| inner.get("url").unwrap_or(inner));
+            let url = url.and_then(Value::as_str).unwrap_or_default();
+            if url.starts_with("https://") || url.starts_with("http://") {
+                let (uri, name) = (url.to_owned(), url.to_owned());
                 return Some(ContentPart::Link { uri, name, mime: None });
             }
-            images::parse_data_url(address)
+            images::parse_data_url(url)
         }
         Some("image") => {
             images::image_part(map.get("mimeType").and_then(Value::as_str), string_field(map, "data"))
@@ -165,15 +164,15 @@ fn read_part(piece: &Value, images: ImageFolder<'_>, lost: &mut ImportLosses) ->
         }
         _ => {
             let text = map.get("text").and_then(Value::as_str);
-            lost.pieces += u64::from(text.is_none());
+            losses.parts += u64::from(text.is_none());
             return text.map(|text| ContentPart::Text(text.to_owned()));
         }
     };
-    lost.images += u64::from(image.is_none());
-    Some(image.unwrap_or_else(|| ContentPart::Text(NO_IMAGE.to_owned())))
+    losses.images += u64::from(image.is_none());
+    Some(image.unwrap_or_else(|| ContentPart::Text(MISSING_IMAGE.to_owned())))
 }
 
-/// Joins the words of a message.
+/// Joins the text of a message.
 pub(super) fn parts_text(parts: &[ContentPart]) -> String {
     let texts = parts.iter().filter_map(|part| match part {
         ContentPart::Text(text) | ContentPart::Resource { text, .. } | ContentPart::FromCrow { text, .. } => {
@@ -184,10 +183,10 @@ pub(super) fn parts_text(parts: &[ContentPart]) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-/// Reads the calls of a reply. One without a name was cut while it arrived: nobody can have run it.
+/// Reads the calls of a reply. A call without a name was truncated while it arrived and cannot have run.
 fn read_calls(calls: Option<&Value>) -> Vec<OldCall> {
     let calls = calls.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object);
-    let named = calls.filter_map(|call| {
+    let named_calls = calls.filter_map(|call| {
         let function = call.get("function").and_then(Value::as_object)?;
         let name = Some(string_field(function, "name")).filter(|name| !name.trim().is_empty())?;
         let arguments = match function.get("arguments") {
@@ -198,5 +197,5 @@ fn read_calls(calls: Option<&Value>) -> Vec<OldCall> {
         };
         Some(OldCall { provider_id: string_field(call, "id"), name, arguments })
     });
-    named.collect()
+    named_calls.collect()
 }

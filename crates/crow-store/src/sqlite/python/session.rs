@@ -1,4 +1,4 @@
-//! Reads one session: the messages of its agents, one after the other.
+//! Reads one session: the messages of its agents in sequence.
 
 use std::{collections::HashMap, path::Path};
 
@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Row, types::ValueRef};
 use super::{
     ImportLosses, OldCompaction, OldSession,
     agents::{AgentChain, OldAgent},
-    facets,
+    call_info,
     history::{self, HistoryBuilder},
     images::ImageFolder,
     message::{self, OldMessage},
@@ -16,20 +16,20 @@ use super::{
 };
 use crate::Timestamp;
 
-/// No image and no reading of a file came near this.
+/// No image and no file came near this.
 const MESSAGE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// Reads sessions out of an old database.
+/// Reads sessions from an old database.
 pub(super) struct OldSessionReader<'c> {
     connection: &'c Connection,
     images: ImageFolder<'c>,
     agent_sql: String,
     message_sql: String,
-    /// The messages of each agent by number. The first layout has no index to find them by.
+    /// The messages of each agent by number. The first layout has no index to find them.
     messages: HashMap<String, Vec<i64>>,
 }
 
-/// What is known of an agent beside its messages.
+/// The properties of an agent besides its messages.
 #[derive(Debug, Default)]
 struct AgentFacts {
     cwd: String,
@@ -40,13 +40,13 @@ struct AgentFacts {
 
 /// A row of the messages.
 struct OldMessageRow {
-    said: Option<OldMessage>,
+    message: Option<OldMessage>,
     usage: Option<TokenUsage>,
     created: Option<i64>,
 }
 
 impl<'c> OldSessionReader<'c> {
-    /// Looks where everything is; messages of agents that are not there are counted.
+    /// Reads where everything is; messages of missing agents are counted.
     pub(super) fn new(
         connection: &'c Connection,
         chains: &[AgentChain],
@@ -55,58 +55,58 @@ impl<'c> OldSessionReader<'c> {
         let mut messages: HashMap<String, Vec<i64>> = HashMap::new();
         let agents = chains.iter().flat_map(|chain| &chain.agents);
         messages.extend(agents.map(|agent| (agent.id.clone(), Vec::new())));
-        let mut lost = ImportLosses::default();
+        let mut losses = ImportLosses::default();
         let mut statement = connection.prepare("SELECT agent_id, id FROM messages ORDER BY id")?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
             match (messages.get_mut(&column_text(row, 0)), column_int(row, 1)) {
-                (Some(of_agent), Some(id)) => of_agent.push(id),
-                _ => lost.messages += 1,
+                (Some(message_ids), Some(id)) => message_ids.push(id),
+                _ => losses.messages += 1,
             }
         }
         let (agent_sql, message_sql) = (agent_sql(connection)?, message_sql(connection)?);
-        Ok((Self { connection, images, agent_sql, message_sql, messages }, lost))
+        Ok((Self { connection, images, agent_sql, message_sql, messages }, losses))
     }
 
     pub(super) fn read_session(&mut self, chain: &AgentChain) -> rusqlite::Result<OldSession> {
         let facts: Vec<AgentFacts> =
             chain.agents.iter().map(|agent| self.read_agent_facts(agent)).collect::<rusqlite::Result<_>>()?;
         let is_absolute = |cwd: &&str| Path::new(cwd).is_absolute();
-        // A compaction in the first layout forgot the folder, so the first agent knows it best.
+        // A compaction in the first layout lost the directory, so the first agent knows it best.
         let cwd = facts.iter().map(|facts| facts.cwd.as_str()).find(is_absolute).unwrap_or("/");
-        let last = |said: fn(&AgentFacts) -> &str| {
+        let last_text = |said: fn(&AgentFacts) -> &str| {
             facts.iter().rev().map(said).find(|text| !text.trim().is_empty()).unwrap_or_default().to_owned()
         };
         let created = Timestamp(facts.iter().find_map(|facts| facts.created).unwrap_or_default());
-        let mut reading = OldSessionBuilder {
+        let mut builder = OldSessionBuilder {
             history: HistoryBuilder::new(cwd),
-            system_prompt: last(|facts| &facts.system_prompt),
+            system_prompt: last_text(|facts| &facts.system_prompt),
             compactions: Vec::new(),
             awaits_summary: false,
-            now: created,
-            lost: ImportLosses::default(),
+            time: created,
+            losses: ImportLosses::default(),
         };
         for (agent, facts) in chain.agents.iter().zip(&facts) {
-            reading.begin_agent(facts.created);
+            builder.begin_agent(facts.created);
             for id in self.messages_seen_by(agent) {
-                let message = self.read_message(id, &mut reading.lost)?;
-                reading.add_message(message);
+                let row = self.read_message(id, &mut builder.losses)?;
+                builder.add_message(row);
             }
         }
-        reading.history.close_open_calls(reading.now);
-        let entries = reading.history.into_entries();
+        builder.history.close_open_calls(builder.time);
+        let entries = builder.history.into_entries();
         Ok(OldSession {
             id: SessionId::new(chain.id.as_str()),
             parent: chain.parent.as_deref().map(SessionId::new),
             cwd: cwd.to_owned(),
-            model: last(|facts| &facts.model),
-            system_prompt: reading.system_prompt,
+            model: last_text(|facts| &facts.model),
+            system_prompt: builder.system_prompt,
             title: derive_title(&entries, chain.fork),
             created,
-            updated: entries.iter().map(|(_, at)| *at).fold(created, Timestamp::max),
+            updated: entries.iter().map(|(_, message_id)| *message_id).fold(created, Timestamp::max),
             entries,
-            compactions: reading.compactions,
-            lost: reading.lost,
+            compactions: builder.compactions,
+            losses: builder.losses,
         })
     }
 
@@ -123,20 +123,21 @@ impl<'c> OldSessionReader<'c> {
     }
 
     fn messages_seen_by(&self, agent: &OldAgent) -> Vec<i64> {
-        let of_agent = |id: &str| self.messages.get(id).map(Vec::as_slice).unwrap_or_default();
-        let shared =
-            agent.sees.iter().flat_map(|(id, until)| of_agent(id).iter().filter(move |at| *at <= until));
-        shared.chain(of_agent(&agent.id)).copied().collect()
+        let message_ids = |id: &str| self.messages.get(id).map(Vec::as_slice).unwrap_or_default();
+        let shared = agent.inherited.iter().flat_map(|(id, last_id)| {
+            message_ids(id).iter().filter(move |message_id| *message_id <= last_id)
+        });
+        shared.chain(message_ids(&agent.id)).copied().collect()
     }
 
-    fn read_message(&self, id: i64, lost: &mut ImportLosses) -> rusqlite::Result<OldMessageRow> {
+    fn read_message(&self, id: i64, losses: &mut ImportLosses) -> rusqlite::Result<OldMessageRow> {
         self.connection.prepare_cached(&self.message_sql)?.query_row([id], |row| {
             let data = match row.get_ref(0)? {
                 ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes,
                 ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) => &[],
             };
-            let said = message::read_message(data, &column_text(row, 1), self.images, lost);
-            Ok(OldMessageRow { said, usage: read_usage(row), created: column_int(row, 4) })
+            let message = message::read_message(data, &column_text(row, 1), self.images, losses);
+            Ok(OldMessageRow { message, usage: read_usage(row), created: column_int(row, 4) })
         })
     }
 }
@@ -165,7 +166,7 @@ fn message_sql(connection: &Connection) -> rusqlite::Result<String> {
 }
 
 fn read_usage(row: &Row<'_>) -> Option<TokenUsage> {
-    let tokens = |place| column_int(row, place).and_then(|n| u64::try_from(n).ok());
+    let tokens = |index| column_int(row, index).and_then(|n| u64::try_from(n).ok());
     let (input, output) = (tokens(2), tokens(3));
     (input.is_some() || output.is_some())
         .then(|| TokenUsage::new(input.unwrap_or_default(), output.unwrap_or_default()))
@@ -176,27 +177,27 @@ struct OldSessionBuilder<'a> {
     history: HistoryBuilder<'a>,
     system_prompt: String,
     compactions: Vec<OldCompaction>,
-    /// The next message is the first of an agent that a compaction began.
+    /// The next message is the first of an agent that a compaction started.
     awaits_summary: bool,
-    now: Timestamp,
-    lost: ImportLosses,
+    time: Timestamp,
+    losses: ImportLosses,
 }
 
 impl OldSessionBuilder<'_> {
     fn begin_agent(&mut self, created: Option<i64>) {
-        self.history.close_open_calls(self.now);
-        self.now = created.map_or(self.now, Timestamp);
+        self.history.close_open_calls(self.time);
+        self.time = created.map_or(self.time, Timestamp);
         self.awaits_summary = self.history.n_entries() > 0;
         if self.awaits_summary {
-            let (at, tokens_before) = (self.history.n_entries(), self.history.context_tokens());
-            self.compactions.push(OldCompaction { at, summary: None, tokens_before, created: self.now });
+            let (at_seq, tokens_before) = (self.history.n_entries(), self.history.context_tokens());
+            self.compactions.push(OldCompaction { at_seq, summary: None, tokens_before, created: self.time });
         }
     }
 
-    fn add_message(&mut self, message: OldMessageRow) {
-        self.now = message.created.map_or(self.now, Timestamp);
-        let at = self.now;
-        match message.said {
+    fn add_message(&mut self, row: OldMessageRow) {
+        self.time = row.created.map_or(self.time, Timestamp);
+        let time = self.time;
+        match row.message {
             None => {}
             Some(OldMessage::System(text)) if self.system_prompt.is_empty() => self.system_prompt = text,
             Some(OldMessage::System(_)) => {}
@@ -206,27 +207,27 @@ impl OldSessionBuilder<'_> {
                 let is_summary = std::mem::take(&mut self.awaits_summary) && is_text;
                 match self.compactions.last_mut().filter(|_| is_summary) {
                     Some(compaction) => compaction.summary = Some(message::parts_text(&parts)),
-                    None => self.history.push_prompt(parts, at),
+                    None => self.history.push_prompt(parts, time),
                 }
             }
             Some(OldMessage::Reply { thought, text, calls }) => {
                 self.awaits_summary = false;
-                self.history.push_reply(history::text_reply(thought, text, message.usage), calls, at);
+                self.history.push_reply(history::text_reply(thought, text, row.usage), calls, time);
             }
             Some(OldMessage::Result { call, parts }) => {
-                let has_call = self.history.push_result(&call, parts, at);
-                self.lost.results += u64::from(!has_call);
+                let has_call = self.history.push_result(&call, parts, time);
+                self.losses.results += u64::from(!has_call);
             }
         }
     }
 }
 
-/// Makes a title of the first words of a person; a fork begins as the session it came from does.
+/// Makes a title of the first prompt; a fork begins like its origin.
 fn derive_title(entries: &[(TranscriptEntry, Timestamp)], fork: Option<i64>) -> Option<String> {
     let first = entries.iter().find_map(|(entry, _)| match entry {
         TranscriptEntry::Prompt(prompt) => Some(prompt.text()),
         TranscriptEntry::Reply(_) | TranscriptEntry::Result { .. } => None,
     })?;
-    let title = Some(facets::one_line(&first)).filter(|title| !title.is_empty())?;
+    let title = Some(call_info::one_line(&first)).filter(|title| !title.is_empty())?;
     Some(fork.map_or_else(|| title.clone(), |fork| format!("{title} (fork {fork})")))
 }

@@ -1,10 +1,10 @@
-//! Tables whose columns nobody is sure of, and values of any type in them.
+//! Tables with uncertain columns and values of any type.
 
 use std::collections::HashSet;
 
 use rusqlite::{Connection, Row, types::ValueRef};
 
-/// The columns that a table really has; none when there is no such table.
+/// The columns that a table has; none if there is no such table.
 #[derive(Debug)]
 pub(super) struct TableColumns {
     names: HashSet<String>,
@@ -21,20 +21,20 @@ impl TableColumns {
         names.iter().all(|name| self.names.contains(*name))
     }
 
-    /// Names a column in a query, or what stands for it when it is missing.
+    /// A column in a query, or its default if it is missing.
     pub(super) fn column_or(&self, name: &'static str, default: &'static str) -> &'static str {
         if self.names.contains(name) { name } else { default }
     }
 }
 
-/// Shows a time in milliseconds since 1970. The first layout kept the local time of the machine.
+/// An expression for a time in milliseconds since 1970. The first layout stored the machine's local time.
 pub(super) fn millis_sql(column: &str) -> String {
     format!("CAST(round(unixepoch({column}, 'utc', 'subsec') * 1000) AS INTEGER)")
 }
 
-/// Reads a column as text, whatever is in it.
-pub(super) fn column_text(row: &Row<'_>, place: usize) -> String {
-    match row.get_ref(place) {
+/// Reads a column as text, whatever its type.
+pub(super) fn column_text(row: &Row<'_>, index: usize) -> String {
+    match row.get_ref(index) {
         Ok(ValueRef::Text(bytes) | ValueRef::Blob(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
         Ok(ValueRef::Integer(number)) => number.to_string(),
         Ok(ValueRef::Real(number)) => number.to_string(),
@@ -42,9 +42,9 @@ pub(super) fn column_text(row: &Row<'_>, place: usize) -> String {
     }
 }
 
-/// Reads a column as a whole number, if it is one.
-pub(super) fn column_int(row: &Row<'_>, place: usize) -> Option<i64> {
-    match row.get_ref(place).ok()? {
+/// Reads a column as an integer, if it is one.
+pub(super) fn column_int(row: &Row<'_>, index: usize) -> Option<i64> {
+    match row.get_ref(index).ok()? {
         ValueRef::Integer(number) => Some(number),
         ValueRef::Text(bytes) => std::str::from_utf8(bytes).ok()?.trim().parse().ok(),
         ValueRef::Null | ValueRef::Real(_) | ValueRef::Blob(_) => None,

@@ -14,15 +14,15 @@ use tempfile::TempDir;
 
 use super::{ImportLosses, OldSession, is_python, read_sessions};
 
-/// A database as one of the versions made it, and filled as that version did.
+/// A database as one of the versions created and filled it.
 struct Old {
     connection: Connection,
-    folder: TempDir,
+    directory: TempDir,
     n_messages: u32,
 }
 
 impl Old {
-    /// The layout without forks; times are local ones.
+    /// The layout without forks, with local times.
     fn of_0_1_22() -> Self {
         Self::made_by(include_str!("tests/0.1.22.sql"))
     }
@@ -34,7 +34,7 @@ impl Old {
     fn made_by(script: &str) -> Self {
         let connection = Connection::open_in_memory().unwrap();
         connection.execute_batch(script).unwrap();
-        Self { connection, folder: TempDir::new().unwrap(), n_messages: 0 }
+        Self { connection, directory: TempDir::new().unwrap(), n_messages: 0 }
     }
 
     fn execute(&self, sql: &str) -> &Self {
@@ -53,7 +53,7 @@ impl Old {
         agent
     }
 
-    /// Adds an agent as 0.1.48 did; only one that is no fork got a system row.
+    /// Adds an agent as 0.1.48 did; only one that is not a fork got a system row.
     fn forked(&mut self, (session, generation, fork): (&str, u32, u32), at: Option<&str>) -> String {
         let agent = format!("{session}-{generation}-{fork}");
         let row = params![agent, session, generation, fork, at];
@@ -66,7 +66,7 @@ impl Old {
         agent
     }
 
-    /// Adds a message a second after the one before, and gives its number.
+    /// Adds a message a second after the previous one, and returns its number.
     fn say(&mut self, agent: &str, message: Value) -> i64 {
         let role = message["role"].as_str().unwrap_or("unknown").to_owned();
         self.row(agent, &role, &message.to_string())
@@ -100,7 +100,7 @@ impl Old {
         self.say(agent, json!({"role": "assistant", "content": text}))
     }
 
-    /// Adds a reply with calls, each an id, a name and arguments.
+    /// Adds a reply with calls, each an ID, a name and arguments.
     fn calls(&mut self, agent: &str, calls: &[(&str, &str, &str)]) -> i64 {
         let calls: Vec<Value> = calls
             .iter()
@@ -117,7 +117,7 @@ impl Old {
 
     fn read(&self) -> (Vec<OldSession>, ImportLosses) {
         let mut sessions = Vec::new();
-        let lost = read_sessions(&self.connection, &self.folder.path().join("images"), |session| {
+        let lost = read_sessions(&self.connection, &self.directory.path().join("images"), |session| {
             sessions.push(session);
             Ok::<_, rusqlite::Error>(())
         });
@@ -125,7 +125,7 @@ impl Old {
     }
 }
 
-/// Reads a database and shows what came of it; every session must be acceptable to a transcript.
+/// Reads a database and shows the result; every session must be acceptable to a transcript.
 #[track_caller]
 fn check(old: &Old, wanted: Expect) {
     assert!(is_python(&old.connection).unwrap());
@@ -158,7 +158,7 @@ fn accepted(session: &OldSession) {
     }
     assert!(transcript.for_model().is_ok());
     for compaction in &session.compactions {
-        assert!(compaction.at <= transcript.next_seq());
+        assert!(compaction.at_seq <= transcript.next_seq());
     }
 }
 
@@ -168,7 +168,7 @@ fn show(session: &OldSession, text: &mut String) {
     writeln!(text, "{}{parent} in {} with {}: {title}", session.id, session.cwd, session.model).unwrap();
     let mut compactions = session.compactions.iter().peekable();
     for place in 0..=session.entries.len() {
-        while let Some(compaction) = compactions.next_if(|compaction| compaction.at == place as u64) {
+        while let Some(compaction) = compactions.next_if(|compaction| compaction.at_seq == place as u64) {
             let summary = compaction.summary.as_deref().unwrap_or("none");
             writeln!(text, "  -- {} tokens become: {summary}", compaction.tokens_before).unwrap();
         }
@@ -199,7 +199,7 @@ fn entry_line(entry: &TranscriptEntry) -> String {
             }
             line
         }
-        TranscriptEntry::Result { call, facets, outcome } => {
+        TranscriptEntry::Result { call, info: facets, result: outcome } => {
             let places: Vec<&str> = facets.locations.iter().map(|location| location.path.as_str()).collect();
             let images =
                 outcome.for_client.iter().filter(|content| matches!(content, ToolCallContent::Image { .. }));
@@ -222,13 +222,13 @@ fn parts_line(parts: &[ContentPart]) -> String {
         ContentPart::Image { mime, data } => format!("[{mime} {data}]"),
         ContentPart::Link { uri, .. } => format!("<{uri}>"),
         ContentPart::Resource { uri, .. } => format!("<<{uri}>>"),
-        ContentPart::FromCrow { what, .. } => format!("<<{}>>", what.uri()),
+        ContentPart::FromCrow { kind: what, .. } => format!("<<{}>>", what.uri()),
     });
     shown.collect::<Vec<_>>().join(" ")
 }
 
 #[test]
-fn a_plain_chat_of_either_layout() {
+fn plain_chat_of_either_layout() {
     let mut old = Old::of_0_1_22();
     let agent = old.agent("wise-otter-of-joy", 1, "/p");
     old.user(&agent, "grüße 🐦\nand more");
@@ -256,7 +256,7 @@ fn a_plain_chat_of_either_layout() {
 }
 
 #[test]
-fn our_own_database_is_not_one() {
+fn own_database_is_not_a_python_one() {
     let connection = Connection::open_in_memory().unwrap();
     assert!(!is_python(&connection).unwrap());
     connection.execute_batch(include_str!("../../../migrations/sqlite/0001_sessions.sql")).unwrap();

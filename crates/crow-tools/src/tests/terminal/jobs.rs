@@ -19,7 +19,7 @@ async fn until(machine: &Machine, text: &str) -> String {
         let call = json!({"command": "", "is_input": true});
         let heard = machine.call("terminal", call).await;
         let (_, heard) = heard.split_once('\n').unwrap();
-        said += heard.trim_start_matches("Done: ").trim_start_matches("(nothing new)\n");
+        said += heard.trim_start_matches("Completed: ").trim_start_matches("(nothing new)\n");
         if said.contains(text) {
             return said;
         }
@@ -42,18 +42,18 @@ async fn job_is_started_read_typed_to_and_ended() {
     let begun = start(&machine, "echo up; read name; echo \"hello $name\"; sleep 1000").await;
     expect![[r#"
         > `echo up; read name; echo "hello $name"; sleep 1000` in the background Execute Runs("echo up; read name; echo \"hello $name\"; sleep 1000")
-        Done: up
+        Completed: up
         job-1 is running; with is_input=true it is read (command empty) or typed to, with reset=true it is ended
     "#]]
     .assert_eq(&begun);
     let typed = kind(&machine, "crow").await;
-    assert!(typed.starts_with("> job-1 ← crow Execute Runs(\"crow\")\nDone: crow\n"), "{typed}");
+    assert!(typed.starts_with("> job-1 ← crow Execute Runs(\"crow\")\nCompleted: crow\n"), "{typed}");
     let said = if typed.contains("hello") { typed } else { until(&machine, "hello").await };
     assert!(said.ends_with("hello crow\njob-1 is running\n"), "{said}");
     let ended = machine.call("terminal", json!({"command": "", "reset": true, "job": "job-1"})).await;
     expect![[r#"
         > End job-1 Execute Nothing
-        Done: ended job-1 `echo up; read name; echo "hello $name"; sleep 1000`
+        Completed: ended job-1 `echo up; read name; echo "hello $name"; sleep 1000`
     "#]]
     .assert_eq(&ended);
     assert_eq!(machine.tools.count_programs(), 0);
@@ -87,7 +87,7 @@ async fn shell_becomes_a_job_and_exits_on_request() {
 async fn command_that_ends_at_once_is_no_job() {
     let machine = Machine::new(|_| ());
     let said = start(&machine, "tty > /dev/null && echo hi").await;
-    assert!(said.ends_with("Done: hi\n"), "{said}");
+    assert!(said.ends_with("Completed: hi\n"), "{said}");
     let said = start(&machine, "echo no; exit 4").await;
     assert!(said.ends_with("Failed: no\nexit code 4\n"), "{said}");
     let said = kind(&machine, "x").await;
@@ -110,7 +110,7 @@ async fn command_beyond_the_soft_limit_becomes_a_job() {
     let said = machine.call("terminal", json!({"command": "echo begun; sleep 1000"})).await;
     let (_, said) = said.split_once('\n').unwrap();
     expect![[r#"
-        Done: begun
+        Completed: begun
         not done after 1 s, it continues as job-1; with is_input=true it is read (command empty) or typed to, with reset=true it is ended
     "#]]
     .assert_eq(said);
@@ -140,14 +140,14 @@ async fn job_end_is_reported_with_the_next_call() {
     };
     let told = told.split_once('\n').unwrap().1;
     expect![[r#"
-        Done: well
+        Completed: well
         (job-1 `echo up; while [ ! -e go ]; do sleep 0.02; done; echo bye` is over: exit code 0; its remaining output can be read with is_input)
     "#]]
     .assert_eq(told);
     let said = machine.call("terminal", json!({"command": "echo well"})).await;
-    assert!(said.ends_with("Done: well\n"), "{said}");
+    assert!(said.ends_with("Completed: well\n"), "{said}");
     let said = machine.call("terminal", json!({"command": "", "is_input": true})).await;
-    assert!(said.ends_with("Done: bye\njob-1 is over: exit code 0\n"), "{said}");
+    assert!(said.ends_with("Completed: bye\njob-1 is over: exit code 0\n"), "{said}");
 }
 
 #[tokio::test]
@@ -209,7 +209,7 @@ async fn jobs_are_limited() {
     let said = start(&machine, "echo up; sleep 1000").await;
     assert!(said.contains("Failed: not started: 16 jobs are running"), "{said}");
     let said = machine.call("terminal", json!({"reset": true, "job": "job-7", "command": "echo next"})).await;
-    assert!(said.ends_with("Done: ended job-7 `echo up; sleep 1000`\nnext\n"), "{said}");
+    assert!(said.ends_with("Completed: ended job-7 `echo up; sleep 1000`\nnext\n"), "{said}");
     let said = start(&machine, "echo up; sleep 1000").await;
     assert!(said.contains("job-17 is running"), "{said}");
     let said = machine.call("terminal", json!({"reset": true, "command": ""})).await;
@@ -259,7 +259,7 @@ async fn invalid_calls_are_rejected() {
         &calls,
         expect![[r#"
             > End all jobs Execute Nothing
-            Done: there was no job to end
+            Completed: there was no job to end
             > job ← x Execute Runs("x")
             Failed: there is no job in this session; background=true starts one
             > Read job-9 Execute Nothing

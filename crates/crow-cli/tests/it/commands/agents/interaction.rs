@@ -176,7 +176,7 @@ impl Person {
             ],
             env_removed: vec!["NO_COLOR".into()],
         };
-        let kept = OutputLimits { head_bytes: 1 << 16, tail_bytes: 1 << 16, spill: None };
+        let kept = OutputLimits { head_bytes: 1 << 16, tail_bytes: 1 << 16, spill_dir: None };
         let program = RunningProgram::start(&ProcessGroups::new(), command, StdioKind::Terminal, kept).await;
         Self { job: program.expect("it starts").into_job(Duration::from_secs(600)), seen: String::new() }
     }
@@ -187,7 +187,7 @@ impl Person {
         while !self.seen.contains(text) {
             assert!(since.elapsed() < PATIENCE, "{text:?} is not in {:?}", self.seen);
             let patience =
-                JobWaitOptions { within: PATIENCE, quiet: Duration::from_millis(5), n_unread_min: 1 };
+                JobWaitOptions { timeout: PATIENCE, quiet_period: Duration::from_millis(5), n_unread_min: 1 };
             self.job.wait_until_quiet(patience).await;
             self.seen += &self.job.take_output().await.text;
         }

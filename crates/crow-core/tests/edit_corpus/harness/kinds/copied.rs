@@ -1,10 +1,10 @@
-//! The model copied more than the text: what a listing or a chat puts around it, or the file's own indentation.
+//! The model copied too much: the markup of a listing or a chat, or the file's own indentation.
 
 use super::{Kind, case, lands, nowhere, refused};
 use crate::harness::{
     chance::Chance,
-    judge::{Case, MARK},
     mutate,
+    outcome::{Case, MARK},
     spot::Spot,
 };
 
@@ -22,7 +22,7 @@ pub(super) const KINDS: &[Kind] = &[
         let spot = Spot::pick(file, 1, chance)?;
         let by = if spot.old.starts_with('\t') { "\t" } else { "  " };
         let old = mutate::dedented(&spot.old, by)?;
-        // All of it is new, so that nothing of it shows how it is meant.
+        // All of it is new, so that nothing shows its intended indentation.
         let new = format!("{}{MARK}()\n", least_indent(&spot.old));
         let spot = Spot { new: new.clone(), ..spot };
         inexact(case(file, &spot, (old, new)))
@@ -75,7 +75,7 @@ pub(super) const KINDS: &[Kind] = &[
     }),
 ];
 
-/// Both texts, or the old one alone, as a listing shows them.
+/// Both texts, or the old one alone, in the format of a listing.
 fn numbered(file: &str, chance: &mut Chance, is_both: bool) -> Option<Case> {
     let spot = Spot::pick(file, 1, chance)?;
     let first = file[..spot.range.start].matches('\n').count() + 1;
@@ -104,7 +104,7 @@ fn least_indent(text: &str) -> &str {
     indents.min_by_key(|indent| indent.len()).unwrap_or_default()
 }
 
-/// Leaves out what is in the file to the letter after all.
+/// Drops a case whose old text occurs in the file exactly.
 fn inexact(case: Case) -> Option<Case> {
     (!case.file.contains(&case.old) && !case.old.trim().is_empty()).then_some(case)
 }

@@ -1,10 +1,10 @@
-//! The old text is in the file to the letter.
+//! The old text occurs in the file exactly.
 
 use super::{Kind, case, lands};
 use crate::harness::{
     chance::Chance,
-    judge::{Case, MARK, Truth},
     mutate,
+    outcome::{Case, MARK, Truth},
     spot::Spot,
 };
 
@@ -41,7 +41,7 @@ pub(super) const KINDS: &[Kind] = &[
     }),
 ];
 
-/// Takes a piece out of the spot, from anywhere to anywhere, and says something else for it.
+/// Replaces an arbitrary part of the spot by another text.
 fn cut(file: &str, mut spot: Spot, chance: &mut Chance) -> Option<Case> {
     let ends: Vec<usize> = spot.old.char_indices().map(|(at, _)| at).collect();
     let (a, b) = (chance.pick(&ends)?, chance.pick(&ends)?);
@@ -52,7 +52,7 @@ fn cut(file: &str, mut spot: Spot, chance: &mut Chance) -> Option<Case> {
     (!piece.trim().is_empty()).then(|| case(file, &spot, (piece, MARK.to_owned())))
 }
 
-/// The same in a file of CRLF; the call is as it was.
+/// The same in a file with CRLF; the call is unchanged.
 fn in_crlf(case: Case) -> Case {
     let Truth::At { range, ideal } = case.truth else { return case };
     let at = |at: usize| at + case.file[..at].matches('\n').count();

@@ -1,7 +1,7 @@
-//! The old text is in the file but for something that matters.
+//! The old text differs from the file in something significant.
 
 use super::{Kind, NOWHERE, case, refused};
-use crate::harness::{chance::Chance, judge::Case, mutate, spot::Spot};
+use crate::harness::{chance::Chance, mutate, outcome::Case, spot::Spot};
 
 pub(super) const KINDS: &[Kind] = &[
     refused("a line dropped", |file, _, chance| {
@@ -50,7 +50,7 @@ fn lines(file: &str, chance: &mut Chance, change: impl Fn(&mut Vec<String>, usiz
     other(file, &spot, lines.concat())
 }
 
-/// An edit with another old text, unless that one is there as well.
+/// An edit with another old text that does not occur in the file.
 fn other(file: &str, spot: &Spot, old: String) -> Option<Case> {
     let is_there = mutate::bare(file).contains(&mutate::bare(&old));
     (!is_there).then(|| case(file, spot, (old, spot.new.clone())))

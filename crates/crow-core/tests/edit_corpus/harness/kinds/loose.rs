@@ -1,11 +1,11 @@
-//! The old text is in the file but for what matters little. The new one is changed in the same way, and what
-//! comes of the edit has to be as if neither were.
+//! The old text differs from the file in something insignificant. The new one is changed in the same way, and the
+//! result must be as if neither were.
 
 use super::{Kind, Promise, case, lands};
 use crate::harness::{
     chance::Chance,
-    judge::{Case, Truth},
     mutate,
+    outcome::{Case, Truth},
     spot::Spot,
 };
 
@@ -36,11 +36,11 @@ pub(super) const KINDS: &[Kind] = &[
     lands("spaces for tabs", |file, _, chance| {
         let width = [2, 4, 8][chance.below(3)];
         both(&mutate::tabbed(file)?, chance, |text| {
-            // Of tabs and spaces mixed nobody can tell how wide a tab was meant to be.
+            // With mixed tabs and spaces, the intended tab width is unknown.
             mutate::is_tabbed(text).then(|| mutate::tabs_to_spaces(text, width))?
         })
     }),
-    Kind { name: "other steps", promise: Promise::May, make: other_steps },
+    Kind { name: "other steps", promise: Promise::AppliedOrRefused, make: other_steps },
     lands("other spacing", |file, _, chance| {
         let style = chance.below(3);
         both(file, chance, |text| Some(mutate::spaced(text, style)))
@@ -86,7 +86,7 @@ fn with_blank(file: &str, chance: &mut Chance, change: impl Fn(&str) -> Option<S
     inexact(case(file, &spot, texts))
 }
 
-/// How wide a step is that the old text does not have, nobody can tell: the text that comes of it is not judged.
+/// The width of a step that the old text does not have is unknown: the resulting text is not checked.
 fn other_steps(file: &str, _: &str, chance: &mut Chance) -> Option<Case> {
     let mut case = both(file, chance, mutate::other_steps)?;
     if let Truth::At { ideal, .. } = &mut case.truth {
@@ -95,12 +95,12 @@ fn other_steps(file: &str, _: &str, chance: &mut Chance) -> Option<Case> {
     Some(case)
 }
 
-/// Leaves out what is in the file to the letter after all.
+/// Drops a case whose old text occurs in the file exactly.
 fn inexact(case: Case) -> Option<Case> {
     (!case.file.contains(&case.old) && !case.old.trim().is_empty()).then_some(case)
 }
 
-/// Gives the lines of the spot white space at their ends, in the file and so in what the edit makes of it.
+/// Adds trailing white space to the lines of the spot, in the file and so in the expected result.
 fn spoil_ends(file: &str, spot: &mut Spot, chance: &mut Chance) -> String {
     let spoilt = mutate::with_trailing(&spot.old, chance);
     let mut file = file.to_owned();

@@ -1,9 +1,9 @@
-//! The old text is not of this file, or of no one place in it.
+//! The old text is not from this file, or has no unique place in it.
 
 use super::{Kind, nowhere, refused};
 use crate::harness::{
-    judge::{Case, MARK},
     mutate,
+    outcome::{Case, MARK},
     spot::Spot,
 };
 
@@ -21,7 +21,7 @@ pub(super) const KINDS: &[Kind] = &[
     refused("an empty file", |_, theirs, chance| other("", Spot::pick(theirs, 1, chance)?.old)),
 ];
 
-/// An edit with a text that the file does not have, however loosely it is read.
+/// An edit with a text that does not occur in the file, even loosely.
 fn other(file: &str, old: String) -> Option<Case> {
     let is_there = mutate::bare(file).contains(&mutate::bare(&old));
     (!is_there).then(|| nowhere(file.to_owned(), old, MARK.to_owned()))

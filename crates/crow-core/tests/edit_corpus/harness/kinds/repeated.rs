@@ -1,11 +1,11 @@
-//! The old text is in the file more than once.
+//! The old text occurs in the file more than once.
 
 use crow_core::edit::EditOccurrences;
 
 use super::{Kind, NOWHERE, lands, nowhere, refused};
 use crate::harness::{
-    judge::{Case, Truth},
     mutate,
+    outcome::{Case, Truth},
     spot::Spot,
 };
 
@@ -37,14 +37,14 @@ pub(super) const KINDS: &[Kind] = &[
     }),
 ];
 
-/// A file that says something twice, and an edit of both.
+/// A file that contains a text twice, and an edit of both.
 fn each(there: &str, then: &str, (old, new): (String, String)) -> Case {
     let twice = |text: &str| format!("{text}{NOWHERE}\n{text}");
     let truth = Truth::Each { ideal: twice(then) };
     Case { file: twice(there), old, new, occurrences: EditOccurrences::All, truth }
 }
 
-/// Leaves out what is in the file to the letter after all.
+/// Drops a case whose old text occurs in the file exactly.
 fn inexact(case: Case) -> Option<Case> {
     (!case.file.contains(&case.old)).then_some(case)
 }

@@ -1,4 +1,4 @@
-//! Taking a database along.
+//! Copying a database.
 
 use std::fs;
 
@@ -8,9 +8,9 @@ use tempfile::TempDir;
 use crate::{StoreError, copy_python_database};
 
 #[test]
-fn what_is_still_in_the_log_comes_along_and_the_original_stays() {
-    let folder = TempDir::new().unwrap();
-    let (from, to) = (folder.path().join("old.db"), folder.path().join("new.db"));
+fn copy_includes_the_log_and_keeps_the_original() {
+    let directory = TempDir::new().unwrap();
+    let (from, to) = (directory.path().join("old.db"), directory.path().join("new.db"));
     let user = Connection::open(&from).unwrap();
     user.execute_batch("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0").unwrap();
     user.execute_batch(include_str!("0.1.48.sql")).unwrap();
@@ -31,32 +31,32 @@ fn what_is_still_in_the_log_comes_along_and_the_original_stays() {
 }
 
 #[test]
-fn a_database_that_nobody_uses_is_left_without_a_trace() {
-    let folder = TempDir::new().unwrap();
-    let from = folder.path().join("an old?#.db");
+fn copy_of_an_idle_database_leaves_no_trace() {
+    let directory = TempDir::new().unwrap();
+    let from = directory.path().join("an old?#.db");
     let user = Connection::open(&from).unwrap();
     user.execute_batch("PRAGMA journal_mode = WAL").unwrap();
     user.execute_batch(include_str!("0.1.48.sql")).unwrap();
     user.close().unwrap();
-    copy_python_database(&from, &folder.path().join("new.db")).unwrap();
+    copy_python_database(&from, &directory.path().join("new.db")).unwrap();
     let mut names: Vec<_> =
-        fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
     assert_eq!(names, ["an old?#.db", "new.db"]);
 }
 
 #[test]
-fn nothing_is_written_over_and_nothing_else_is_taken() {
-    let folder = TempDir::new().unwrap();
-    let (from, to) = (folder.path().join("old.db"), folder.path().join("new.db"));
+fn copy_overwrites_nothing_and_rejects_other_files() {
+    let directory = TempDir::new().unwrap();
+    let (from, to) = (directory.path().join("old.db"), directory.path().join("new.db"));
     Connection::open(&from).unwrap().execute_batch(include_str!("0.1.22.sql")).unwrap();
     fs::write(&to, "mine").unwrap();
     copy_python_database(&from, &to).unwrap_err();
     assert_eq!(fs::read(&to).unwrap(), b"mine");
-    let other = folder.path().join("other.db");
+    let other = directory.path().join("other.db");
     Connection::open(&other).unwrap().execute_batch("CREATE TABLE bookmarks (url TEXT)").unwrap();
-    let error = copy_python_database(&other, &folder.path().join("copy.db")).unwrap_err();
+    let error = copy_python_database(&other, &directory.path().join("copy.db")).unwrap_err();
     assert!(matches!(error, StoreError::OtherProgram { .. }), "{error}");
-    let error = copy_python_database(&folder.path().join("none.db"), &to).unwrap_err();
+    let error = copy_python_database(&directory.path().join("none.db"), &to).unwrap_err();
     assert!(matches!(error, StoreError::CannotOpen { .. }), "{error}");
 }

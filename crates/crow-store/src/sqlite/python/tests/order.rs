@@ -1,4 +1,4 @@
-//! Sessions made of several agents, and sessions that other sessions began.
+//! Sessions of several agents, and sessions that other sessions started.
 
 use expect_test::expect;
 use serde_json::json;
@@ -6,14 +6,14 @@ use serde_json::json;
 use super::{Old, check};
 
 #[test]
-fn a_compaction_of_the_first_layout_goes_on_in_one_session() {
+fn compaction_of_the_first_layout_continues_one_session() {
     let mut old = Old::of_0_1_22();
     let first = old.agent("s", 1, "/p");
     old.user(&first, "build it");
     old.assistant(&first, "built");
     old.user(&first, "test it");
     old.calls(&first, &[("c1", "terminal", r#"{"command": "cargo test"}"#)]);
-    // The folder was forgotten there.
+    // The directory was lost there.
     let second = old.agent("s", 2, "/tmp");
     old.user(&second, "summary: it is built");
     old.assistant(&second, "tested");
@@ -36,7 +36,7 @@ fn a_compaction_of_the_first_layout_goes_on_in_one_session() {
 }
 
 #[test]
-fn an_agent_after_a_compaction_may_begin_with_anything() {
+fn agent_after_a_compaction_may_begin_with_anything() {
     let mut old = Old::of_0_1_48();
     let first = old.forked(("s", 1, 1), None);
     old.user(&first, "build it");
@@ -61,7 +61,7 @@ fn an_agent_after_a_compaction_may_begin_with_anything() {
 }
 
 #[test]
-fn a_session_that_was_compacted_before_anything_was_said_begins_with_the_summary() {
+fn session_compacted_at_its_start_begins_with_the_summary() {
     let mut old = Old::of_0_1_48();
     old.forked(("s", 1, 1), None);
     let second = old.forked(("s", 2, 1), None);
@@ -76,7 +76,7 @@ fn a_session_that_was_compacted_before_anything_was_said_begins_with_the_summary
 }
 
 #[test]
-fn forks_are_sessions_that_share_the_beginning() {
+fn forks_are_sessions_with_the_same_beginning() {
     let mut old = Old::of_0_1_48();
     let trunk = old.forked(("s", 1, 1), None);
     old.user(&trunk, "begin");
@@ -112,7 +112,7 @@ fn forks_are_sessions_that_share_the_beginning() {
 }
 
 #[test]
-fn subagents_follow_the_session_that_began_them() {
+fn subagents_follow_their_parent() {
     let mut old = Old::of_0_1_48();
     let child = old.forked(("child", 1, 1), None);
     old.user(&child, "the task");
@@ -137,7 +137,7 @@ fn subagents_follow_the_session_that_began_them() {
            ('task-1', 'subagent', 'owner', 'child', '', 'low', 'done', '1'),
            ('task-2', 'subagent', 'child-1-1', 'a-grandchild', '', 'low', 'done', '2'),
            ('task-3', 'subagent', 'circle', 'circle', '', 'low', 'done', '3'),
-           ('task-4', 'subagent', 'nobody', 'owner', '', 'low', 'done', '4'),
+           ('task-4', 'subagent', 'unknown', 'owner', '', 'low', 'done', '4'),
            ('task-5', 'subagent', 'empty', 'orphan', '', 'low', 'done', '5');",
     );
     check(
@@ -164,7 +164,7 @@ fn subagents_follow_the_session_that_began_them() {
 }
 
 #[test]
-fn sessions_that_began_each_other_all_come_over() {
+fn sessions_in_a_cycle_are_all_imported() {
     let mut old = Old::of_0_1_48();
     for name in ["a", "b", "c"] {
         let agent = old.forked((name, 1, 1), None);
@@ -188,7 +188,7 @@ fn sessions_that_began_each_other_all_come_over() {
 }
 
 #[test]
-fn a_session_that_is_named_as_a_fork_gets_another_name() {
+fn session_with_the_id_of_a_fork_gets_another_id() {
     let mut old = Old::of_0_1_48();
     let trunk = old.forked(("s", 1, 1), None);
     let anchor = old.user(&trunk, "trunk").to_string();
@@ -211,7 +211,7 @@ fn a_session_that_is_named_as_a_fork_gets_another_name() {
 }
 
 #[test]
-fn tables_may_lack_columns_and_have_others() {
+fn columns_may_be_missing_or_unknown() {
     let old = Old::made_by(
         "CREATE TABLE agents (agent_id TEXT, session_id TEXT, mood TEXT);
          CREATE TABLE messages (id INTEGER PRIMARY KEY, agent_id TEXT, data JSON);
@@ -235,7 +235,7 @@ fn tables_may_lack_columns_and_have_others() {
 }
 
 #[test]
-fn an_empty_database_and_sessions_without_words_give_nothing() {
+fn empty_database_and_sessions_give_nothing() {
     let mut old = Old::of_0_1_22();
     check(&old, expect![[""]]);
     old.agent("s", 1, "/p");

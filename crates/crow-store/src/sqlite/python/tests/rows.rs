@@ -1,4 +1,4 @@
-//! Messages of every kind, and what is wrong with them.
+//! Messages of every kind, and damaged ones.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use super::{Old, check};
 use crate::Timestamp;
 
 #[test]
-fn calls_in_parallel_with_their_results() {
+fn parallel_calls_with_their_results() {
     let mut old = Old::of_0_1_48();
     let agent = old.forked(("s", 1, 1), None);
     old.user(&agent, "look");
@@ -30,15 +30,15 @@ fn calls_in_parallel_with_their_results() {
     check(
         &old,
         expect![[r#"
-        s in /p with qwen3: look
-          prompt "look"
-          reply "" call-1-0=c1:read {"file_path":"src/a.rs"} call-1-1=c2:crow-mcp_terminal {"command":"ls\nwc"} call-1-2=c3:web_search {"queries":["crows","ravens"]} call-1-3=c4:tickets_find {}
-          call-1-1 Execute `ls…`[] Done: "a.rs"
-          call-1-0 Read `Read src/a.rs`["/p/src/a.rs"] Done: "fn main() {}"
-          call-1-3 Other `tickets_find`[] Failed: "Error: no such ticket"
-          call-1-2 Search `Search the web: crows · ravens`[] Done: "(no output)"
-          reply "done"
-    "#]],
+            s in /p with qwen3: look
+              prompt "look"
+              reply "" call-1-0=c1:read {"file_path":"src/a.rs"} call-1-1=c2:crow-mcp_terminal {"command":"ls\nwc"} call-1-2=c3:web_search {"queries":["crows","ravens"]} call-1-3=c4:tickets_find {}
+              call-1-1 Execute `ls…`[] Completed: "a.rs"
+              call-1-0 Read `Read src/a.rs`["/p/src/a.rs"] Completed: "fn main() {}"
+              call-1-3 Other `tickets_find`[] Failed: "Error: no such ticket"
+              call-1-2 Search `Search the web: crows · ravens`[] Completed: "(no output)"
+              reply "done"
+        "#]],
     );
 }
 
@@ -46,7 +46,7 @@ fn calls_in_parallel_with_their_results() {
 fn calls_without_results_and_results_without_calls() {
     let mut old = Old::of_0_1_22();
     let agent = old.agent("s", 1, "/p");
-    old.result(&agent, "c0", "for nobody");
+    old.result(&agent, "c0", "for no call");
     old.user(&agent, "look");
     old.calls(&agent, &[("c1", "read", "{}"), ("c1", "read", "{}"), ("", "edit", "{}"), ("c4", "", "{}")]);
     old.result(&agent, "c1", "the first");
@@ -59,23 +59,23 @@ fn calls_without_results_and_results_without_calls() {
     check(
         &old,
         expect![[r#"
-        s in /p with qwen3: look
-          prompt "look"
-          reply "" call-1-0=c1:read {} call-1-1=c1:read {} call-1-2=call-1-2:edit {}
-          call-1-0 Read `read`[] Done: "the first"
-          call-1-2 Edit `edit`[] Done: "edited"
-          call-1-1 Read `read`[] Failed: "no result of this call was stored; make it again if it is still needed"
-          prompt "meanwhile"
-          reply "go on"
-          reply "" call-7-0=c1:write {}
-          call-7-0 Edit `write`[] Failed: "no result of this call was stored; make it again if it is still needed"
-        lost: 3 results of calls that nobody made
-    "#]],
+            s in /p with qwen3: look
+              prompt "look"
+              reply "" call-1-0=c1:read {} call-1-1=c1:read {} call-1-2=call-1-2:edit {}
+              call-1-0 Read `read`[] Completed: "the first"
+              call-1-2 Edit `edit`[] Completed: "edited"
+              call-1-1 Read `read`[] Failed: "no result of this call was stored; make it again if it is still needed"
+              prompt "meanwhile"
+              reply "go on"
+              reply "" call-7-0=c1:write {}
+              call-7-0 Edit `write`[] Failed: "no result of this call was stored; make it again if it is still needed"
+            lost: 3 results without a call
+        "#]],
     );
 }
 
 #[test]
-fn arguments_that_are_no_json() {
+fn arguments_that_are_not_json() {
     let mut old = Old::of_0_1_22();
     let agent = old.agent("s", 1, "/p");
     old.user(&agent, "go");
@@ -102,13 +102,13 @@ fn arguments_that_are_no_json() {
 }
 
 #[test]
-fn images_stand_in_the_message_or_beside_the_database() {
+fn images_are_in_the_message_or_in_files() {
     let mut old = Old::of_0_1_48();
-    let images = old.folder.path().join("images");
+    let images = old.directory.path().join("images");
     fs::create_dir(&images).unwrap();
     let (here, gone) = (format!("{}.png", "a1".repeat(32)), format!("{}.png", "b2".repeat(32)));
     fs::write(images.join(&here), b"png").unwrap();
-    fs::write(old.folder.path().join("secret.png"), b"secret").unwrap();
+    fs::write(old.directory.path().join("secret.png"), b"secret").unwrap();
     let agent = old.forked(("s", 1, 1), None);
     let url = |url: &str| json!({"type": "image_url", "image_url": {"url": url}});
     let stored = |path: &str| json!({"type": "image_ref", "path": path, "mime": "image/png"});
@@ -129,22 +129,22 @@ fn images_stand_in_the_message_or_beside_the_database() {
     check(
         &old,
         expect![[r#"
-        s in /p with qwen3: see…
-          prompt "see" [image/jpeg aGk=] <https://example.org/a.png> "(an image was here that is no longer there)" "(an image was here that is no longer there)" [image/webp aGkh] [image/png cG5n] "(an image was here that is no longer there)" "(an image was here that is no longer there)"
-          reply "" call-1-0=c:read_image_file {"file_path":"/p/a.png"}
-          call-1-0 Read `Read /p/a.png`["/p/a.png"] with an image Done: [image/png cG5n]
-        lost: 4 images that are missing
-    "#]],
+            s in /p with qwen3: see…
+              prompt "see" [image/jpeg aGk=] <https://example.org/a.png> "(an image here is no longer available)" "(an image here is no longer available)" [image/webp aGkh] [image/png cG5n] "(an image here is no longer available)" "(an image here is no longer available)"
+              reply "" call-1-0=c:read_image_file {"file_path":"/p/a.png"}
+              call-1-0 Read `Read /p/a.png`["/p/a.png"] with an image Completed: [image/png cG5n]
+            lost: 4 images that are missing
+        "#]],
     );
 }
 
 #[cfg(unix)]
 #[test]
-fn an_image_that_is_a_link_is_not_followed() {
+fn image_links_are_not_followed() {
     let mut old = Old::of_0_1_48();
-    let images = old.folder.path().join("images");
+    let images = old.directory.path().join("images");
     fs::create_dir(&images).unwrap();
-    fs::write(old.folder.path().join("secret"), b"secret").unwrap();
+    fs::write(old.directory.path().join("secret"), b"secret").unwrap();
     let name = format!("{}.png", "c3".repeat(32));
     std::os::unix::fs::symlink("../secret", images.join(&name)).unwrap();
     let agent = old.forked(("s", 1, 1), None);
@@ -152,15 +152,15 @@ fn an_image_that_is_a_link_is_not_followed() {
     check(
         &old,
         expect![[r#"
-        s in /p with qwen3: (an image was here that is no longer there)
-          prompt "(an image was here that is no longer there)"
+        s in /p with qwen3: (an image here is no longer available)
+          prompt "(an image here is no longer available)"
         lost: 1 images that are missing
     "#]],
     );
 }
 
 #[test]
-fn rows_that_make_no_sense_are_counted() {
+fn invalid_rows_are_counted() {
     let mut old = Old::of_0_1_48();
     let agent = old.forked(("s", 1, 1), None);
     old.user(&agent, "hello");
@@ -185,7 +185,7 @@ fn rows_that_make_no_sense_are_counted() {
         old.say(&agent, json!({"role": "user", "content": nothing}));
         old.say(&agent, json!({"role": "assistant", "content": nothing}));
     }
-    old.row("nobody-1-1", "user", r#"{"role": "user", "content": "of no session"}"#);
+    old.row("unknown-1-1", "user", r#"{"role": "user", "content": "of no session"}"#);
     old.execute(
         "INSERT INTO messages (agent_id, fork_idx, created_at, data, role) VALUES
          ('s-1-1', 1, x'00ff', x'7b22726f6c65223a2275736572222c22636f6e74656e74223a22626c6f62227d', x'ff'),
@@ -207,7 +207,7 @@ fn rows_that_make_no_sense_are_counted() {
 }
 
 #[test]
-fn times_are_milliseconds_whatever_the_layout() {
+fn times_are_milliseconds_in_every_layout() {
     let mut old = Old::of_0_1_48();
     let agent = old.forked(("s", 1, 1), None);
     old.user(&agent, "hello");
@@ -218,20 +218,20 @@ fn times_are_milliseconds_whatever_the_layout() {
     assert_eq!(session.updated, Timestamp(1_767_323_045_679));
     assert_eq!(session.entries.first().unwrap().1, session.updated);
 
-    // The first layout kept local times: the zone of this machine decides, within a day.
+    // The first layout stored local times: the time zone of this machine decides, within a day.
     old.execute("UPDATE messages SET created_at = '2026-01-02 03:04:05.678901'");
     let (sessions, _) = old.read();
     let off = sessions.first().unwrap().entries.first().unwrap().1.0 - 1_767_323_045_679;
     assert!(off.abs() < 24 * 3_600_000 && off % 1_000 == 0, "{off}");
 
-    // A time that is none is that of the message before.
+    // An invalid time becomes that of the previous message.
     old.execute("UPDATE messages SET created_at = 'yesterday'");
     let (sessions, _) = old.read();
     assert_eq!(sessions.first().unwrap().entries.first().unwrap().1, Timestamp(1_767_322_800_000));
 }
 
 #[test]
-fn tokens_stay_with_the_reply_they_were_counted_for() {
+fn usage_stays_with_its_reply() {
     let mut old = Old::of_0_1_48();
     let agent = old.forked(("s", 1, 1), None);
     old.user(&agent, "hello");

@@ -1,0 +1,47 @@
+//! The client's capabilities, as declared in its first request. Undeclared capabilities are never used.
+
+use std::sync::{Arc, OnceLock};
+
+/// Client capabilities beyond the baseline.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AcpClientCapabilities {
+    /// Reads files, including unsaved buffers.
+    pub reads_files: bool,
+    /// Writes files through its buffers.
+    pub writes_files: bool,
+    /// Runs commands in its own terminals.
+    pub terminals: bool,
+    /// Shows the output of commands that run in Crow while they run.
+    pub terminal_output: bool,
+    /// Shows notices.
+    pub notices: bool,
+    /// Shows compactions.
+    pub compactions: bool,
+    /// Supports forms (elicitation).
+    pub forms: bool,
+    /// Shows the sessions that a session starts.
+    pub children: bool,
+    /// The depth in the tree of agents, if the client is Crow and keeps the tree's budget.
+    pub tree_depth: Option<u32>,
+    /// Can start this program in a terminal to authenticate.
+    pub terminal_auth: bool,
+    /// Supports that in the older form, as a whole command line.
+    pub terminal_auth_by_command: bool,
+}
+
+/// The capabilities of a connection's client: none until `initialize`, and constant from then on.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SharedCapabilities(Arc<OnceLock<AcpClientCapabilities>>);
+
+impl SharedCapabilities {
+    /// Sets the capabilities of the first `initialize`; a second one changes nothing.
+    pub(crate) fn set_once(&self, capabilities: AcpClientCapabilities) {
+        if self.0.set(capabilities).is_err() {
+            tracing::debug!("the client sent `initialize` again; its capabilities are unchanged");
+        }
+    }
+
+    pub(crate) fn get(&self) -> AcpClientCapabilities {
+        self.0.get().copied().unwrap_or_default()
+    }
+}

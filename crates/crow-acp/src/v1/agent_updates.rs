@@ -1,0 +1,186 @@
+//! Parses ACP version 1 as a client. Calls are upserts here: the announcement of a call and its changes have the same
+//! form, and absent fields are unchanged.
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the protocol's enums are open: what is new is passed over"
+)]
+
+use agent_client_protocol as sdk;
+use crow_core::{CommandInfo, SessionId, ToolCallContent, ToolCallStatus, ToolKind};
+use sdk::v1::schema as wire;
+
+use super::permission::{grant_offer, permission_subject};
+use super::{agent_tree, plan};
+use crate::client::{AgentPermissionRequest, AgentUpdate, PermissionOption, StopReason};
+
+pub(crate) fn to_agent_update(update: wire::SessionUpdate) -> Option<AgentUpdate> {
+    Some(match update {
+        wire::SessionUpdate::UserMessageChunk(chunk) => AgentUpdate::Prompt(block_text(chunk.content)?),
+        wire::SessionUpdate::AgentMessageChunk(chunk) => AgentUpdate::Text(block_text(chunk.content)?),
+        wire::SessionUpdate::AgentThoughtChunk(chunk) => AgentUpdate::Thought(block_text(chunk.content)?),
+        wire::SessionUpdate::ToolCall(call) => AgentUpdate::Call {
+            id: call.tool_call_id.0.to_string(),
+            title: Some(call.title),
+            kind: Some(tool_kind(&call.kind)),
+            status: Some(tool_status(call.status)),
+            content: Some(call.content.into_iter().filter_map(tool_content).collect()),
+            input: call.raw_input,
+        },
+        wire::SessionUpdate::ToolCallUpdate(call) => AgentUpdate::Call {
+            id: call.tool_call_id.0.to_string(),
+            title: call.fields.title,
+            kind: call.fields.kind.as_ref().map(tool_kind),
+            status: call.fields.status.map(tool_status),
+            content: call
+                .fields
+                .content
+                .map(|content| content.into_iter().filter_map(tool_content).collect()),
+            input: call.fields.raw_input,
+        },
+        wire::SessionUpdate::Plan(plan) => {
+            AgentUpdate::Plan(plan.entries.into_iter().map(plan::from_wire_entry).collect())
+        }
+        wire::SessionUpdate::AvailableCommandsUpdate(update) => {
+            let commands = update.available_commands.into_iter().map(|command| CommandInfo {
+                name: command.name,
+                description: command.description,
+                hint: command.input.and_then(|input| match input {
+                    wire::AvailableCommandInput::Unstructured(input) => Some(input.hint),
+                    _ => None,
+                }),
+            });
+            AgentUpdate::Commands(commands.collect())
+        }
+        wire::SessionUpdate::SessionInfoUpdate(info) => AgentUpdate::Title(info.title.value()?.clone()),
+        wire::SessionUpdate::UsageUpdate(usage) => {
+            let meta = usage.meta.as_ref();
+            AgentUpdate::Usage {
+                used: usage.used,
+                size: usage.size,
+                tokens_spent: agent_tree::tokens_spent(meta),
+                cost: usage.cost.as_ref().and_then(agent_tree::from_wire_cost),
+                is_estimate: agent_tree::is_estimate(meta),
+            }
+        }
+        wire::SessionUpdate::CurrentModeUpdate(mode) => AgentUpdate::Mode(mode.current_mode_id.0.to_string()),
+        wire::SessionUpdate::Notice(notice) => AgentUpdate::Notice(notice.title),
+        wire::SessionUpdate::CompactionUpdate(update) => {
+            AgentUpdate::Compaction(compaction_sentence(update)?)
+        }
+        _ => return None,
+    })
+}
+
+/// Returns the message ID of an update, if the agent gives one.
+pub(crate) fn message_id(update: &wire::SessionUpdate) -> Option<String> {
+    match update {
+        wire::SessionUpdate::AgentMessageChunk(chunk) | wire::SessionUpdate::AgentThoughtChunk(chunk) => {
+            chunk.message_id.as_ref().map(|id| id.0.to_string())
+        }
+        _ => None,
+    }
+}
+
+pub(crate) fn parse_permission_request(
+    request: wire::RequestPermissionRequest,
+) -> (SessionId, AgentPermissionRequest) {
+    let (subject, offer) = (permission_subject(&request), grant_offer(&request));
+    let fields = request.tool_call.fields;
+    let choices = request.options.into_iter().map(|option| PermissionOption {
+        id: option.option_id.0.to_string(),
+        name: option.name,
+        allows: matches!(
+            option.kind,
+            wire::PermissionOptionKind::AllowOnce | wire::PermissionOptionKind::AllowAlways
+        ),
+        always: matches!(
+            option.kind,
+            wire::PermissionOptionKind::AllowAlways | wire::PermissionOptionKind::RejectAlways
+        ),
+    });
+    let content = fields.content.unwrap_or_default();
+    let question = AgentPermissionRequest {
+        subject,
+        call: request.tool_call.tool_call_id.0.to_string(),
+        title: fields.title.unwrap_or_else(|| "run a tool".into()),
+        kind: fields.kind.as_ref().map_or(ToolKind::Other, tool_kind),
+        input: fields.raw_input,
+        content: content.into_iter().filter_map(tool_content).collect(),
+        options: choices.collect(),
+        offer,
+    };
+    (SessionId::new(&*request.session_id.0), question)
+}
+
+pub(crate) fn stop_reason(reason: wire::StopReason) -> StopReason {
+    match reason {
+        wire::StopReason::MaxTokens => StopReason::MaxTokens,
+        wire::StopReason::MaxTurnRequests => StopReason::MaxTurnRequests,
+        wire::StopReason::Refusal => StopReason::Refusal,
+        wire::StopReason::Cancelled => StopReason::Cancelled,
+        _ => StopReason::EndTurn,
+    }
+}
+
+/// Formats the result of a compaction as a sentence; `None` while it is running.
+fn compaction_sentence(update: wire::CompactionUpdate) -> Option<String> {
+    match update.status {
+        wire::CompactionStatus::Completed => {
+            let summary = update.summary.take().unwrap_or_default();
+            let text = summary.into_iter().next().and_then(block_text);
+            Some(text.unwrap_or_else(|| "the conversation was compacted".to_owned()))
+        }
+        wire::CompactionStatus::Failed => {
+            let error = update.error.take();
+            Some(error.unwrap_or_else(|| "the conversation could not be compacted".to_owned()))
+        }
+        _ => None,
+    }
+}
+
+fn block_text(block: wire::ContentBlock) -> Option<String> {
+    match block {
+        wire::ContentBlock::Text(text) => Some(text.text),
+        wire::ContentBlock::ResourceLink(link) => Some(format!("[{}]({})", link.name, link.uri)),
+        wire::ContentBlock::Image(image) => Some(format!("[image {}]", image.mime_type)),
+        _ => None,
+    }
+}
+
+fn tool_kind(kind: &wire::ToolKind) -> ToolKind {
+    match kind {
+        wire::ToolKind::Read => ToolKind::Read,
+        wire::ToolKind::Edit | wire::ToolKind::Delete | wire::ToolKind::Move => ToolKind::Edit,
+        wire::ToolKind::Search => ToolKind::Search,
+        wire::ToolKind::Execute => ToolKind::Execute,
+        wire::ToolKind::Think => ToolKind::Think,
+        wire::ToolKind::Fetch => ToolKind::Fetch,
+        _ => ToolKind::Other,
+    }
+}
+
+fn tool_status(status: wire::ToolCallStatus) -> ToolCallStatus {
+    match status {
+        wire::ToolCallStatus::InProgress => ToolCallStatus::InProgress,
+        wire::ToolCallStatus::Completed => ToolCallStatus::Completed,
+        wire::ToolCallStatus::Failed => ToolCallStatus::Failed,
+        _ => ToolCallStatus::Pending,
+    }
+}
+
+fn tool_content(content: wire::ToolCallContent) -> Option<ToolCallContent> {
+    match content {
+        wire::ToolCallContent::Content(content) => match content.content {
+            wire::ContentBlock::Image(image) => {
+                Some(ToolCallContent::Image { mime: image.mime_type, data: image.data })
+            }
+            other => block_text(other).map(ToolCallContent::Text),
+        },
+        wire::ToolCallContent::Diff(diff) => Some(ToolCallContent::Diff {
+            path: diff.path.to_string_lossy().into_owned(),
+            old: diff.old_text,
+            new: diff.new_text,
+        }),
+        _ => None,
+    }
+}

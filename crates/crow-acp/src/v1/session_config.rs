@@ -1,0 +1,33 @@
+//! Parses the options that an agent offers when a client opens a session.
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the protocol's enums are open: what is new is passed over"
+)]
+
+use agent_client_protocol as sdk;
+use sdk::v1::schema as wire;
+
+use crate::client::ConfigOption;
+
+/// Parses the configuration options of a session.
+pub(crate) fn session_options(options: Option<Vec<wire::SessionConfigOption>>) -> Vec<ConfigOption> {
+    options.unwrap_or_default().into_iter().filter_map(session_option).collect()
+}
+
+fn session_option(option: wire::SessionConfigOption) -> Option<ConfigOption> {
+    let wire::SessionConfigKind::Select(select) = option.kind else { return None };
+    let choices = match select.options {
+        wire::SessionConfigSelectOptions::Ungrouped(choices) => choices,
+        wire::SessionConfigSelectOptions::Grouped(groups) => {
+            groups.into_iter().flat_map(|group| group.options).collect()
+        }
+        _ => Vec::new(),
+    };
+    let category = option.category.and_then(|category| match category {
+        wire::SessionConfigOptionCategory::Mode => Some("mode"),
+        wire::SessionConfigOptionCategory::Model => Some("model"),
+        _ => None,
+    });
+    let values = choices.into_iter().map(|choice| choice.value.0.to_string()).collect();
+    Some(ConfigOption { id: option.id.0.to_string(), category, values })
+}

@@ -1,0 +1,15 @@
+//! The hint at the end of a run.
+
+use super::*;
+
+#[test]
+fn temporary_session_gets_no_hint() {
+    let seen = FakeTerminal::default();
+    play("begin\ntext Done.\nend\ngoodbye gone", Some(SIZE), &seen);
+    expect![[r#"
+        Done.
+
+        session     brave-otter
+    "#]]
+    .assert_eq(&seen.rendered_lines(SIZE.columns));
+}

@@ -1,0 +1,530 @@
+//! Whether a line only reads what may be read freely: then it needs no rule and no question, in any mode. Strict: a
+//! program outside the reader table does not only read.
+
+use super::cd_route::CdScope;
+use super::command::{CommandEvaluation, risky_assignment};
+use super::harmless;
+use super::paths::{WordTarget, is_inside, is_key_path, is_readable, is_secret};
+use super::protected_names::{may_name_any_key, may_name_key};
+use super::readers::{READERS, ReaderOperands, ReaderProgram};
+use super::risks::{find_risks, program_name};
+use crate::shell::{KnownExtent, RedirectDirection, ShellWord, SimpleCommand, WordPiece, WrapperEffect};
+
+/// Wrappers without an effect of their own.
+pub(super) const WRAPPERS: &[&str] =
+    &["time", "timeout", "nice", "env", "command", "stdbuf", "eval", "sh", "bash", "dash"];
+
+/// Readers for any files, and those that do not show content.
+const LISTED_READERS: &[&str] = &[
+    "grep",
+    "egrep",
+    "fgrep",
+    "cat",
+    "head",
+    "tail",
+    "file",
+    "md5sum",
+    "sha256sum",
+    "wc",
+    "ls",
+    "stat",
+    "du",
+];
+const LISTED_COUNTERS: &[&str] = &["wc", "ls", "stat", "du"];
+
+/// Options of `grep` that only filter its input.
+const FILTER_OPTIONS: &[&str] = &["-v", "-i", "-E", "-F", "-vE", "-vi", "-iv", "-Ev"];
+
+/// Builtins without effect outside the shell, for any words.
+const BUILTINS: &[&str] = &["true", "false", ":", "exit", "break", "continue", "return", "cd", "shift"];
+
+/// Options of Git itself that change nothing.
+const GIT_OPTIONS: &[&str] = &["--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs"];
+
+/// Words that make `git branch`, `git tag` and `git config` list.
+const LIST_OPTIONS: &[&str] = &[
+    "-l",
+    "--list",
+    "--get",
+    "--get-all",
+    "--get-regexp",
+    "--contains",
+    "--no-contains",
+    "--merged",
+    "--no-merged",
+    "--points-at",
+    "--show-current",
+];
+
+/// Tests and actions of `find` that only read, without a value and with one.
+const FIND_FLAGS: &[&str] = &[
+    "-print",
+    "-print0",
+    "-ls",
+    "-prune",
+    "-quit",
+    "-depth",
+    "-empty",
+    "-not",
+    "-a",
+    "-and",
+    "-o",
+    "-or",
+    "!",
+    "(",
+    ")",
+    "-true",
+    "-false",
+    "-xdev",
+    "-mount",
+    "-readable",
+    "-writable",
+    "-executable",
+    "-nouser",
+    "-nogroup",
+    "-daystart",
+    "-P",
+    "-noleaf",
+    "-ignore_readdir_race",
+    ",",
+];
+const FIND_VALUED: &[&str] = &[
+    "-name",
+    "-iname",
+    "-path",
+    "-ipath",
+    "-wholename",
+    "-regex",
+    "-iregex",
+    "-regextype",
+    "-type",
+    "-maxdepth",
+    "-mindepth",
+    "-size",
+    "-mtime",
+    "-mmin",
+    "-ctime",
+    "-cmin",
+    "-atime",
+    "-amin",
+    "-perm",
+    "-user",
+    "-group",
+    "-printf",
+    "-links",
+    "-inum",
+    "-newermt",
+    "-lname",
+    "-xtype",
+    "-newer",
+    "-uid",
+    "-gid",
+];
+
+impl CommandEvaluation<'_> {
+    /// Whether the line only reads, inside the roots and nothing protected.
+    pub(super) fn only_reads(&self, commands: &[SimpleCommand]) -> bool {
+        !commands.is_empty() && commands.iter().all(|simple| self.command_only_reads(simple))
+    }
+
+    pub(super) fn command_only_reads(&self, simple: &SimpleCommand) -> bool {
+        if risky_assignment(simple).is_some() {
+            return false;
+        }
+        let is_free_redirection = |redirection: &crate::shell::Redirection| match redirection.direction {
+            RedirectDirection::In => self.is_free_file(&redirection.target, true),
+            RedirectDirection::Out => self.resolver.resolve_word(&redirection.target) == WordTarget::Device,
+        };
+        if !simple.redirections.iter().all(is_free_redirection) {
+            return false;
+        }
+        let Some(program) = simple.words.first() else { return true };
+        let Some(program) = program.known_text().and_then(plain_name) else { return false };
+        if let Some(inner) = &simple.inner {
+            let is_plain = WRAPPERS.contains(&program)
+                && inner.effect == WrapperEffect::Transparent
+                && !reads_startup_files(simple);
+            let reads = || inner.commands.iter().all(|command| self.command_only_reads(command));
+            return (is_plain && reads()) || (program == "xargs" && self.reads_listed(simple));
+        }
+        let words = &simple.words[1..];
+        match program {
+            _ if BUILTINS.contains(&program) => {
+                self.reason_for_leaving(simple).is_none()
+                    && words.iter().all(|word| program == "cd" || word.known_text().is_some())
+            }
+            "echo" => words.iter().all(|word| self.is_free_text(word)),
+            "printf" | "set" => {
+                harmless::needs_no_rule(simple) && words.iter().all(|word| self.is_free_text(word))
+            }
+            "test" | "[" => self.is_free_test(words),
+            "[[" => harmless::needs_no_rule(simple) && self.is_free_test(words),
+            "tar" | "gtar" | "bsdtar" => self.lists_archive(words),
+            "command" => {
+                words.len() == 2
+                    && ["-v", "-V"].contains(&words[0].text.as_str())
+                    && words[1].known_text().is_some()
+            }
+            "find" | "gfind" => self.is_free_find(words),
+            _ => self.is_reader(program, simple),
+        }
+    }
+
+    /// Whether `xargs` runs a reader only on files found inside the roots.
+    fn reads_listed(&self, simple: &SimpleCommand) -> bool {
+        let Some(inner) = &simple.inner else { return false };
+        let [command] = inner.commands.as_slice() else { return false };
+        let xargs_words = simple.words.get(1..inner.first_word).unwrap_or_default();
+        let is_plain = |word: &ShellWord| {
+            let text = word.text.as_str();
+            let number = text.trim_start_matches("-n").trim_start_matches("-P").trim_start_matches("-L");
+            ["-0", "-r", "--null", "--no-run-if-empty", "-I{}", "-I", "{}", "-n", "-L", "-P"].contains(&text)
+                || number.bytes().all(|byte| byte.is_ascii_digit())
+        };
+        // The arguments replace these, or the braces.
+        let words: Vec<ShellWord> =
+            command.words.iter().filter(|word| word.extent != KnownExtent::Unknown).cloned().collect();
+        let is_file = |word: &ShellWord| {
+            word.known_text().is_some() || (word.text.is_empty() && word.pieces == [WordPiece::Unknown(None)])
+        };
+        let known: Vec<ShellWord> =
+            words.iter().filter(|word| word.known_text().is_some()).cloned().collect();
+        let known_command = SimpleCommand { words: known, ..SimpleCommand::default() };
+        let program = words.first().and_then(ShellWord::known_text).unwrap_or_default();
+        // A name with a space is split into two, and the second may be any file.
+        let is_split = !xargs_words.iter().any(|word| ["-0", "--null"].contains(&word.text.as_str()));
+        let readers = if is_split { LISTED_COUNTERS } else { LISTED_READERS };
+        readers.contains(&program)
+            && xargs_words.iter().all(is_plain)
+            && command.inner.is_none()
+            && command.assignments.is_empty()
+            && words.iter().all(is_file)
+            && self.is_reader(program, &known_command)
+            && self.all_commands.iter().any(|other| finds_files(other))
+            && self.all_commands.iter().all(|other| {
+                std::ptr::eq(*other, simple) || std::ptr::eq(*other, command) || lists_files(other)
+            })
+    }
+
+    /// Whether `tar` lists an archive.
+    fn lists_archive(&self, words: &[ShellWord]) -> bool {
+        let [mode, files @ ..] = words else { return false };
+        let letters = mode.text.trim_start_matches('-');
+        let is_listing = mode.known_text().is_some()
+            && letters.contains('t')
+            && letters.ends_with('f')
+            && letters.chars().all(|letter| "tvzjJf".contains(letter));
+        // A colon names another machine.
+        let is_plain = |word: &ShellWord| {
+            word.known_text().is_some_and(|text| !text.starts_with('-') && !text.contains(':'))
+        };
+        let archive = files.first();
+        is_listing
+            && files.iter().all(is_plain)
+            && archive.is_some_and(|archive| self.is_free_file(archive, true))
+    }
+
+    /// Whether a condition of `test` reads nothing protected.
+    fn is_free_test(&self, words: &[ShellWord]) -> bool {
+        let is_file = |word: &ShellWord| {
+            let operators = [
+                "-e", "-f", "-d", "-r", "-w", "-x", "-s", "-L", "-h", "-nt", "-ot", "-ef", "-p", "-S", "-b",
+                "-c",
+            ];
+            operators.contains(&word.text.as_str())
+        };
+        words.iter().enumerate().all(|(at, word)| {
+            let before = at.checked_sub(1).map(|at| &words[at]);
+            match before.is_some_and(is_file)
+                || words.get(at + 1).is_some_and(|next| ["-nt", "-ot", "-ef"].contains(&next.text.as_str()))
+            {
+                true => self.is_free_file(word, false),
+                // Some shells run the text in brackets after this.
+                false => word.text != "-v" && self.is_free_text(word),
+            }
+        })
+    }
+
+    fn is_free_find(&self, words: &[ShellWord]) -> bool {
+        let n_starts = words.iter().take_while(|word| !word.text.starts_with(['-', '(', '!', ','])).count();
+        let (search_roots, tests) = words.split_at(n_starts);
+        let mut tests = tests.iter();
+        while let Some(test) = tests.next() {
+            let Some(name) = test.known_text() else { return false };
+            match name {
+                _ if FIND_FLAGS.contains(&name) => {}
+                _ if FIND_VALUED.contains(&name) && tests.next().is_some_and(is_one_word) => {}
+                _ => return false,
+            }
+        }
+        search_roots.iter().all(|word| !may_be_option(word) && self.is_free_file(word, false))
+    }
+
+    /// Whether the reader table contains a command with all its options, and its operands are free to read.
+    fn is_reader(&self, program: &str, simple: &SimpleCommand) -> bool {
+        let words = &simple.words[1..];
+        if program == "git" {
+            // A repository below could be another one, whose configuration names programs.
+            let is_other = self.cd_route.scope >= CdScope::InsideRoots;
+            // A value may name a file, as in `-L 1,5:FILE`.
+            let names_key = |word: &ShellWord| word.text.split([':', '=', ',', ')']).any(is_key_path);
+            if is_other || words.iter().any(names_key) {
+                return false;
+            }
+        }
+        if ["sed", "gsed", "awk", "gawk", "mawk", "nawk", "jq"].contains(&program) && !only_prints(simple) {
+            return false;
+        }
+        READERS.iter().filter(|reader| reader.names.split_whitespace().any(|name| name == program)).any(
+            |reader| {
+                let words = match reader.subcommands {
+                    "" => Some(words),
+                    names => names.split_whitespace().find_map(|name| after_subcommand(words, name)),
+                };
+                words.is_some_and(|words| self.fits_reader(reader, words))
+            },
+        )
+    }
+
+    fn fits_reader(&self, reader: &ReaderProgram, words: &[ShellWord]) -> bool {
+        let Some(ParsedWords { operands, has_pattern }) = parse_words(reader, words) else { return false };
+        let are_certain = reader.is_always_harmless || operands.iter().all(|word| !may_be_option(word));
+        let are_free =
+            |words: &[&ShellWord], reads: bool| words.iter().all(|word| self.is_free_file(word, reads));
+        are_certain
+            && match reader.operands {
+                ReaderOperands::None => operands.is_empty(),
+                ReaderOperands::OptionRequired => operands.is_empty() && !words.is_empty(),
+                ReaderOperands::OneText => operands.len() == 1 && operands[0].known_text().is_some(),
+                ReaderOperands::Text => operands.iter().all(|word| self.is_free_text(word)),
+                ReaderOperands::Files => are_free(&operands, true),
+                ReaderOperands::Names => are_free(&operands, false),
+                ReaderOperands::OneFile => operands.len() <= 1 && are_free(&operands, true),
+                ReaderOperands::Format => {
+                    operands.iter().all(|word| word.text.starts_with('+') && word.known_text().is_some())
+                }
+                ReaderOperands::Revisions => operands.iter().all(|word| self.is_free_revision(word)),
+                ReaderOperands::TextWithListOption => {
+                    let is_listed = words.iter().any(|word| {
+                        LIST_OPTIONS
+                            .contains(&word.text.split_once('=').map_or(word.text.as_str(), |(name, _)| name))
+                    });
+                    operands.is_empty()
+                        || (is_listed && operands.iter().all(|word| word.known_text().is_some()))
+                }
+                ReaderOperands::PatternThenFiles => match operands.split_first() {
+                    _ if has_pattern => are_free(&operands, true),
+                    Some((pattern, files)) => is_one_word(pattern) && are_free(files, true),
+                    None => false,
+                },
+            }
+    }
+
+    /// Whether a word names files that may be read freely; `reads` if their content is shown.
+    pub(super) fn is_free_file(&self, word: &ShellWord, reads: bool) -> bool {
+        self.variables.word_readings(word).iter().all(|word| match word.known_text() {
+            Some("-") => true,
+            Some(_) => self.word_targets(word).iter().all(|target| match target {
+                WordTarget::Device => true,
+                WordTarget::Path(path) if reads => is_readable(path.as_str(), self.policy.roots),
+                WordTarget::Path(path) => {
+                    is_inside(path, &self.policy.roots.work) && !is_secret(path, self.policy.roots)
+                }
+                WordTarget::Unknown(_) => false,
+            }),
+            None => self.is_free_pattern(word, reads),
+        })
+    }
+
+    /// Whether the matches of a pattern may be read freely: it begins in a free directory, and its unknown part can
+    /// be no key and does not leave that directory.
+    fn is_free_pattern(&self, word: &ShellWord, reads: bool) -> bool {
+        let is_glob = |piece: &WordPiece| matches!(piece, WordPiece::Glob | WordPiece::Known(_));
+        let known = word.pieces.iter().filter_map(|piece| match piece {
+            WordPiece::Known(text) => Some(text.as_str()),
+            WordPiece::Glob | WordPiece::Variable(_) | WordPiece::Unknown(_) => None,
+        });
+        let known: String = known.collect::<Vec<_>>().join("*");
+        let directory = word.text.rfind('/').map_or(".", |end| &word.text[..=end]);
+        let leaves = known.split('/').any(|name| name == "..") || (reads && known.contains('/'));
+        word.extent == KnownExtent::Prefix
+            && word.pieces.iter().all(is_glob)
+            && !leaves
+            && !(reads && may_name_any_key(word))
+            && self.is_free_file(&ShellWord::from_text(directory), reads)
+    }
+
+    /// Whether a text is free, including its matches among file names.
+    fn is_free_text(&self, word: &ShellWord) -> bool {
+        let finds = word.pieces.contains(&WordPiece::Glob);
+        let is_home = word.extent == KnownExtent::Home || word.text.starts_with("~/");
+        if finds || is_home { self.is_free_file(word, false) } else { true }
+    }
+
+    /// Whether an argument of Git names no key, and no file outside.
+    fn is_free_revision(&self, word: &ShellWord) -> bool {
+        self.variables.word_readings(word).iter().all(|word| match word.known_text() {
+            Some(text) => {
+                // `HEAD:FILE` and `:(top)FILE` also name files.
+                let names_key = std::iter::once(text).chain(text.split([':', ')'])).any(is_key_path);
+                let is_path = text.starts_with(['/', '~']) || text.split('/').any(|name| name == "..");
+                !names_key && (!is_path || self.is_free_file(word, true))
+            }
+            None => self.is_free_pattern(word, true),
+        })
+    }
+}
+
+/// The parsed words of a command.
+struct ParsedWords<'a> {
+    operands: Vec<&'a ShellWord>,
+    /// Whether an option contained the pattern.
+    has_pattern: bool,
+}
+
+/// Separates options from operands; `None` if an option is not in the table.
+fn parse_words<'a>(reader: &ReaderProgram, words: &'a [ShellWord]) -> Option<ParsedWords<'a>> {
+    let mut parsed = ParsedWords { operands: Vec::new(), has_pattern: false };
+    let long: Vec<&str> = reader.long.split_whitespace().collect();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let text = word.text.as_str();
+        if !text.starts_with('-') || text == "-" {
+            parsed.operands.push(word);
+            continue;
+        }
+        if text == "--" && word.known_text().is_some() {
+            parsed.operands.extend(words);
+            break;
+        }
+        // A glob after `=` matches names that begin with the same option, if anything.
+        let is_joined = text.starts_with("--") && text.contains('=') && word.extent != KnownExtent::Unknown;
+        if !is_one_word(word) && !is_joined {
+            return None;
+        }
+        let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
+        let valued = format!("{name}=");
+        let is_long = text.starts_with("--") || long.contains(&text);
+        if is_long {
+            match value {
+                None if word.known_text().is_some() && long.contains(&name) => {}
+                None if word.known_text().is_some() && long.contains(&valued.as_str()) => {
+                    words.next().filter(|word| is_one_word(word))?;
+                }
+                Some(_) if long.contains(&valued.as_str()) => {}
+                _ => return None,
+            }
+            parsed.has_pattern |= ["--regexp", "--expression", "--files", "--type-list"].contains(&name);
+            continue;
+        }
+        word.known_text()?;
+        for (at, letter) in text[1..].char_indices() {
+            let is_number = letter.is_ascii_digit() && reader.flags.contains('#');
+            if reader.valued.contains(letter) {
+                parsed.has_pattern |= letter == 'e' && reader.operands == ReaderOperands::PatternThenFiles;
+                if text[1 + at + letter.len_utf8()..].is_empty() {
+                    words.next().filter(|word| is_one_word(word))?;
+                }
+                break;
+            }
+            if letter == '#' || !(is_number || reader.flags.contains(letter)) {
+                return None;
+            }
+        }
+    }
+    Some(parsed)
+}
+
+/// Returns the words after a subcommand of Git or another program, skipping harmless options.
+fn after_subcommand<'a>(words: &'a [ShellWord], names: &str) -> Option<&'a [ShellWord]> {
+    let n_options = words.iter().take_while(|word| GIT_OPTIONS.contains(&word.text.as_str())).count();
+    let mut words = &words[n_options..];
+    for name in names.split('+') {
+        let (first, rest) = words.split_first()?;
+        if first.known_text()? != name {
+            return None;
+        }
+        words = rest;
+    }
+    Some(words)
+}
+
+/// Whether a shell reads startup files before its commands.
+pub(super) fn reads_startup_files(simple: &SimpleCommand) -> bool {
+    let program = simple.words.first().map(|word| program_name(&word.text)).unwrap_or_default();
+    let is_option = |word: &&ShellWord| word.text.starts_with('-');
+    let mut options = simple.words.iter().skip(1).take_while(is_option);
+    ["sh", "bash", "dash"].contains(&program)
+        && options.any(|word| {
+            word.text == "--login" || !word.text.starts_with("--") && word.text.contains(['l', 'i'])
+        })
+}
+
+/// Whether a command lists files.
+fn finds_files(simple: &SimpleCommand) -> bool {
+    let program = simple.words.first().and_then(ShellWord::known_text).unwrap_or_default();
+    ["find", "gfind", "fd", "fdfind", "git", "rg"].contains(&program)
+}
+
+/// Whether a command lists files inside the roots, or filters such a list.
+fn lists_files(simple: &SimpleCommand) -> bool {
+    let words: Vec<&str> = simple.words.iter().map(|word| word.text.as_str()).collect();
+    let are_plain = simple.assignments.is_empty()
+        && simple.redirections.iter().all(|redirection| redirection.direction == RedirectDirection::Out);
+    let has = |option: &str| words.iter().skip(1).any(|word| *word == option);
+    let n_operands = words.iter().skip(1).filter(|word| !word.starts_with('-')).count();
+    let names_no_key = !simple.words.iter().skip(1).any(finds_keys);
+    let lists = match words.first().copied().unwrap_or_default() {
+        "find" | "gfind" => !["-printf", "-ls", "-regex", "-iregex"].iter().any(|option| has(option)),
+        "fd" | "fdfind" => true,
+        "git" => words.get(1) == Some(&"ls-files"),
+        "rg" => has("-l") || has("--files") || has("--files-with-matches"),
+        "grep" => {
+            let is_list =
+                |word: &&str| word.starts_with('-') && !word.starts_with("--") && word.contains('l');
+            let filters = |word: &&str| !word.starts_with('-') || FILTER_OPTIONS.contains(word);
+            words.iter().skip(1).any(is_list) || (n_operands == 1 && words.iter().skip(1).all(filters))
+        }
+        "sort" | "uniq" => n_operands == 0,
+        "head" | "tail" => n_operands == 0 || (n_operands == 1 && has("-n")),
+        _ => false,
+    };
+    lists && are_plain && names_no_key
+}
+
+/// Whether a name pattern may match keys.
+fn finds_keys(pattern: &ShellWord) -> bool {
+    let Some(text) = pattern.known_text() else { return true };
+    let mut pieces = text.split(['*', '?', '[', ']']);
+    let mut word = ShellWord::from_text(pieces.next().unwrap_or_default());
+    for piece in pieces {
+        word.pieces.extend([WordPiece::Unknown(None), WordPiece::Known(piece.to_owned())]);
+        word.extent = KnownExtent::Prefix;
+    }
+    is_key_path(text) || may_name_key(&word)
+}
+
+/// Whether the script of a command only prints.
+fn only_prints(simple: &SimpleCommand) -> bool {
+    let risky_words =
+        ["ARGV", "ENVIRON", "import", "include", "getline", "input_filename", "@load", "@include"];
+    let has_risky_word = |word: &ShellWord| risky_words.iter().any(|odd| word.text.contains(odd));
+    find_risks(&simple.words).is_empty() && !simple.words.iter().any(has_risky_word)
+}
+
+/// Returns a program's name if it alone determines the program.
+pub(super) fn plain_name(program: &str) -> Option<&str> {
+    let name = program_name(program);
+    let directory = &program[..program.len() - name.len()];
+    ["", "/bin/", "/usr/bin/"].contains(&directory).then_some(name)
+}
+
+/// Whether a word stays one word after expansion.
+fn is_one_word(word: &ShellWord) -> bool {
+    word.extent != KnownExtent::Unknown && !word.pieces.contains(&WordPiece::Glob)
+}
+
+/// Whether a word is an option, or may become one.
+fn may_be_option(word: &ShellWord) -> bool {
+    word.text.starts_with('-') && word.text != "-" || word.may_be_option()
+}

@@ -1,0 +1,206 @@
+//! The supervisor: a small program between Crow and each command. It confines the command as instructed, and when the
+//! command or its caller ends, it ends every process of the command, whatever those did to escape.
+//!
+//! It is our own executable, started with [`SUBCOMMAND`], so that an editor can start it as well. Must not know what a
+//! command is for or who approved it.
+
+pub(crate) mod launch_spec;
+
+#[cfg(target_os = "linux")]
+mod command_supervisor;
+#[cfg(target_os = "linux")]
+mod descendants;
+#[cfg(target_os = "linux")]
+mod exit;
+#[cfg_attr(target_os = "linux", path = "supervisor/frontend.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "supervisor/unsupported.rs")]
+mod frontend;
+
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::Arc,
+};
+
+use crow_core::{Confinement, NetworkAccess, SandboxSupport};
+use tokio::sync::OnceCell;
+
+use self::launch_spec::{LaunchSpec, LaunchSpecError};
+use crate::sandbox::probe;
+
+/// The first argument that makes our executable a supervisor.
+pub const SUBCOMMAND: &str = "sandbox-exec";
+
+/// The second argument that makes a supervisor probe the sandbox and print the result.
+pub(crate) const PROBE_FLAG: &str = "--probe";
+
+/// Wraps commands so that they start under a supervisor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SandboxWrapper {
+    exe: PathBuf,
+    defaults: SandboxDefaults,
+    /// Probed once; clones share it.
+    support: Arc<OnceCell<SandboxSupport>>,
+}
+
+/// The rules for every confined command.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SandboxDefaults {
+    pub network: NetworkAccess,
+    /// Temporary directories that are writable in addition to the roots.
+    pub writable: Vec<PathBuf>,
+    /// Tool caches that are writable as well.
+    pub caches: Vec<PathBuf>,
+    /// Paths that stay read-only inside writable places.
+    pub protected: Vec<PathBuf>,
+    /// The user's home directory, where some programs have their sockets.
+    pub home: Option<PathBuf>,
+    /// The directory for the user's sockets (`XDG_RUNTIME_DIR`).
+    pub runtime_dir: Option<PathBuf>,
+}
+
+/// The confinement of one command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandConfinement {
+    pub level: Confinement,
+    /// The roots that are writable.
+    pub writable: Vec<PathBuf>,
+    /// For a supervisor that another program starts with an environment of its own: variables that the command does
+    /// not get, in addition to all whose names are secret.
+    pub hidden_variables: Option<Vec<String>>,
+    /// Repositories outside the roots that the roots belong to.
+    pub repositories: Vec<PathBuf>,
+}
+
+impl CommandConfinement {
+    /// Permits whatever the user may do; the command's processes still end with it.
+    pub const UNCONFINED: Self = Self {
+        level: Confinement::Unconfined,
+        writable: Vec::new(),
+        hidden_variables: None,
+        repositories: Vec::new(),
+    };
+}
+
+impl SandboxWrapper {
+    /// Creates one from the path of our own executable.
+    pub fn new(exe: PathBuf, defaults: SandboxDefaults) -> Self {
+        Self { exe, defaults, support: Arc::default() }
+    }
+
+    /// Returns how well commands can be confined here, by probing the first time.
+    pub async fn sandbox_support(&self) -> &SandboxSupport {
+        self.support.get_or_init(|| probe::probe_sandbox(self.executable())).await
+    }
+
+    /// Whether commands get a mount namespace of their own. They must, until a probe has run.
+    fn has_namespace(&self) -> bool {
+        match self.support.get() {
+            Some(SandboxSupport::Partial(partial)) => partial.namespace_problem.is_none(),
+            Some(SandboxSupport::Full | SandboxSupport::Unavailable { .. }) | None => true,
+        }
+    }
+
+    /// Returns the command line to start in place of a program.
+    pub fn wrap_command(
+        &self,
+        confinement: &CommandConfinement,
+        program: &str,
+        args: &[String],
+    ) -> (String, Vec<String>) {
+        if cfg!(not(target_os = "linux")) {
+            return (program.to_owned(), args.to_owned());
+        }
+        let mut spec = LaunchSpec {
+            confinement: confinement.level,
+            network: confinement.level.network_access(self.defaults.network),
+            hidden_variables: confinement.hidden_variables.clone(),
+            owner_pid: i32::try_from(std::process::id()).ok(),
+            program: program.to_owned(),
+            args: args.to_owned(),
+            ..LaunchSpec::default()
+        };
+        let is_guarded = matches!(confinement.level, Confinement::Guarded | Confinement::Offline);
+        if is_guarded || confinement.level == Confinement::Project {
+            spec.guards_autorun = is_guarded;
+            spec.roots = to_absolute_strings(&confinement.writable);
+            spec.writable = to_absolute_strings(&self.defaults.writable);
+            spec.caches = to_absolute_strings(&self.defaults.caches);
+            spec.protected = to_absolute_strings(&self.defaults.protected);
+            spec.repositories = to_absolute_strings(&confinement.repositories);
+        }
+        if confinement.level != Confinement::Unconfined {
+            spec.home = to_absolute_strings(&self.defaults.home).pop();
+            spec.runtime_dir = to_absolute_strings(&self.defaults.runtime_dir).pop();
+            spec.has_namespace = self.has_namespace();
+        }
+        (self.executable(), spec.into_args())
+    }
+
+    /// Returns the command line that probes whether commands can be confined elsewhere; [`Self::cannot_hold`] reads
+    /// its output.
+    pub fn probe(&self) -> (String, Vec<String>) {
+        (self.executable(), vec![SUBCOMMAND.to_owned(), PROBE_FLAG.to_owned()])
+    }
+
+    /// Parses the output of [`Self::probe`]: the reason why commands cannot be confined there, or `None` if they can.
+    pub fn cannot_hold(report: &str) -> Option<&str> {
+        probe::cannot_hold(report)
+    }
+
+    /// An update may have replaced or removed the file that we run from; the system still has it.
+    fn executable(&self) -> String {
+        match self.exe.to_str() {
+            Some(exe) if self.exe.exists() => exe.to_owned(),
+            Some(_) | None => format!("/proc/{}/exe", std::process::id()),
+        }
+    }
+}
+
+/// A path that is not UTF-8 is not writable, which errs on the safe side.
+fn to_absolute_strings<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Vec<String> {
+    let utf8_paths = paths.into_iter().filter_map(|path| path.to_str());
+    utf8_paths.filter(|path| Path::new(path).is_absolute()).map(str::to_owned).collect()
+}
+
+/// Runs the supervisor: what our executable does when its first argument is [`SUBCOMMAND`], with the arguments after that.
+pub fn run_sandbox_exec(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let args: Result<Vec<String>, OsString> = args.into_iter().map(OsString::into_string).collect();
+    if args.as_deref().is_ok_and(|args| args == [PROBE_FLAG]) {
+        return print_probe_report();
+    }
+    let spec = match args {
+        Ok(args) => LaunchSpec::parse(args),
+        Err(arg) => Err(LaunchSpecError::NotUtf8(arg.to_string_lossy().into_owned())),
+    };
+    match spec {
+        Ok(spec) => frontend::run_frontend(&spec),
+        Err(error) => {
+            print_error(&format!("{error}\n{}", launch_spec::USAGE));
+            ExitCode::from(EXIT_USAGE)
+        }
+    }
+}
+
+#[expect(clippy::print_stdout, reason = "it is the answer of a program that does nothing else")]
+fn print_probe_report() -> ExitCode {
+    println!("{}", probe::probe_report());
+    ExitCode::SUCCESS
+}
+
+const EXIT_USAGE: u8 = 2;
+
+/// The exit code of a shell for a program that exists and cannot be started.
+const EXIT_CANNOT_RUN: u8 = 126;
+
+/// The exit code of a shell for a missing program.
+const EXIT_NOT_FOUND: u8 = 127;
+
+#[expect(clippy::print_stderr, reason = "the caller reads it")]
+fn print_error(reason: &str) {
+    eprintln!("crow-cli {SUBCOMMAND}: {reason}");
+}
+
+#[cfg(test)]
+mod tests;

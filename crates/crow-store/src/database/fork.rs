@@ -1,0 +1,87 @@
+//! Sessions that are a copy of another.
+
+use crow_core::SessionId;
+
+use super::Database;
+use crate::{
+    StoreError, Timestamp, row,
+    sql::{SqlError, SqlTransaction, values},
+};
+
+/// Messages that are indexed at a time, so that a long session is not in memory twice.
+const BATCH: i64 = 256;
+
+impl Database {
+    /// Creates a session with all messages of another; returns whether that exists.
+    pub(crate) fn fork_session(
+        &mut self,
+        session: &SessionId,
+        copy: &SessionId,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        self.write_transaction(|sql| {
+            let result = sql.execute(
+                "INSERT INTO sessions (id, agent_type, cwd, model, mode, title, system_prompt_id, prompt_id, tools_id,
+                     n_messages, created, updated, thought_level, config, forked_from)
+                 SELECT $1, CASE agent_type WHEN 'crow-child' THEN 'crow-cli' ELSE agent_type END, cwd, model, mode, title,
+                     system_prompt_id, prompt_id, tools_id, n_messages, $2, $2, thought_level, config, id
+                 FROM sessions WHERE id = $3",
+                values![copy, now.0, session],
+            );
+            match result {
+                Ok(0) => return Ok(false),
+                Ok(_) => {}
+                Err(SqlError::Constraint(_)) => return Err(StoreError::NameTaken(copy.clone()).into()),
+                Err(error) => return Err(error),
+            }
+            for copy_sql in [
+                "INSERT INTO messages (session_id, seq, turn, role, data, input_tokens, output_tokens, created)
+                 SELECT $1, seq, turn, role, data, input_tokens, output_tokens, created
+                 FROM messages WHERE session_id = $2 ORDER BY seq",
+                "INSERT INTO compaction_history (session_id, generation, old_first, new_first, n_messages, summary,
+                     said, pruned, tokens_before, tokens_after, created, undone)
+                 SELECT $1, generation, old_first, new_first, n_messages, summary, said, pruned, tokens_before,
+                     tokens_after, created, undone
+                 FROM compaction_history WHERE session_id = $2",
+                "INSERT INTO asides (session_id, seq, input_tokens, output_tokens, cached_tokens,
+                     cache_written_tokens, cost, created)
+                 SELECT $1, seq, input_tokens, output_tokens, cached_tokens, cache_written_tokens, cost, created
+                 FROM asides WHERE session_id = $2 ORDER BY id",
+                "INSERT INTO blob_uses (session_id, hash, purpose)
+                 SELECT $1, hash, purpose FROM blob_uses WHERE session_id = $2 AND purpose = 'image'",
+                "INSERT INTO speckit_session (session_id, project_root, feature_dir, last_command, updated)
+                 SELECT $1, project_root, feature_dir, last_command, updated
+                 FROM speckit_session WHERE session_id = $2",
+            ] {
+                sql.execute(copy_sql, values![copy, session])?;
+            }
+            index_messages(sql, copy)?;
+            Ok(true)
+        })
+    }
+}
+
+/// Indexes the messages of a session.
+pub(super) fn index_messages(sql: &mut dyn SqlTransaction, session: &SessionId) -> Result<(), SqlError> {
+    let dialect = sql.dialect();
+    let mut from = 0;
+    loop {
+        let texts = sql.query_all(
+            "SELECT id, seq, data FROM messages
+             WHERE session_id = $1 AND seq >= $2 AND role <> 'tool' ORDER BY seq LIMIT $3",
+            values![session, from, BATCH],
+            |columns| {
+                // A message that cannot be decoded cannot be found; loading the session reports it.
+                let entry = row::decode_entry(columns.get_text(2)?.unwrap_or_default(), None, None);
+                let text = entry.map(|entry| row::searchable_text(&entry)).unwrap_or_default();
+                Ok((columns.read_int(0)?, columns.read_int(1)?, text))
+            },
+        )?;
+        let Some((_, last, _)) = texts.last() else { return Ok(()) };
+        from = last + 1;
+        for (id, _, text) in texts.iter().filter(|(_, _, text)| !text.is_empty()) {
+            let text = (dialect.index_text)(text);
+            sql.execute(dialect.index_sql, values![*id, text.as_ref()])?;
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Sessions imported from the Python version.
+
+use crow_core::{Compaction, Mode, SessionId, ThoughtLevel};
+
+use super::{compactions, insert_message, sessions};
+use crate::{
+    StoreError, row,
+    sql::{SqlError, SqlTransaction, values},
+    sqlite::OldSession,
+};
+
+/// Stores an imported session. Its system prompt is dropped: it describes tools that only the Python version had, and
+/// the session gets ours when it continues.
+pub(crate) fn import_session(sql: &mut dyn SqlTransaction, old: &OldSession) -> Result<(), SqlError> {
+    let prompt = sessions::intern_text(sql, &sessions::SYSTEM_PROMPTS, "")?;
+    sql.execute(
+        "INSERT INTO sessions (id, parent_session_id, agent_type, cwd, model, mode, thought_level, title, system_prompt_id,
+             n_messages, created, updated)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
+        values![
+            &old.id,
+            old.parent.as_ref(),
+            sessions::own_agent_type(old.parent.is_some()),
+            &old.cwd,
+            &old.model,
+            Mode::default().as_str(),
+            ThoughtLevel::Default.as_str(),
+            old.title.as_ref(),
+            prompt,
+            old.entries.len() as u64,
+            old.created.0,
+            old.updated.0,
+        ],
+    )?;
+    for (seq, (entry, created)) in (0..).zip(&old.entries) {
+        let row = row::encode_entry(entry).map_err(|error| bad_row_error(&old.id, seq, &error))?;
+        insert_message(sql, &old.id, seq, &row, *created)?;
+    }
+    for compaction in &old.compactions {
+        let ours = Compaction {
+            at_seq: compaction.at_seq,
+            keep_from: compaction.at_seq,
+            verbatim_prompts: Vec::new(),
+            summary: compaction.summary.clone(),
+            pruned: Vec::new(),
+            tokens_before: compaction.tokens_before,
+            tokens_after: 0,
+        };
+        compactions::begin_generation(sql, &old.id, &ours, compaction.created)?;
+    }
+    Ok(())
+}
+
+fn bad_row_error(session: &SessionId, seq: u64, error: &serde_json::Error) -> StoreError {
+    StoreError::BadRow { session: session.clone(), seq, reason: error.to_string() }
+}

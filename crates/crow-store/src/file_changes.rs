@@ -1,0 +1,40 @@
+//! Stored file changes, so that they can be undone.
+
+pub use crow_core::undo::UndoSnapshot;
+use crow_core::{CallId, ContentHash};
+
+use crate::Timestamp;
+
+/// A change that is about to be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewFileChange {
+    /// Sequence number of the prompt whose turn makes it.
+    pub turn: u64,
+    pub call: CallId,
+    /// Absolute path.
+    pub path: String,
+    /// The present content.
+    pub before: UndoSnapshot,
+    /// The content after the change; `None` if the file is deleted.
+    pub after: Option<ContentHash>,
+}
+
+/// Identifies a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ChangeId(pub(crate) i64);
+
+/// A change that was made, unless the process ended just before it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileChange {
+    pub id: ChangeId,
+    /// Sequence number of the prompt whose turn made it.
+    pub turn: u64,
+    pub call: CallId,
+    /// Absolute path.
+    pub path: String,
+    /// The content before the change.
+    pub before: UndoSnapshot,
+    /// The content after the change; `None` if the file was deleted.
+    pub after: Option<ContentHash>,
+    pub created: Timestamp,
+}

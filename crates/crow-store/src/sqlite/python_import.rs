@@ -1,0 +1,102 @@
+//! Converts a database of the Python version to ours: in place, in one transaction, after a copy was made.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+
+use super::{SqliteTransaction, display_path, from_io, from_sqlite, open, python};
+use crate::{StoreError, database::import_session, sql::SqlError};
+
+/// Copies that were never removed; there are no more.
+const COPIES_MAX: u32 = 100;
+
+/// Imports everything that has a place here. The original is kept next to it, as `NAME.python`.
+pub(super) fn import_python_database(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
+    let in_path = |error: rusqlite::Error| from_sqlite(path, &error);
+    // Dropping a table would check the foreign keys of each of its rows.
+    connection.pragma_update(None, "foreign_keys", false).map_err(in_path)?;
+    // From here on no other process writes, so the copy has everything.
+    let transaction =
+        connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(in_path)?;
+    if open::is_crow_database(&transaction).map_err(in_path)? {
+        // Another process was first.
+        return Ok(());
+    }
+    let copy = copy_beside(path)?;
+    let source = Connection::open(&copy).map_err(|error| from_sqlite(&copy, &error))?;
+    drop_tables(&transaction).map_err(in_path)?;
+    // Any number there was not ours.
+    transaction.pragma_update(None, "user_version", 0).map_err(in_path)?;
+    open::make_tables(&transaction).map_err(in_path)?;
+    let mut statements = SqliteTransaction { transaction: &transaction, path };
+    let images = path.parent().map(|directory| directory.join("images")).unwrap_or_default();
+    let mut n_imported = 0_u64;
+    let read = python::read_sessions(&source, &images, |session| {
+        n_imported += 1;
+        import_session(&mut statements, &session).map_err(ImportError::Write)
+    });
+    let losses = read.map_err(|error| match error {
+        ImportError::Write(error) => StoreError::from(error),
+        ImportError::Read(error) => from_sqlite(&copy, &error),
+    })?;
+    transaction.commit().map_err(in_path)?;
+    tracing::warn!(n_imported, %losses, copy = %copy.display(), "imported the sessions of the Python version");
+    Ok(())
+}
+
+/// The error that ended reading.
+enum ImportError {
+    Write(SqlError),
+    Read(rusqlite::Error),
+}
+
+impl From<rusqlite::Error> for ImportError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Read(error)
+    }
+}
+
+/// Copies the database to a file next to it, flushed to the disk.
+fn copy_beside(path: &Path) -> Result<PathBuf, StoreError> {
+    let copy_path = |number: u32| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(".python");
+        if number > 1 {
+            name.push(format!("-{number}"));
+        }
+        PathBuf::from(name)
+    };
+    let free_path = (1..=COPIES_MAX).map(copy_path).find(|copy| !copy.exists());
+    let Some(copy) = free_path else {
+        let reason = "there are too many copies of it next to it".to_owned();
+        return Err(StoreError::CannotOpen { database: display_path(path), reason });
+    };
+    let result = python::copy_locked(path, &copy).and_then(|()| {
+        fs::File::open(&copy).and_then(|file| file.sync_all()).map_err(|error| from_io(&copy, &error))
+    });
+    if result.is_err() {
+        // An incomplete copy is useless; the error says more than a failure to remove it.
+        let _ = fs::remove_file(&copy);
+    }
+    result.map(|()| copy)
+}
+
+/// Drops all tables; a virtual table drops its own helper tables, so those go first.
+fn drop_tables(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    for kind in ["sql LIKE 'CREATE VIRTUAL TABLE%'", "type = 'view'", "type = 'table'"] {
+        let sql = format!(
+            "SELECT type, name FROM sqlite_schema
+             WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND {kind}"
+        );
+        let mut statement = transaction.prepare(&sql)?;
+        let found =
+            statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?;
+        for (kind, name) in found.collect::<Result<Vec<_>, _>>()? {
+            transaction.execute_batch(&format!("DROP {kind} \"{}\"", name.replace('"', "\"\"")))?;
+        }
+    }
+    Ok(())
+}
