@@ -4,6 +4,7 @@
 
 mod documents;
 mod names;
+mod prose;
 
 use std::{
     collections::BTreeMap,
@@ -53,7 +54,7 @@ const OWNED: [(&str, &[&str]); 8] = [
     ("seccompiler", &["crow-process"]),
 ];
 
-/// What the thinking may never name, beside the crates above.
+/// Crates that the pure crate may not use, besides those above.
 const IMPURE: [&str; 6] = ["tokio", "tokio-util", "futures-util", "jiff", "tempfile", "tracing"];
 
 struct Manifest {

@@ -2,7 +2,12 @@
 
 use std::fs;
 
+use proc_macro2::{TokenStream, TokenTree};
+
 use super::{check, is_test, root, sources};
+
+/// The table of messages and what to do about them.
+const ERRORS: &str = "docs/user/reference/errors.md";
 
 #[test]
 fn each_quirk_has_its_test() {
@@ -26,4 +31,63 @@ fn each_quirk_has_its_test() {
         broken.extend(missing.iter().map(|test| format!("`{test}`: {row}")));
     }
     check("each row of the table names tests that exist", &broken);
+}
+
+/// Collects the string literals of a source, with `…` for each placeholder.
+fn collect_literals(tokens: TokenStream, literals: &mut Vec<String>) {
+    for token in tokens {
+        match token {
+            TokenTree::Group(group) => collect_literals(group.stream(), literals),
+            TokenTree::Literal(literal) => {
+                let text = syn::parse_str::<syn::LitStr>(&literal.to_string());
+                literals.extend(text.map(|text| with_ellipses(&text.value())));
+            }
+            TokenTree::Ident(_) | TokenTree::Punct(_) => {}
+        }
+    }
+}
+
+/// Replaces the placeholders of a format string by `…`.
+fn with_ellipses(text: &str) -> String {
+    let mut result = String::new();
+    let mut rest = text;
+    while let Some(start) = rest.find('{') {
+        result.push_str(&rest[..start]);
+        rest = &rest[start..];
+        if let Some(escaped) = rest.strip_prefix("{{") {
+            result.push('{');
+            rest = escaped;
+        } else {
+            result.push('…');
+            rest = rest.split_once('}').map_or("", |(_, rest)| rest);
+        }
+    }
+    result.push_str(rest);
+    result.replace("}}", "}")
+}
+
+#[test]
+fn errors_in_the_reference_are_printed_by_the_program() {
+    let table = fs::read_to_string(root().join(ERRORS)).expect("the reference of errors");
+    let mut printed = Vec::new();
+    for (_, text) in sources().iter().filter(|(name, _)| name.contains("/src/") && !is_test(name)) {
+        collect_literals(text.parse().expect("Rust"), &mut printed);
+    }
+    let mut broken = Vec::new();
+    let rows = table.lines().filter(|line| line.starts_with("| `"));
+    for row in rows.take_while(|row| !row.starts_with("| `session_not_found`")) {
+        let cell = row.trim_start_matches("| ").split(" | ").next().expect("a first column");
+        for message in cell.split('`').skip(1).step_by(2) {
+            let message = ["error: ", "warning: ", "hint: "]
+                .iter()
+                .fold(message, |text, prefix| text.strip_prefix(prefix).unwrap_or(text));
+            let pieces = message.split('…').map(|piece| piece.trim_matches([' ', ':', ',', '.', '"']));
+            let missing: Vec<&str> =
+                pieces.filter(|piece| !printed.iter().any(|text| text.contains(piece))).collect();
+            if !missing.is_empty() {
+                broken.push(format!("`{message}`: no source has {missing:?}"));
+            }
+        }
+    }
+    check("each message of the reference is one that is printed", &broken);
 }
