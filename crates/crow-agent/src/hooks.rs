@@ -169,16 +169,15 @@ pub(crate) async fn on_prompt(
 pub(crate) async fn run_stop_hooks(
     cx: &TurnCx<'_>,
     state: &mut SessionState,
-    n_continuations: &mut u32,
+    n_continuations: u32,
 ) -> Result<bool, Failure> {
-    let input =
-        HookInput::Stop { reply: last_reply_text(&state.transcript), n_continuations: *n_continuations };
+    let input = HookInput::Stop { reply: last_reply_text(&state.transcript), n_continuations };
     let reason = match run_hooks(cx, input).await.objection {
         None | Some(HookObjection::Ended(_)) => return Ok(false),
         Some(HookObjection::Cancelled) => return Ok(cx.cancel.is_cancelled()),
         Some(HookObjection::Rejected(reason)) => reason,
     };
-    if *n_continuations == CONTINUATIONS_MAX {
+    if n_continuations == CONTINUATIONS_MAX {
         send_notice(
             cx,
             format!(
@@ -187,7 +186,6 @@ pub(crate) async fn run_stop_hooks(
         );
         return Ok(false);
     }
-    *n_continuations += 1;
     let text = format!("A hook asks you to go on: {reason}");
     send_notice(cx, text.clone());
     let prompt = Prompt { id: state.transcript.next_message_id(), parts: vec![ContentPart::Text(text)] };

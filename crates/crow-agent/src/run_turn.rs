@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use crow_acp::{Client, ClientEditor, SteerOutcome, TurnScope};
 use crow_core::{
-    ContentPart, Failure, FailureKind, MessageId, Prompt, Reply, ReplyBuilder, ReplyDelta, ReplyEnd,
-    SessionId, SessionUpdate, TokenUsage, ToolResult, ToolSpec, Transcript, TranscriptEntry, Turn,
-    TurnAction, TurnEnd, context_limit, estimate_tool_tokens,
+    CallsReport, CompactionTrigger, ContentPart, Failure, FailureKind, MessageId, Prompt, Reply,
+    ReplyBuilder, ReplyDelta, ReplyEnd, SessionId, SessionUpdate, SettleCheck, SettleFinding, TokenUsage,
+    ToolResult, ToolSpec, Transcript, TranscriptEntry, Turn, TurnAction, TurnEnd, context_limit,
+    estimate_tool_tokens,
 };
 use crow_model::{ModelRequest, ModelSettings, ReplyListener};
 use crow_speckit::{BackgroundWork, StepBaseline};
@@ -98,7 +99,6 @@ pub(crate) enum ClaimOutcome {
 }
 
 /// Runs a turn whose prompt is on disk; steering input is sent with the next request.
-#[expect(clippy::too_many_lines, reason = "one loop over the actions of a turn")]
 pub(crate) async fn run_turn(
     cx: &TurnCx<'_>,
     state: &mut SessionState,
@@ -107,21 +107,15 @@ pub(crate) async fn run_turn(
     let (mut turn, mut next) = Turn::start(cx.runtime.config().limits);
     cx.toolbox.wait_until_connected(cx.cancel).await;
     let mut tools = cx.current_tools();
-    let mut n_continuations = 0;
     loop {
         next = match next {
             TurnAction::RequestReply => {
                 cx.prepare_request(state, steering).await?;
-                match turn.before_request(state.transcript.context_tokens(), cx.context_limit()) {
-                    TurnAction::RequestReply => {
-                        tools = cx.current_tools();
-                        cx.request_reply(state, &tools, &mut turn).await?
-                    }
-                    first @ (TurnAction::Compact(_)
-                    | TurnAction::Run(_)
-                    | TurnAction::Resume(_)
-                    | TurnAction::Confirm(_)
-                    | TurnAction::End(_)) => first,
+                if turn.needs_compaction(state.transcript.context_tokens(), cx.context_limit()) {
+                    TurnAction::Compact(CompactionTrigger::LimitReached)
+                } else {
+                    tools = cx.current_tools();
+                    cx.request_reply(state, &tools, &mut turn).await?
                 }
             }
             TurnAction::Compact(trigger) => {
@@ -130,34 +124,15 @@ pub(crate) async fn run_turn(
             }
             TurnAction::Run(calls) => {
                 run_calls(cx, &tools.tools, &calls, state).await?;
-                let next = turn.on_results(cx.is_over(), state.transcript.entries());
-                let must_stop = std::mem::take(&mut state.awaits_instructions) || cx.hook_state.is_ended();
-                let is_end = matches!(next, TurnAction::End(_));
-                if !is_end && (must_stop || cx.step_policy.is_some_and(StepPolicy::is_over)) {
-                    return Ok(TurnEnd::Completed);
-                }
-                next
+                turn.on_results(cx.calls_report(state), state.transcript.entries())
             }
             TurnAction::Resume(resume) => reply_recovery::resume_broken_reply(cx, state, &resume).await?,
             TurnAction::Confirm(repeated) => {
                 reply_recovery::confirm_repetition(cx, state, &turn, &repeated).await
             }
-            TurnAction::End(TurnEnd::Completed)
-                if cx.drain_steering(state, steering).await? + cx.append_unasked_mail(state).await? > 0 =>
-            {
-                turn.on_steering_input()
-            }
-            TurnAction::End(TurnEnd::Completed) if cx.wait_for_tasks().await => {
-                TurnAction::End(if cx.cancel.is_cancelled() {
-                    TurnEnd::Cancelled
-                } else {
-                    TurnEnd::Completed
-                })
-            }
-            TurnAction::End(TurnEnd::Completed)
-                if hooks::run_stop_hooks(cx, state, &mut n_continuations).await? =>
-            {
-                cx.after_stop_hooks(&mut turn)
+            TurnAction::Settle(check) => {
+                let finding = cx.settle(check, state, steering).await?;
+                turn.on_settled(check, finding)
             }
             TurnAction::End(end) => {
                 cx.close_open_calls(state, "not run: the turn ended before it").await?;
@@ -173,6 +148,39 @@ impl TurnCx<'_> {
         self.cancel.is_cancelled() || self.client.is_gone()
     }
 
+    /// Returns what the calls of a reply mean for the turn.
+    fn calls_report(&self, state: &mut SessionState) -> CallsReport {
+        let awaits_instructions = std::mem::take(&mut state.awaits_instructions);
+        CallsReport {
+            is_cancelled: self.is_over(),
+            must_stop: awaits_instructions
+                || self.hook_state.is_ended()
+                || self.step_policy.is_some_and(StepPolicy::is_over),
+        }
+    }
+
+    /// Looks for more work after the model has finished.
+    async fn settle(
+        &self,
+        check: SettleCheck,
+        state: &mut SessionState,
+        steering: &mut mpsc::Receiver<SteeringInput>,
+    ) -> Result<SettleFinding, Failure> {
+        let found_work = match check {
+            SettleCheck::Input => {
+                self.drain_steering(state, steering).await? + self.append_unasked_mail(state).await? > 0
+            }
+            SettleCheck::Tasks => return Ok(self.wait_for_tasks().await),
+            SettleCheck::Hooks { n_continuations } => {
+                match hooks::run_stop_hooks(self, state, n_continuations).await? {
+                    true if self.is_over() => return Ok(SettleFinding::Cancelled),
+                    is_continued => is_continued,
+                }
+            }
+        };
+        Ok(if found_work { SettleFinding::MoreWork } else { SettleFinding::Nothing })
+    }
+
     /// Appends what the next request must contain.
     async fn prepare_request(
         &self,
@@ -184,11 +192,6 @@ impl TurnCx<'_> {
         self.remember_tools(state).await?;
         state.transcript.set_tool_tokens(estimate_tool_tokens(&self.current_tools().specs));
         Ok(())
-    }
-
-    /// Returns the next action of a turn that a stop hook continues.
-    fn after_stop_hooks(&self, turn: &mut Turn) -> TurnAction {
-        if self.is_over() { TurnAction::End(TurnEnd::Cancelled) } else { turn.on_steering_input() }
     }
 
     /// Returns the current tools.
@@ -227,12 +230,16 @@ impl TurnCx<'_> {
         Ok(n_prompts)
     }
 
-    /// Waits for the end of a task, if the turn lasts as long as its tasks. Returns true if a task ended or the turn
-    /// was cancelled.
-    async fn wait_for_tasks(&self) -> bool {
-        self.turn_scope == TurnScope::WithTasks
-            && self.cancel.run_until_cancelled(self.children.wait_for_mail()).await
-                != Some(MailWaitOutcome::NoTasks)
+    /// Waits for the end of a task, if the turn lasts as long as its tasks.
+    async fn wait_for_tasks(&self) -> SettleFinding {
+        if self.turn_scope != TurnScope::WithTasks {
+            return SettleFinding::Nothing;
+        }
+        match self.cancel.run_until_cancelled(self.children.wait_for_mail()).await {
+            Some(MailWaitOutcome::NoTasks) => SettleFinding::Nothing,
+            Some(MailWaitOutcome::Mail) if !self.cancel.is_cancelled() => SettleFinding::MoreWork,
+            Some(MailWaitOutcome::Mail) | None => SettleFinding::Cancelled,
+        }
     }
 
     /// Whether a background job or a child agent is running.

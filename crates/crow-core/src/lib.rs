@@ -84,7 +84,10 @@ pub use transcript::{
 };
 pub use tree_usage::TreeUsage;
 pub use trust::{ContentHash, TrustAnswer, TrustLedger, TrustState, TrustSubject, evaluate_trust};
-pub use turn::{CompactionOutcome, RepeatedRound, ReplyResume, Turn, TurnAction, TurnEnd, TurnLimits};
+pub use turn::{
+    CallsReport, CompactionOutcome, RepeatedRound, ReplyResume, SettleCheck, SettleFinding, Turn, TurnAction,
+    TurnEnd, TurnLimits,
+};
 pub use update::{
     CommandInfo, CompactionStage, ModelInfo, OutputStreaming, ReportOutcome, SessionConfigOptions,
     SessionUpdate, SuggestedCommand, ThoughtLevel,

@@ -36,8 +36,44 @@ pub enum TurnAction {
     Resume(ReplyResume),
     /// Ask the user whether a repeating model may continue, and report.
     Confirm(RepeatedRound),
+    /// The model has finished: look for more work and report.
+    Settle(SettleCheck),
     /// End the turn.
     End(TurnEnd),
+}
+
+/// A check for more work after the model has finished, in the order in which they are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SettleCheck {
+    /// Append the steering input and the messages of tasks that wait.
+    Input,
+    /// Wait for the end of a task, if the turn lasts as long as its tasks.
+    Tasks,
+    /// Run the stop hooks, which have let the turn continue this many times.
+    Hooks {
+        /// The number of times so far.
+        n_continuations: u32,
+    },
+}
+
+/// The result of a [`SettleCheck`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SettleFinding {
+    /// There is nothing more to do.
+    Nothing,
+    /// Input was appended, a task ended, or a hook lets the turn continue.
+    MoreWork,
+    /// The turn was cancelled meanwhile.
+    Cancelled,
+}
+
+/// The state of a turn after its calls have results.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CallsReport {
+    /// The turn was cancelled.
+    pub is_cancelled: bool,
+    /// A hook or a workflow step ended the turn, or the user gives instructions with the next prompt.
+    pub must_stop: bool,
 }
 
 /// The continuation of an interrupted reply.
@@ -94,6 +130,8 @@ pub struct Turn {
     overflow_failure: Option<Failure>,
     /// Consecutive interrupted replies.
     n_resumes: u32,
+    /// Times that stop hooks let the turn continue.
+    n_continuations: u32,
 }
 
 /// Whether a turn may compact the conversation.
@@ -116,13 +154,14 @@ impl Turn {
                 compaction_allowance: CompactionAllowance::Allowed,
                 overflow_failure: None,
                 n_resumes: 0,
+                n_continuations: 0,
             },
             TurnAction::RequestReply,
         )
     }
 
-    /// Decides before a model request: a context above the limit is compacted first.
-    pub fn before_request(&self, context: ContextTokens, limit: u64) -> TurnAction {
+    /// Whether a context is above the limit and is compacted before the next model request.
+    pub fn needs_compaction(&self, context: ContextTokens, limit: u64) -> bool {
         let is_allowed = match self.compaction_allowance {
             CompactionAllowance::Allowed => true,
             CompactionAllowance::AboveSize(measured) => {
@@ -130,11 +169,7 @@ impl Turn {
             }
             CompactionAllowance::Denied => false,
         };
-        if is_allowed && context.tokens > limit {
-            TurnAction::Compact(CompactionTrigger::LimitReached)
-        } else {
-            TurnAction::RequestReply
-        }
+        is_allowed && context.tokens > limit
     }
 
     /// Decides after a compaction; `measured` is the estimated context size now.
@@ -170,7 +205,7 @@ impl Turn {
             return TurnAction::Resume(resume);
         }
         match &reply.end {
-            ReplyEnd::Complete if reply.calls.is_empty() => TurnAction::End(TurnEnd::Completed),
+            ReplyEnd::Complete if reply.calls.is_empty() => TurnAction::Settle(SettleCheck::Input),
             ReplyEnd::OutputLimit | ReplyEnd::SizeLimit if reply.calls.is_empty() => {
                 TurnAction::End(TurnEnd::OutputLimit)
             }
@@ -185,11 +220,12 @@ impl Turn {
     }
 
     /// Decides after all calls of a reply have results; `entries` is the conversation with them.
-    pub fn on_results(&mut self, is_cancelled: bool, entries: &[TranscriptEntry]) -> TurnAction {
-        if is_cancelled {
+    pub fn on_results(&mut self, report: CallsReport, entries: &[TranscriptEntry]) -> TurnAction {
+        if report.is_cancelled {
             return TurnAction::End(TurnEnd::Cancelled);
         }
         match (self.request_again(), repetition::find_repeated_round(entries)) {
+            (TurnAction::RequestReply, _) if report.must_stop => TurnAction::End(TurnEnd::Completed),
             (TurnAction::RequestReply, Some(repeated)) => TurnAction::Confirm(repeated),
             (next, _) => next,
         }
@@ -204,9 +240,22 @@ impl Turn {
         }
     }
 
-    /// Decides after the model finished while the user had sent more.
-    pub fn on_steering_input(&mut self) -> TurnAction {
-        self.request_again()
+    /// Decides after a check for more work.
+    pub fn on_settled(&mut self, check: SettleCheck, finding: SettleFinding) -> TurnAction {
+        match (check, finding) {
+            (_, SettleFinding::Cancelled) => TurnAction::End(TurnEnd::Cancelled),
+            (SettleCheck::Input, SettleFinding::MoreWork) => self.request_again(),
+            (SettleCheck::Input, SettleFinding::Nothing) => TurnAction::Settle(SettleCheck::Tasks),
+            (SettleCheck::Tasks, SettleFinding::MoreWork) => TurnAction::Settle(SettleCheck::Input),
+            (SettleCheck::Tasks, SettleFinding::Nothing) => {
+                TurnAction::Settle(SettleCheck::Hooks { n_continuations: self.n_continuations })
+            }
+            (SettleCheck::Hooks { .. }, SettleFinding::MoreWork) => {
+                self.n_continuations += 1;
+                self.request_again()
+            }
+            (SettleCheck::Hooks { .. }, SettleFinding::Nothing) => TurnAction::End(TurnEnd::Completed),
+        }
     }
 
     /// Returns the continuation of a reply that was interrupted for a temporary reason: it was shown already, so it

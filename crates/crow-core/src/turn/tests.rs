@@ -39,6 +39,7 @@ fn shown(next: &TurnAction) -> String {
             format!("resume {n_times} of {n_max}")
         }
         TurnAction::Confirm(repeated) => format!("confirm after {}", repeated.n_times),
+        TurnAction::Settle(check) => format!("settle {check:?}"),
         TurnAction::End(TurnEnd::Failed(failure)) => format!("end: {failure}"),
         TurnAction::End(end) => format!("end {end:?}"),
     }
@@ -46,7 +47,7 @@ fn shown(next: &TurnAction) -> String {
 
 #[test]
 fn action_after_a_reply() {
-    check_reply(0, ReplyEnd::Complete, &expect!["end Completed"]);
+    check_reply(0, ReplyEnd::Complete, &expect!["settle Input"]);
     check_reply(2, ReplyEnd::Complete, &expect!["run 2"]);
     check_reply(0, ReplyEnd::OutputLimit, &expect!["end OutputLimit"]);
     check_reply(1, ReplyEnd::OutputLimit, &expect!["run 1"]);
@@ -56,21 +57,90 @@ fn action_after_a_reply() {
     check_reply(0, ReplyEnd::Failed(failure), &expect!["end: the connection broke"]);
 }
 
-/// The next action after each round of results; `true` is a cancelled round.
+/// The next action after each round of results: `done`, `cancelled`, `stop`, or `cancelled stop`.
 #[track_caller]
-fn check_results(requests_max: u32, cancelled: &[bool], expected: &Expect) {
+fn check_results(requests_max: u32, rounds: &str, expected: &Expect) {
     let (mut turn, first) = Turn::start(TurnLimits { requests_max, compact_tokens_max: 1000 });
-    let rounds = cancelled.iter().map(|&cancelled| shown(&turn.on_results(cancelled, &[])));
+    let rounds = rounds.split(", ").map(|round| {
+        let report =
+            CallsReport { is_cancelled: round.contains("cancelled"), must_stop: round.contains("stop") };
+        shown(&turn.on_results(report, &[]))
+    });
     let steps: Vec<String> = std::iter::once(shown(&first)).chain(rounds).collect();
     expected.assert_eq(&steps.join(" | "));
 }
 
 #[test]
 fn action_after_results() {
-    check_results(3, &[false, false, false], &expect!["ask | ask | ask | end RequestLimit"]);
-    check_results(1, &[false], &expect!["ask | end RequestLimit"]);
-    check_results(1, &[true], &expect!["ask | end Cancelled"]);
-    check_results(5, &[false, true], &expect!["ask | ask | end Cancelled"]);
+    check_results(3, "done, done, done", &expect!["ask | ask | ask | end RequestLimit"]);
+    check_results(1, "done", &expect!["ask | end RequestLimit"]);
+    check_results(1, "cancelled", &expect!["ask | end Cancelled"]);
+    check_results(5, "done, cancelled", &expect!["ask | ask | end Cancelled"]);
+    check_results(5, "stop", &expect!["ask | end Completed"]);
+    check_results(1, "stop", &expect!["ask | end RequestLimit"]);
+    check_results(5, "cancelled stop", &expect!["ask | end Cancelled"]);
+}
+
+/// The actions after a complete reply, with each finding: `none`, `more` or `cancelled`. `reply` is the next reply.
+#[track_caller]
+fn check_settling(requests_max: u32, findings: &str, expected: &Expect) {
+    let (mut turn, _) = Turn::start(TurnLimits { requests_max, compact_tokens_max: 1000 });
+    let mut next = turn.on_reply(&reply(0, ReplyEnd::Complete));
+    let mut steps = vec![shown(&next)];
+    for finding in findings.split(' ') {
+        next = match (finding, &next) {
+            ("reply", TurnAction::RequestReply) => turn.on_reply(&reply(0, ReplyEnd::Complete)),
+            ("none", TurnAction::Settle(check)) => turn.on_settled(*check, SettleFinding::Nothing),
+            ("more", TurnAction::Settle(check)) => turn.on_settled(*check, SettleFinding::MoreWork),
+            ("cancelled", TurnAction::Settle(check)) => turn.on_settled(*check, SettleFinding::Cancelled),
+            (finding, next) => panic!("{finding} after {next:?}"),
+        };
+        steps.push(shown(&next));
+    }
+    expected.assert_eq(&steps.join(" | "));
+}
+
+#[test]
+fn finished_model_settles_in_order() {
+    check_settling(
+        9,
+        "none none none",
+        &expect!["settle Input | settle Tasks | settle Hooks { n_continuations: 0 } | end Completed"],
+    );
+    // Input goes to the model, and the checks start again after its reply.
+    check_settling(9, "more reply", &expect!["settle Input | ask | settle Input"]);
+    check_settling(1, "more", &expect!["settle Input | end RequestLimit"]);
+    // A task that ended has a message, or it was cancelled and has none.
+    check_settling(
+        9,
+        "none more none none",
+        &expect![
+            "settle Input | settle Tasks | settle Input | settle Tasks | settle Hooks { n_continuations: 0 }"
+        ],
+    );
+    check_settling(
+        9,
+        "none none more reply none none",
+        &expect![
+            "settle Input | settle Tasks | settle Hooks { n_continuations: 0 } | ask | settle Input | settle Tasks | settle Hooks { n_continuations: 1 }"
+        ],
+    );
+    check_settling(
+        1,
+        "none none more",
+        &expect!["settle Input | settle Tasks | settle Hooks { n_continuations: 0 } | end RequestLimit"],
+    );
+}
+
+#[test]
+fn cancelled_turn_does_not_settle() {
+    check_settling(9, "cancelled", &expect!["settle Input | end Cancelled"]);
+    check_settling(9, "none cancelled", &expect!["settle Input | settle Tasks | end Cancelled"]);
+    check_settling(
+        9,
+        "none none cancelled",
+        &expect!["settle Input | settle Tasks | settle Hooks { n_continuations: 0 } | end Cancelled"],
+    );
 }
 
 /// The next action after each of these: `fill TOKENS MEASURED` before a request, `overflow`, `reply` with a call and
@@ -83,14 +153,20 @@ fn check_compaction(script: &str, expected: &Expect) {
         let words: Vec<&str> = step.split(' ').collect();
         let number = |index: usize| words[index].parse().unwrap();
         let next = match words[0] {
-            "fill" => turn.before_request(ContextTokens { tokens: number(1), measured: number(2) }, 100),
+            "fill" => {
+                let context = ContextTokens { tokens: number(1), measured: number(2) };
+                match turn.needs_compaction(context, 100) {
+                    true => TurnAction::Compact(CompactionTrigger::LimitReached),
+                    false => TurnAction::RequestReply,
+                }
+            }
             "overflow" => {
                 let failure = Failure::new(FailureKind::ContextOverflow, "too long");
                 turn.on_reply(&reply(0, ReplyEnd::Failed(failure)))
             }
             "reply" => {
                 turn.on_reply(&Reply { text: "hm".to_owned(), ..reply(1, ReplyEnd::Complete) });
-                turn.on_results(false, &[])
+                turn.on_results(CallsReport::default(), &[])
             }
             "done" => turn.on_compacted(CompactionOutcome::Compacted, number(1)),
             "nothing" => turn.on_compacted(CompactionOutcome::NothingToCompact, number(1)),
@@ -158,7 +234,7 @@ fn check_resuming(requests_max: u32, script: &str, expected: &Expect) {
             "wrong" => said(FailureKind::Protocol),
             "whole" => {
                 turn.on_reply(&reply(1, ReplyEnd::Complete));
-                return shown(&turn.on_results(false, &[]));
+                return shown(&turn.on_results(CallsReport::default(), &[]));
             }
             _ => panic!("{step}"),
         };

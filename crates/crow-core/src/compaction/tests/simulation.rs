@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{CompactionOutcome, Turn, TurnAction, TurnLimits};
+use crate::{CallsReport, CompactionOutcome, Turn, TurnAction, TurnLimits};
 
 const REQUESTS_MAX: u32 = 12;
 
@@ -85,36 +85,28 @@ fn play(transcript: &mut Transcript, limit: u64, acts: &[Act], summaries: &[Stri
     let (mut n_asked, mut n_failed) = (0, 0);
     loop {
         next = match next {
-            TurnAction::RequestReply => match turn.before_request(transcript.context_tokens(), limit) {
-                TurnAction::RequestReply => {
-                    n_asked += 1;
-                    assert!(n_asked < 1000, "it goes round");
-                    let seq = transcript.next_seq();
-                    match acts.next().unwrap() {
-                        Act::Calls { output, counted } => {
-                            let usage = counted.map(|input| TokenUsage::new(input, 10));
-                            let reply = Reply { usage, ..reply(seq, "hm", 1) };
-                            transcript.push(TranscriptEntry::Reply(reply.clone())).unwrap();
-                            let next = turn.on_reply(&reply);
-                            transcript
-                                .push(result(CallId::from_position(seq, 0), &"o".repeat(*output)))
-                                .unwrap();
-                            assert!(matches!(next, TurnAction::Run(_)));
-                            turn.on_results(false, &[])
-                        }
-                        Act::Ends => turn.on_reply(&reply(seq, "done", 0)),
-                        Act::Overflows => {
-                            turn.on_reply(&Reply { text: String::new(), ..answer("!overflow") })
-                        }
-                        Act::Fails => turn.on_reply(&Reply { text: String::new(), ..answer("!broken") }),
+            TurnAction::RequestReply if turn.needs_compaction(transcript.context_tokens(), limit) => {
+                TurnAction::Compact(CompactionTrigger::LimitReached)
+            }
+            TurnAction::RequestReply => {
+                n_asked += 1;
+                assert!(n_asked < 1000, "it goes round");
+                let seq = transcript.next_seq();
+                match acts.next().unwrap() {
+                    Act::Calls { output, counted } => {
+                        let usage = counted.map(|input| TokenUsage::new(input, 10));
+                        let reply = Reply { usage, ..reply(seq, "hm", 1) };
+                        transcript.push(TranscriptEntry::Reply(reply.clone())).unwrap();
+                        let next = turn.on_reply(&reply);
+                        transcript.push(result(CallId::from_position(seq, 0), &"o".repeat(*output))).unwrap();
+                        assert!(matches!(next, TurnAction::Run(_)));
+                        turn.on_results(CallsReport::default(), &[])
                     }
+                    Act::Ends => turn.on_reply(&reply(seq, "done", 0)),
+                    Act::Overflows => turn.on_reply(&Reply { text: String::new(), ..answer("!overflow") }),
+                    Act::Fails => turn.on_reply(&Reply { text: String::new(), ..answer("!broken") }),
                 }
-                next @ (TurnAction::Compact(_)
-                | TurnAction::Run(_)
-                | TurnAction::Resume(_)
-                | TurnAction::Confirm(_)
-                | TurnAction::End(_)) => next,
-            },
+            }
             TurnAction::Compact(trigger) => {
                 let compacted = compact(transcript, trigger, limit, &mut summaries, &mut n_asked);
                 n_failed += u32::from(compacted == CompactionOutcome::Failed);
@@ -124,7 +116,7 @@ fn play(transcript: &mut Transcript, limit: u64, acts: &[Act], summaries: &[Stri
             TurnAction::Resume(_) | TurnAction::Confirm(_) => {
                 panic!("nothing broke off, and no two results are the same")
             }
-            TurnAction::End(_) => return (n_asked, n_failed),
+            TurnAction::Settle(_) | TurnAction::End(_) => return (n_asked, n_failed),
         };
     }
 }
