@@ -24,10 +24,10 @@ use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::hooks;
-use crate::run_turn::{ClaimOutcome, SessionState, TurnCx};
 use crate::runtime::AgentConfig;
-use crate::sandbox_retry::{self, SandboxedCallResult, WarnedOnce};
-use crate::speckit::{begin_watching, end_watching};
+use crate::sandbox_retry::{self, SandboxedCallResult};
+use crate::turn_context::WarnedOnce;
+use crate::turn_context::{ClaimOutcome, SessionState, TurnCx};
 use crate::undo_recorder::CallUndoRecorder;
 
 const NOT_STORED: &str = "its result could not be stored; the turn ends here";
@@ -218,7 +218,7 @@ async fn run_call(
         }
         Ok(approval) => {
             cx.client.send_update(cx.session, running_update(call, None));
-            let watched_policy = begin_watching(cx, call, info).await;
+            cx.begin_call(call, info).await;
             let run = sandbox_retry::run_sandboxed(cx, tools, prepared, gate, approval).await;
             let result = match gate.check_sandboxed_call(cx, call, info, run).await {
                 SandboxedCallResult::Done(result) => result,
@@ -229,7 +229,7 @@ async fn run_call(
                     sandbox_retry::run_unconfined(tools, call, tool_cx).await
                 }
             };
-            let result = end_watching(cx, watched_policy, call, info, result).await;
+            let result = cx.end_call(call, info, result).await;
             hooks::after_call(cx, call, result).await
         }
         Err(result) => result,
@@ -320,8 +320,8 @@ impl PermissionGate {
         let policy = self.permission_policy(cx, call);
         let decision =
             policy.evaluate(effective_mode(cx, info), &cx.approvals.all_grants(), &call.name, info);
-        match cx.step_policy {
-            Some(step_policy) => step_policy.narrow_decision(decision, call, &info.access),
+        match cx.turn_policy {
+            Some(turn_policy) => turn_policy.narrow_decision(decision, call, &info.access),
             None => decision,
         }
     }
@@ -344,7 +344,7 @@ impl PermissionGate {
 /// Returns the mode in which a call is evaluated: that of the session, or that of the running step.
 fn effective_mode(cx: &TurnCx<'_>, info: &ToolCallInfo) -> Mode {
     let mode = cx.settings.borrow().mode;
-    cx.step_policy.map_or(mode, |step_policy| step_policy.effective_mode(mode, &info.access))
+    cx.turn_policy.map_or(mode, |turn_policy| turn_policy.effective_mode(mode, &info.access))
 }
 
 /// Returns the current policy of a session.

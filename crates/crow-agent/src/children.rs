@@ -40,7 +40,6 @@ pub(crate) use self::view::single_line;
 use crate::approvals::GrantStore;
 use crate::handle::SessionMsg;
 use crate::runtime::AgentRuntime;
-use crate::session;
 
 /// Environment variable with the depth of an agent in its tree, for the agent and everything it starts.
 pub const DEPTH_VARIABLE: &str = "CROW_DEPTH";
@@ -71,7 +70,7 @@ pub(crate) struct ParentSession {
     pub(crate) runtime: Arc<AgentRuntime>,
     pub(crate) client: Client,
     pub(crate) id: SessionId,
-    pub(crate) settings: watch::Receiver<session::SessionSettings>,
+    pub(crate) settings: watch::Receiver<crate::session_settings::SessionSettings>,
     pub(crate) environment: watch::Receiver<SessionEnvironment>,
     pub(crate) inbox_sender: mpsc::WeakSender<SessionMsg>,
     pub(crate) cancel: CancellationToken,
@@ -84,7 +83,7 @@ impl ChildAgents {
     ) -> Arc<Self> {
         let config = runtime.config();
         let upstream = client.capabilities().tree_depth.is_some().then(|| (client.clone(), parent.clone()));
-        let depth = tree_depth(&runtime, &client);
+        let depth = runtime.tree_depth(&client);
         let approvals =
             GrantStore::new(runtime.clone(), parent.clone(), client.capabilities().tree_depth.is_some());
         let shared = ChildrenShared {
@@ -284,12 +283,6 @@ pub(crate) enum TaskSendOutcome {
     Started,
     /// It was sent into the running turn.
     Steered,
-}
-
-/// Returns the depth of a client's sessions in the tree: from the client's capabilities or from the environment,
-/// whichever is greater.
-pub(crate) fn tree_depth(runtime: &AgentRuntime, client: &Client) -> u32 {
-    runtime.config().depth.max(client.capabilities().tree_depth.unwrap_or(0))
 }
 
 fn unknown_task(task: &SessionId) -> String {

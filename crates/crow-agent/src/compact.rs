@@ -8,9 +8,11 @@ use crow_core::{
 };
 use crow_model::{ModelRequest, ModelSettings, ReplyListener};
 
-use crate::run_turn::{SessionState, TurnCx, store_failure};
+use crate::failures::store_failure;
 use crate::sentence::to_sentence;
-use crate::{clock, fallback, prompt, session_init};
+use crate::stored_session;
+use crate::turn_context::{SessionState, TurnCx};
+use crate::{clock, fallback, prompt};
 
 /// The request that verifies a summary; [`CompactionAttempt::on_check`] expects its keyword.
 const CHECK: &str = "Hold your notes against what you read. List what they lack that the agent needs, above all facts, \
@@ -143,7 +145,7 @@ async fn undo_compaction(
     };
     cx.children
         .tree_budget()
-        .set_session_usage(session_init::recover_conversation(cx.runtime, cx.session, state).await?);
+        .set_session_usage(stored_session::recover_conversation(cx.runtime, cx.session, state).await?);
     state.transcript.set_tool_tokens(estimate_tool_tokens(&cx.current_tools().specs));
     let n_tokens = state.transcript.context_tokens().tokens;
     cx.send_estimated_usage(n_tokens);

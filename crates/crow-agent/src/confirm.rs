@@ -7,7 +7,7 @@ use crow_core::{
 };
 use serde_json::Map;
 
-use crate::run_turn::{SessionState, TurnCx};
+use crate::turn_context::{SessionState, TurnCx};
 
 /// The content of a confirmation.
 pub(crate) struct ConfirmationRequest<'a> {

@@ -1,38 +1,11 @@
 //! Fallback models, which answer when the provider of the session's own model is overloaded. A fallback that answered
 //! stays until the end of the turn; the next prompt starts with the session's own model again.
 
-use std::sync::{Mutex, PoisonError};
-
-use crow_core::{Reply, ReplyDelta, ReplyEnd, SessionUpdate, TurnLimits, context_limit};
+use crow_core::{Reply, ReplyDelta, ReplyEnd, SessionUpdate};
 use crow_model::{HttpClients, ModelRequest, ModelSettings, ReplyListener};
 
-use crate::run_turn::TurnCx;
-
-/// The current fallback of a turn.
-#[derive(Debug, Default)]
-pub(crate) struct FallbackModel(Mutex<Option<Substitute>>);
-
-#[derive(Debug)]
-struct Substitute {
-    model: String,
-    name: String,
-}
-
-impl FallbackModel {
-    /// Returns the fallback that currently answers for a model.
-    pub(crate) fn substitute_of(&self, model: &str) -> Option<String> {
-        let substitute = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        substitute
-            .as_ref()
-            .filter(|substitute| substitute.model == model)
-            .map(|substitute| substitute.name.clone())
-    }
-
-    fn set(&self, model: &str, name: &str) {
-        let substitute = Substitute { model: model.to_owned(), name: name.to_owned() };
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(substitute);
-    }
-}
+use crate::turn_context::TurnCx;
+use crate::turn_context::limit_of;
 
 /// Sends a request to a model, and to its fallbacks in order if its provider is overloaded before any of the reply was
 /// shown. `n_tokens` is the size of the context.
@@ -101,12 +74,6 @@ fn candidate(cx: &TurnCx<'_>, name: &str, n_tokens: u64) -> Result<ModelSettings
         true => Ok(model),
         false => Err(format!("the context has {n_tokens} tokens, and its limit is {limit}")),
     }
-}
-
-/// Returns the maximum number of tokens in a model's context.
-pub(crate) fn limit_of(limits: TurnLimits, model: &ModelSettings) -> u64 {
-    let compact_tokens_max = model.compact_tokens_max.unwrap_or(limits.compact_tokens_max);
-    context_limit(TurnLimits { compact_tokens_max, ..limits }, model.context_window, model.max_tokens)
 }
 
 fn tell(cx: &TurnCx<'_>, notice: String) {

@@ -5,7 +5,7 @@ use crow_core::{Failure, SessionConfigOptions, SessionId, TurnEnd};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::run_turn::SessionState;
+use crate::turn_context::SessionState;
 
 /// More than the host sends before it lets a session run; a request beyond that fails because the session is stuck.
 pub(crate) const INBOX_LEN: usize = 256;
@@ -50,7 +50,7 @@ pub(crate) enum SessionMsg {
 impl SessionMsg {
     /// Answers a message to a session that has ended.
     pub(crate) fn reject(self, id: &SessionId) {
-        let not_found = || crate::session_init::not_found(id);
+        let not_found = || crate::failures::session_not_found(id);
         match self {
             Self::Prompt { answer, .. } => answer.send(Err(not_found())),
             Self::Steer { answer, .. } => answer.send(Err(not_found())),
@@ -100,10 +100,10 @@ impl SessionHandle {
         match self.inbox.try_reserve() {
             Ok(permit) => permit.send(msg(answer)),
             Err(mpsc::error::TrySendError::Full(())) => {
-                answer.send(Err(crate::session_init::stuck_failure()));
+                answer.send(Err(crate::failures::stuck_session()));
             }
             Err(mpsc::error::TrySendError::Closed(())) => {
-                answer.send(Err(crate::session_init::not_found(&self.id)));
+                answer.send(Err(crate::failures::session_not_found(&self.id)));
             }
         }
     }

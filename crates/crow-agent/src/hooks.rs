@@ -3,14 +3,12 @@
 //!
 //! Without hooks, nothing happens here: no process, no JSON.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use crow_core::{
     ContentPart, CrowPart, Failure, FailureKind, HookConfig, HookDecision, HookInput, HookSession, Prompt,
     SessionUpdate, ToolCall, ToolResult, Transcript, TranscriptEntry,
 };
 
-use crate::run_turn::{SessionState, TurnCx};
+use crate::turn_context::{SessionState, TurnCx};
 
 /// Times that hooks may let the model continue in one turn; without a limit, a hook could keep a turn running forever.
 const CONTINUATIONS_MAX: u32 = 3;
@@ -58,19 +56,6 @@ impl PromptRejection {
     }
 }
 
-/// The effect of hooks on a turn so far.
-#[derive(Debug, Default)]
-pub(crate) struct TurnHookState {
-    is_ended: AtomicBool,
-}
-
-impl TurnHookState {
-    /// Whether a hook has ended the turn.
-    pub(crate) fn is_ended(&self) -> bool {
-        self.is_ended.load(Ordering::Relaxed)
-    }
-}
-
 /// Runs the hooks of an event until one objects.
 async fn run_hooks(cx: &TurnCx<'_>, input: HookInput<'_>) -> HookResults {
     let project_config = cx.config_loader.current_config();
@@ -83,7 +68,7 @@ async fn run_hooks(cx: &TurnCx<'_>, input: HookInput<'_>) -> HookResults {
     let cwd = cx.workspace.cwd().display().to_string();
     let input_json = input.to_json(HookSession { session: cx.session, cwd: &cwd });
     for hook in hooks {
-        let decision = cx.runtime.own_tools.tools.run_hook(hook, &input_json, cx.workspace, cx.cancel).await;
+        let decision = cx.runtime.shared_tools.run_hook(hook, &input_json, cx.workspace, cx.cancel).await;
         results.objection = match decision {
             None => Some(HookObjection::Cancelled),
             Some(HookDecision::NoDecision) => None,
@@ -97,7 +82,7 @@ async fn run_hooks(cx: &TurnCx<'_>, input: HookInput<'_>) -> HookResults {
             Some(HookDecision::ContinueTurn(reason)) => Some(HookObjection::Rejected(reason)),
             Some(HookDecision::EndTurn(reason)) => {
                 send_notice(cx, format!("A hook ended the turn: {reason}"));
-                cx.hook_state.is_ended.store(true, Ordering::Relaxed);
+                cx.hook_state.end_turn();
                 Some(HookObjection::Ended(reason))
             }
             Some(HookDecision::Failed(reason)) => {

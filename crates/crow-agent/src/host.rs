@@ -19,10 +19,11 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::session_requests::{OpenSessionRequest, list_sessions, open_live, open_stored};
+use crate::failures::store_failure;
 use crate::handle::{SessionHandle, SessionMsg};
-use crate::run_turn::store_failure;
 use crate::runtime::AgentRuntime;
-use crate::session::{self, SessionInit};
+use crate::session;
+use crate::session_init::SessionInit;
 use crate::{commands, location, session_init};
 
 /// Messages of a client that may wait for the loop, which forwards each one at once.
@@ -112,7 +113,7 @@ where
     };
     cancel.cancel();
     if let Some(runtime) = runtime.get() {
-        runtime.own_tools.tools.stop_programs();
+        runtime.shared_tools.stop_programs();
     }
     turns.close();
     if tokio::time::timeout(SHUTDOWN_WAIT_MAX, turns.wait()).await.is_err() {
@@ -202,7 +203,7 @@ impl SessionHost {
         if let Some(queue) = request.session().and_then(|session| self.queued_requests.get_mut(session)) {
             match queue.len() < QUEUE_LEN {
                 true => queue.push_back(request),
-                false => request.reject(session_init::stuck_failure()),
+                false => request.reject(crate::failures::stuck_session()),
             }
             return;
         }
@@ -261,7 +262,7 @@ impl SessionHost {
         }
         match self.sessions.get(session) {
             Some(handle) => handle.send_request(answer, msg),
-            None => answer.send(Err(session_init::not_found(session))),
+            None => answer.send(Err(crate::failures::session_not_found(session))),
         }
     }
 
@@ -361,7 +362,7 @@ impl SessionHost {
 
     fn close_session(&mut self, session: SessionId, answer: ResponseSender<()>) {
         let Some(handle) = self.sessions.remove(&session) else {
-            return answer.send(Err(session_init::not_found(&session)));
+            return answer.send(Err(crate::failures::session_not_found(&session)));
         };
         self.run_exclusive(session, async move {
             handle.close().await;

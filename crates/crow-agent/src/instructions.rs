@@ -3,7 +3,8 @@
 
 use std::path::Path;
 
-use crate::project_config::{AllowedRoot, read_text, repository_root};
+use crate::bounded_read::{AllowedRoot, read_bounded_text};
+use crate::project_config::repository_root;
 
 const FILE: &str = "AGENTS.md";
 
@@ -19,7 +20,7 @@ const NESTED_MAX: usize = 50;
 /// Reads the files: the user's own, then from the repository's root down to `cwd`, the nearest one last so that it
 /// takes precedence.
 pub(crate) fn read_instructions(cwd: &Path, config_dir: &Path) -> String {
-    let user_file = read_text(&config_dir.join(FILE), AllowedRoot::Anywhere, FILE_BYTES_MAX);
+    let user_file = read_bounded_text(&config_dir.join(FILE), AllowedRoot::Anywhere, FILE_BYTES_MAX);
     let cwd = crow_tools::resolve_links(cwd);
     let root = repository_root(&cwd);
     let mut directories: Vec<&Path> =
@@ -31,7 +32,7 @@ pub(crate) fn read_instructions(cwd: &Path, config_dir: &Path) -> String {
         file.extension().is_some_and(|extension| extension == "md")
             && !crow_core::is_key_path(&file.to_string_lossy())
     });
-    let project = files.map(|file| read_text(&file, AllowedRoot::Folder(root), FILE_BYTES_MAX));
+    let project = files.map(|file| read_bounded_text(&file, AllowedRoot::Folder(root), FILE_BYTES_MAX));
     let texts = std::iter::once(user_file).chain(project).filter_map(|result| {
         result.inspect_err(|reason| tracing::info!(%reason, "an AGENTS.md was skipped")).ok().flatten()
     });

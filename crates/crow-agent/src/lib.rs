@@ -4,12 +4,15 @@
 //! and no provider's JSON.
 
 mod approvals;
+mod bounded_read;
+mod builtin_tools;
 mod calls;
 mod children;
 mod clock;
 mod commands;
 mod compact;
 mod confirm;
+mod failures;
 mod fallback;
 mod handle;
 mod hooks;
@@ -18,22 +21,29 @@ mod instructions;
 mod linked_content;
 mod location;
 mod memory;
+mod pending_session;
 mod project_config;
 mod project_records;
 mod prompt;
 mod prompt_parts;
 mod replay;
 mod reply_recovery;
+mod repository_config;
 mod run_turn;
 mod runtime;
 mod sandbox_retry;
 mod sentence;
 mod session;
 mod session_init;
+mod session_settings;
 mod speckit;
+mod stored_session;
 mod tasks;
+mod tool_set;
 mod toolbox;
+mod turn_context;
 mod turn_job;
+mod turn_policy;
 mod undo;
 mod undo_recorder;
 
@@ -42,9 +52,9 @@ pub use children::{DEPTH_VARIABLE, OWN_AGENT};
 pub use host::serve_sessions;
 pub use memory::memory_specs;
 pub use project_config::{
-    RepositoryConfig, RepositoryConfigReader, RepositoryFileTrust, RepositoryTrust, TrustedRepository,
-    VariableExpansion, find_repository_root, forget_trust, list_trust,
+    RepositoryFileTrust, RepositoryTrust, TrustedRepository, find_repository_root, forget_trust, list_trust,
 };
+pub use repository_config::{RepositoryConfig, RepositoryConfigReader, VariableExpansion};
 pub use runtime::{AgentConfig, AgentRuntime, ParallelMode, PublicEnvironment, WorkflowConfig};
 pub use tasks::task_specs;
 pub use undo::{TurnUndone, undo_turn};

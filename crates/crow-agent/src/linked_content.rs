@@ -10,7 +10,7 @@ use crow_core::{Confinement, ContentPart, CrowPart, ToolAccess, escape_hidden, l
 use crow_tools::ToolCx;
 
 use crate::calls;
-use crate::run_turn::{SessionState, TurnCx};
+use crate::turn_context::{SessionState, TurnCx};
 
 /// Files of one prompt that are read; more links usually mean a directory.
 const FILES_MAX: usize = 32;

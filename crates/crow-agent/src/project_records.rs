@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::project_config::{AllowedRoot, hash_content, list_names, read_text};
+use crate::bounded_read::{AllowedRoot, hash_content, list_names, read_bounded_text};
 
 /// Projects that are listed; far more than any user has.
 const PROJECTS_MAX: usize = 10_000;
@@ -36,8 +36,8 @@ impl ProjectRecords<'_> {
     }
 
     fn read_file<T: DeserializeOwned>(&self, path: &Path) -> Result<Option<T>, String> {
-        let text =
-            read_text(path, AllowedRoot::Anywhere, self.file_bytes_max).map_err(|error| error.to_string())?;
+        let text = read_bounded_text(path, AllowedRoot::Anywhere, self.file_bytes_max)
+            .map_err(|error| error.to_string())?;
         text.map(|text| serde_json::from_str(&text).map_err(|error| error.to_string())).transpose()
     }
 

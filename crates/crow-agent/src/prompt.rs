@@ -6,8 +6,9 @@ use crow_core::{Failure, FailureKind, SessionId, escape_hidden};
 use minijinja::{Environment, context};
 use sha2::{Digest as _, Sha256};
 
+use crate::bounded_read::{AllowedRoot, read_bounded_text};
 use crate::instructions;
-use crate::project_config::{AllowedRoot, known_skills, read_text};
+use crate::project_config::known_skills;
 use crate::runtime::AgentConfig;
 
 const TEMPLATE: &str = include_str!("../prompts/system.jinja2");
@@ -123,7 +124,7 @@ pub(crate) fn render_compaction_prompt(config: &AgentConfig, focus: &str) -> Res
 
 /// Reads the user's own template, if there is one.
 fn read_template(path: &Path) -> Result<Option<String>, Failure> {
-    read_text(path, AllowedRoot::Anywhere, TEMPLATE_BYTES_MAX).map_err(|error| {
+    read_bounded_text(path, AllowedRoot::Anywhere, TEMPLATE_BYTES_MAX).map_err(|error| {
         let reason = format!("could not read the prompt template {}: {error}", path.display());
         Failure::new(FailureKind::Config, reason)
     })

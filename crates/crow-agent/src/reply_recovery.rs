@@ -8,7 +8,7 @@ use crow_core::{
 };
 
 use crate::confirm::{ConfirmationRequest, ask_confirmation};
-use crate::run_turn::{SessionState, TurnCx};
+use crate::turn_context::{SessionState, TurnCx};
 
 /// Sent to the model after a reply that broke off. The model cannot know which part arrived.
 const BROKEN_REPLY_NOTE: &str = "Your reply broke off on its way: what stands above is all that arrived of it, and no call of \

@@ -2,101 +2,30 @@
 
 use std::sync::Arc;
 
-use crow_acp::{Client, ClientEditor, SteerOutcome, TurnScope};
+use crow_acp::{SteerOutcome, TurnScope};
 use crow_core::{
-    CallsReport, CompactionTrigger, ContentPart, Failure, FailureKind, MessageId, Prompt, Reply,
-    ReplyBuilder, ReplyDelta, ReplyEnd, SessionId, SessionUpdate, SettleCheck, SettleFinding, TokenUsage,
-    ToolResult, ToolSpec, Transcript, TranscriptEntry, Turn, TurnAction, TurnEnd, context_limit,
-    estimate_tool_tokens,
+    CallsReport, CompactionTrigger, Failure, FailureKind, MessageId, Prompt, Reply, ReplyBuilder, ReplyDelta,
+    ReplyEnd, SessionUpdate, SettleCheck, SettleFinding, TokenUsage, ToolSpec, Transcript, TranscriptEntry,
+    Turn, TurnAction, TurnEnd, estimate_tool_tokens,
 };
-use crow_model::{ModelRequest, ModelSettings, ReplyListener};
-use crow_speckit::{BackgroundWork, StepBaseline};
-use crow_store::{Delivery, DeliveryId, Draft, SessionLease, StoreError};
-use crow_tools::Workspace;
+use crow_model::{ModelRequest, ReplyListener};
+use crow_store::Draft;
 use serde_json::{Value, json};
-use tokio::sync::{mpsc, watch};
-use tokio_util::sync::CancellationToken;
+use tokio::sync::mpsc;
 
-use crate::approvals::GrantStore;
 use crate::calls::run_calls;
-use crate::children::{ChildAgents, ContextUsage, MailWaitOutcome};
-use crate::clock;
+use crate::children::MailWaitOutcome;
 use crate::compact::compact_context;
-use crate::fallback::{self, FallbackModel, limit_of};
+use crate::failures::store_failure;
+use crate::fallback;
 use crate::handle::SteeringInput;
-use crate::hooks::{self, PromptRejection, TurnHookState};
+use crate::hooks::{self, PromptRejection};
 use crate::linked_content;
-use crate::project_config::ProjectConfigLoader;
 use crate::prompt_parts;
 use crate::reply_recovery;
-use crate::runtime::AgentRuntime;
-use crate::sandbox_retry::WarnedOnce;
-use crate::session::SessionSettings;
-use crate::session_init::{self, PendingSession};
-use crate::speckit::StepPolicy;
-use crate::toolbox::{ToolSet, Toolbox};
-
-/// The context of a turn, without the state that it changes.
-#[derive(Clone, Copy)]
-pub(crate) struct TurnCx<'a> {
-    pub(crate) session: &'a SessionId,
-    pub(crate) runtime: &'a Arc<AgentRuntime>,
-    pub(crate) lease: &'a SessionLease,
-    pub(crate) client: &'a Client,
-    pub(crate) editor: &'a ClientEditor,
-    pub(crate) workspace: &'a Workspace,
-    pub(crate) toolbox: &'a Toolbox,
-    pub(crate) config_loader: &'a ProjectConfigLoader,
-    pub(crate) children: &'a ChildAgents,
-    pub(crate) approvals: &'a GrantStore,
-    pub(crate) settings: &'a watch::Receiver<SessionSettings>,
-    pub(crate) turn_scope: TurnScope,
-    pub(crate) cancel: &'a CancellationToken,
-    pub(crate) hook_state: &'a TurnHookState,
-    /// The fallback of the session's own model.
-    pub(crate) fallback: &'a FallbackModel,
-    /// The policy of the running workflow step, if there is one.
-    pub(crate) step_policy: Option<&'a StepPolicy>,
-}
-
-/// The state of a session between turns.
-#[derive(Debug, Default)]
-pub(crate) struct SessionState {
-    pub(crate) transcript: Transcript,
-    pub(crate) stored_state: StoredState,
-    /// A partial reply whose end was never stored.
-    pub(crate) unfinished: Option<Reply>,
-    pub(crate) is_titled: bool,
-    pub(crate) warned: WarnedOnce,
-    /// The tool definitions that the store has.
-    pub(crate) offered_tools: Arc<[ToolSpec]>,
-    /// True if the user rejected a call and gives instructions with the next prompt, for which the turn ends.
-    pub(crate) awaits_instructions: bool,
-    /// Sequence number of the running turn's prompt.
-    pub(crate) turn: u64,
-    /// The baseline of a step that waits for an answer.
-    pub(crate) step_baseline: Option<Box<StepBaseline>>,
-}
-
-/// The relation of the store to the transcript between turns.
-#[derive(Debug, Default)]
-pub(crate) enum StoredState {
-    /// The session is not stored yet.
-    Pending(PendingSession),
-    /// The store has the same transcript.
-    Current,
-    /// Not known: a turn panicked or could not store. The next turn reloads the state first.
-    #[default]
-    Unknown,
-}
-
-/// The outcome of storing an entry with deliveries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ClaimOutcome {
-    Stored,
-    /// Another process has delivered them to the model already.
-    AlreadyClaimed,
-}
+use crate::tool_set::ToolSet;
+use crate::turn_context::{SessionState, TurnCx, apply_entry};
+use crate::turn_policy::TurnPolicy;
 
 /// Runs a turn whose prompt is on disk; steering input is sent with the next request.
 pub(crate) async fn run_turn(
@@ -143,11 +72,6 @@ pub(crate) async fn run_turn(
 }
 
 impl TurnCx<'_> {
-    /// Whether the turn was cancelled or its client has disconnected.
-    pub(crate) fn is_over(&self) -> bool {
-        self.cancel.is_cancelled() || self.client.is_gone()
-    }
-
     /// Returns what the calls of a reply mean for the turn.
     fn calls_report(&self, state: &mut SessionState) -> CallsReport {
         let awaits_instructions = std::mem::take(&mut state.awaits_instructions);
@@ -155,7 +79,7 @@ impl TurnCx<'_> {
             is_cancelled: self.is_over(),
             must_stop: awaits_instructions
                 || self.hook_state.is_ended()
-                || self.step_policy.is_some_and(StepPolicy::is_over),
+                || self.turn_policy.is_some_and(TurnPolicy::is_over),
         }
     }
 
@@ -192,15 +116,6 @@ impl TurnCx<'_> {
         self.remember_tools(state).await?;
         state.transcript.set_tool_tokens(estimate_tool_tokens(&self.current_tools().specs));
         Ok(())
-    }
-
-    /// Returns the current tools.
-    pub(crate) fn current_tools(&self) -> Arc<ToolSet> {
-        let current = self.toolbox.current_tools();
-        match self.step_policy {
-            Some(step_policy) => Arc::new(ToolSet::new(current.tools.with_tools(step_policy.step_tools()))),
-            None => current,
-        }
     }
 
     /// Appends steering input as prompts; returns their number.
@@ -242,14 +157,6 @@ impl TurnCx<'_> {
         }
     }
 
-    /// Whether a background job or a child agent is running.
-    pub(crate) fn background_work(&self) -> BackgroundWork {
-        match self.workspace.has_running_jobs() || self.children.is_any_working() {
-            true => BackgroundWork::Running,
-            false => BackgroundWork::None,
-        }
-    }
-
     /// Appends pending deliveries as a prompt; returns their number.
     pub(crate) async fn append_mail(&self, state: &mut SessionState) -> Result<usize, Failure> {
         let deliveries = self.children.take_deliveries().await.map_err(store_failure)?;
@@ -268,63 +175,6 @@ impl TurnCx<'_> {
         if self.children.has_pending_mail() { self.append_mail(state).await } else { Ok(0) }
     }
 
-    /// Stores a prompt with deliveries, and sends these to the client. Deliveries that another process has claimed are
-    /// left out.
-    pub(crate) async fn append_prompt(
-        &self,
-        state: &mut SessionState,
-        parts: Vec<ContentPart>,
-        deliveries: Vec<Delivery>,
-    ) -> Result<(), Failure> {
-        let id = state.transcript.next_message_id();
-        let delivery_parts: Vec<ContentPart> =
-            deliveries.iter().map(|delivery| ContentPart::Text(delivery.text.clone())).collect();
-        let delivery_ids: Vec<DeliveryId> = deliveries.iter().map(|delivery| delivery.id).collect();
-        let all_parts = parts.iter().chain(&delivery_parts).cloned().collect();
-        let entry = TranscriptEntry::Prompt(Prompt { id: id.clone(), parts: all_parts });
-        let outcome = self.append_with_claims(state, entry, &delivery_ids).await;
-        if outcome.is_err() && !delivery_ids.is_empty() {
-            self.children.mark_mail_pending();
-        }
-        match outcome? {
-            ClaimOutcome::Stored => {
-                for part in delivery_parts {
-                    self.client
-                        .send_update(self.session, SessionUpdate::Prompt { message: id.clone(), part });
-                }
-                Ok(())
-            }
-            ClaimOutcome::AlreadyClaimed if parts.is_empty() => Ok(()),
-            ClaimOutcome::AlreadyClaimed => {
-                self.append_entry(state, TranscriptEntry::Prompt(Prompt { id, parts })).await
-            }
-        }
-    }
-
-    /// Stores an entry and claims the deliveries in it, atomically.
-    pub(crate) async fn append_with_claims(
-        &self,
-        state: &mut SessionState,
-        entry: TranscriptEntry,
-        delivery_ids: &[DeliveryId],
-    ) -> Result<ClaimOutcome, Failure> {
-        if delivery_ids.is_empty() {
-            return self.append_entry(state, entry).await.map(|()| ClaimOutcome::Stored);
-        }
-        state.transcript.check_entry(&entry).map_err(rejected_entry)?;
-        let seq = state.transcript.next_seq();
-        match self
-            .runtime
-            .store
-            .append_with_deliveries(self.lease, seq, (&entry, delivery_ids), clock::now())
-            .await
-        {
-            Ok(()) => apply_entry(state, entry).map(|()| ClaimOutcome::Stored),
-            Err(StoreError::AlreadyDelivered { .. }) => Ok(ClaimOutcome::AlreadyClaimed),
-            Err(error) => Err(store_failure(error)),
-        }
-    }
-
     /// Stores the definitions of the tools if they have changed.
     async fn remember_tools(&self, state: &mut SessionState) -> Result<(), Failure> {
         let specs = self.current_tools().specs.clone();
@@ -339,42 +189,6 @@ impl TurnCx<'_> {
         self.runtime.store.set_tool_definitions(self.session, definitions).await.map_err(store_failure)?;
         state.offered_tools = specs;
         Ok(())
-    }
-
-    /// Returns the model that answers now, with its settings.
-    pub(crate) fn current_model(&self) -> Result<ModelSettings, Failure> {
-        let session_model = self.own_model()?;
-        let fallback = self.fallback.substitute_of(&session_model.name);
-        Ok(fallback.and_then(|name| self.model_named(Some(&name)).ok()).unwrap_or(session_model))
-    }
-
-    /// Returns the session's own model.
-    pub(crate) fn own_model(&self) -> Result<ModelSettings, Failure> {
-        let name = self.settings.borrow().model.clone();
-        self.model_named(name.as_deref())
-    }
-
-    /// Returns a configured model with the session's thought level.
-    pub(crate) fn model_named(&self, name: Option<&str>) -> Result<ModelSettings, Failure> {
-        let mut model = self.runtime.find_model(name)?;
-        if let Some(effort) = self.settings.borrow().thought_level.reasoning_effort() {
-            model.reasoning_effort = Some(effort.to_owned());
-        }
-        Ok(model)
-    }
-
-    /// Returns the context window of the current model; 0 if none is configured.
-    pub(crate) fn context_window(&self) -> u64 {
-        self.current_model().map_or(0, |model| model.context_window)
-    }
-
-    /// Returns the maximum number of tokens in the context.
-    pub(crate) fn context_limit(&self) -> u64 {
-        let limits = self.runtime.config().limits;
-        match self.current_model() {
-            Ok(model) => limit_of(limits, &model),
-            Err(_) => context_limit(limits, 0, None),
-        }
     }
 
     /// Requests a reply and stores it; returns the next action.
@@ -447,75 +261,6 @@ impl TurnCx<'_> {
         }
         Ok(())
     }
-
-    /// Sends the current context usage, as the provider counted it.
-    fn send_counted_usage(&self, used: u64) {
-        self.send_context_usage(ContextUsage { used, size: self.context_window(), is_estimate: false });
-    }
-
-    /// Sends an estimate of the current context usage.
-    pub(crate) fn send_estimated_usage(&self, used: u64) {
-        self.send_context_usage(ContextUsage { used, size: self.context_window(), is_estimate: true });
-    }
-
-    fn send_context_usage(&self, context: ContextUsage) {
-        self.client.send_update(self.session, self.children.tree_budget().record_context(context));
-    }
-
-    /// Adds the usage of a side request.
-    pub(crate) async fn add_side_usage(&self, usage: TokenUsage) {
-        self.children.tree_budget().add_session_usage(usage);
-        if let Err(error) = self.runtime.store.record_side_request(self.lease, usage, clock::now()).await {
-            tracing::warn!(session = %self.session, %error, "the usage of a side request could not be stored");
-        }
-    }
-
-    /// Stores an entry, then applies it: the transcript only has entries that are on disk.
-    pub(crate) async fn append_entry(
-        &self,
-        state: &mut SessionState,
-        entry: TranscriptEntry,
-    ) -> Result<(), Failure> {
-        self.store_entry(state, &entry).await?;
-        apply_entry(state, entry)
-    }
-
-    async fn store_entry(&self, state: &SessionState, entry: &TranscriptEntry) -> Result<(), Failure> {
-        state.transcript.check_entry(entry).map_err(rejected_entry)?;
-        let seq = state.transcript.next_seq();
-        self.runtime.store.append_entry(self.lease, seq, entry, clock::now()).await.map_err(store_failure)
-    }
-
-    /// Adds a result with the reason to every call without a result.
-    pub(crate) async fn close_open_calls(
-        &self,
-        state: &mut SessionState,
-        reason: &str,
-    ) -> Result<(), Failure> {
-        for call in state.transcript.open_calls().to_vec() {
-            let info = self.current_tools().tools.call_info(&call, self.workspace);
-            let result = ToolResult::failure(reason);
-            self.append_entry(state, TranscriptEntry::Result { call: call.id, info, result }).await?;
-        }
-        Ok(())
-    }
-}
-
-fn apply_entry(state: &mut SessionState, entry: TranscriptEntry) -> Result<(), Failure> {
-    state.transcript.push(entry).map_err(rejected_entry)
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "it maps an error")]
-fn rejected_entry(error: crow_core::InvalidEntry) -> Failure {
-    Failure::new(FailureKind::Internal, error.to_string())
-}
-
-/// Converts an error of the store into the failure of a turn.
-pub(crate) fn store_failure(error: StoreError) -> Failure {
-    if let StoreError::NoSession(id) = error {
-        return session_init::not_found(&id);
-    }
-    Failure::new(FailureKind::Store, error.to_string())
 }
 
 /// Forwards the model's stream to the client.

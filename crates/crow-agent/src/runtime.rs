@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
-use crow_acp::AgentLauncher;
+use crow_acp::{AgentLauncher, Client};
 use crow_core::{
     AgentServer, Failure, FailureKind, HookConfig, McpServer, MessageId, Mode, NetworkAccess,
-    PermissionRules, SandboxMode, SessionId, TreeLimits, TurnLimits,
+    PermissionRules, SandboxMode, TreeLimits, TurnLimits,
 };
 use crow_model::{HttpClients, ModelSettings, RequestRecorder};
 use crow_speckit::{SpecsLink, SpecsRoot};
@@ -18,10 +18,9 @@ use crow_store::Store;
 use crow_tools::ToolRegistry;
 use tokio::sync::OnceCell;
 
-use crate::project_config::RepositoryConfigReader;
-use crate::tasks::{self, ChildAgentsCell};
-use crate::toolbox::ToolSet;
-use crate::{clock, memory};
+use crate::clock;
+use crate::repository_config::RepositoryConfigReader;
+use crate::tool_set::ToolSet;
 
 /// A client that opens a session and uses it later does so within days.
 const EMPTY_SESSION_AGE_MAX: Duration = Duration::from_hours(7 * 24);
@@ -154,9 +153,9 @@ pub struct AgentRuntime {
     pub(crate) store: Store,
     pub(crate) launcher: AgentLauncher,
     /// Tools without session state.
-    shared_tools: ToolRegistry,
+    pub(crate) shared_tools: ToolRegistry,
     /// Crow's own tools, not bound to a session.
-    pub(crate) own_tools: Arc<ToolSet>,
+    pub(crate) own_tools: OnceLock<Arc<ToolSet>>,
     http: OnceCell<HttpClients>,
     /// True after empty old sessions were deleted.
     has_swept_empty_sessions: AtomicBool,
@@ -173,17 +172,12 @@ impl fmt::Debug for AgentRuntime {
 impl AgentRuntime {
     /// Creates a runtime.
     pub fn new(config: AgentConfig, store: Store, tools: ToolRegistry, launcher: AgentLauncher) -> Self {
-        let builtin_tools = memory::memory_tools(&store, None)
-            .into_iter()
-            .chain(tasks::task_tools(&ChildAgentsCell::default(), &config.agent_servers))
-            .collect();
-        let own_tools = Arc::new(ToolSet::new(tools.with_tools(builtin_tools)));
         Self {
             config: RwLock::new(Arc::new(config)),
             store,
             shared_tools: tools,
             launcher,
-            own_tools,
+            own_tools: OnceLock::new(),
             http: OnceCell::new(),
             has_swept_empty_sessions: AtomicBool::new(false),
             n_ids: AtomicU64::new(0),
@@ -206,20 +200,9 @@ impl AgentRuntime {
         self.config.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Returns the tools for a session. A session at the maximum depth gets no task tools.
-    pub(crate) fn session_tools(
-        &self,
-        session: &SessionId,
-        children: Option<&ChildAgentsCell>,
-    ) -> Arc<ToolSet> {
-        let own = memory::memory_tools(&self.store, Some(session));
-        let given = children.map(|children| tasks::task_tools(children, &self.config().agent_servers));
-        let tools =
-            self.shared_tools.with_tools(own.into_iter().chain(given.into_iter().flatten()).collect());
-        if children.is_none() {
-            return Arc::new(ToolSet::new(tools));
-        }
-        Arc::new(ToolSet { tools, specs: self.own_tools.specs.clone() })
+    /// Returns the depth of a client's sessions in their tree of agents.
+    pub(crate) fn tree_depth(&self, client: &Client) -> u32 {
+        self.config().depth.max(client.capabilities().tree_depth.unwrap_or(0))
     }
 
     /// Returns the notices on the first call of the process, then nothing.

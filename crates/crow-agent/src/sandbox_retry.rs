@@ -10,7 +10,7 @@ use crow_core::{
 use crow_tools::{ToolCx, ToolProgress, ToolRegistry};
 
 use crate::calls::{ACCESS_CHANGED, PermissionGate, PreparedCall, approve_call};
-use crate::run_turn::TurnCx;
+use crate::turn_context::TurnCx;
 
 const RETRY_REASON: &str =
     "it failed in the sandbox, possibly because of it; if allowed, it runs again without the sandbox";
@@ -23,13 +23,6 @@ pub(crate) enum SandboxedCallResult {
     Done(ToolResult),
     /// It runs again without the sandbox.
     Retry,
-}
-
-/// Which limits of the sandbox the user has been warned about.
-#[derive(Debug, Default)]
-pub(crate) struct WarnedOnce {
-    local: AtomicBool,
-    in_client: AtomicBool,
 }
 
 /// A call that ran, with its confinement.

@@ -6,32 +6,34 @@ mod mail;
 mod options;
 
 use std::collections::VecDeque;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crow_acp::{Client, PromptBlock, PromptId, ResponseSender, SessionLocation, SteerOutcome, TurnScope};
 use crow_core::{
-    Compaction, ContentPart, Failure, FailureKind, Mode, SessionConfigOptions, SessionId, SessionUpdate,
-    ThoughtLevel, TokenUsage, Transcript, TurnEnd,
+    ContentPart, Failure, FailureKind, SessionConfigOptions, SessionId, SessionUpdate, Transcript, TurnEnd,
 };
-use crow_store::SideRequestUsage;
 use crow_tools::Workspace;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 
-use crate::children::{self, ChildAgents, ParentSession, SessionEnvironment};
+use crate::builtin_tools;
+use crate::children::{ChildAgents, ParentSession, SessionEnvironment};
 use crate::commands::{self, SessionCommand};
 use crate::handle::{FinishedTurn, INBOX_LEN, SessionHandle, SessionMsg, SteeringInput};
-use crate::project_config::ProjectConfigLoader;
-use crate::run_turn::{SessionState, StoredState};
+use crate::project_config::{ConfigLoaderInit, ProjectConfigLoader};
 use crate::runtime::AgentRuntime;
 use crate::sentence::to_sentence;
-use crate::session_init;
+use crate::session_init::{self, SessionInit};
+use crate::session_settings::SessionSettings;
 use crate::speckit;
+use crate::stored_session;
 use crate::tasks::ChildAgentsCell;
 use crate::toolbox::{Toolbox, ToolboxInit};
+use crate::turn_context::{SessionState, StoredState};
 use crate::turn_job::{TurnJob, TurnWork};
 
 /// Time that opening a session waits for its project's directory, whose disk may not respond.
@@ -42,31 +44,6 @@ const STORE_WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// Prompts that may wait behind a turn: people type them.
 const QUEUE_LEN_MAX: usize = 16;
-
-/// The settings of a session; changes take effect at once, also during a turn.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct SessionSettings {
-    pub(crate) mode: Mode,
-    pub(crate) model: Option<String>,
-    pub(crate) thought_level: ThoughtLevel,
-}
-
-/// The initial state of a session.
-#[derive(Debug)]
-pub(crate) struct SessionInit {
-    pub(crate) id: SessionId,
-    pub(crate) location: SessionLocation,
-    pub(crate) settings: SessionSettings,
-    /// With all messages.
-    pub(crate) state: SessionState,
-    /// Those in effect, oldest first.
-    pub(crate) compactions: Vec<Compaction>,
-    pub(crate) side_requests: Vec<SideRequestUsage>,
-    pub(crate) usage: TokenUsage,
-    pub(crate) title: Option<String>,
-    /// Environment variables for its programs about the feature that it works on.
-    pub(crate) variables: Vec<(String, String)>,
-}
 
 struct SessionDriver {
     id: SessionId,
@@ -114,6 +91,24 @@ struct DriverChannels {
     turns: TaskTracker,
 }
 
+/// Starts the project configuration of a session in a directory.
+fn start_config_loader(
+    runtime: &Arc<AgentRuntime>,
+    client: &Client,
+    session: &SessionId,
+    cwd: &Path,
+    toolbox: &Arc<Toolbox>,
+) -> Arc<ProjectConfigLoader> {
+    ProjectConfigLoader::start(ConfigLoaderInit {
+        runtime: runtime.clone(),
+        client: client.clone(),
+        session: session.clone(),
+        cwd: cwd.to_owned(),
+        toolbox: toolbox.clone(),
+        builtin_commands: commands::available_commands(),
+    })
+}
+
 fn build_driver(
     init: SessionInit,
     runtime: Arc<AgentRuntime>,
@@ -122,22 +117,20 @@ fn build_driver(
 ) -> SessionDriver {
     let SessionInit { id, location, settings, mut state, compactions, usage, variables, .. } = init;
     let DriverChannels { inbox, inbox_sender, turn_cancel, cancel, turns } = channels;
-    session_init::apply_latest_compaction(&mut state.transcript, compactions);
-    let depth = children::tree_depth(&runtime, &client);
+    stored_session::apply_latest_compaction(&mut state.transcript, compactions);
+    let depth = runtime.tree_depth(&client);
     let children_cell = runtime.config().tree_limits.may_start(depth).then(ChildAgentsCell::default);
     let workspace = Arc::new(session_init::session_workspace(&runtime, &location));
     workspace.set_variables(variables);
-    let toolbox = Arc::new(Toolbox::open(&ToolboxInit {
+    let toolbox = Arc::new(Toolbox::open(ToolboxInit {
         runtime: &runtime,
         client: &client,
         session: &id,
         location: &location,
         workspace: &workspace,
-        children: children_cell.as_ref(),
+        base_tools: builtin_tools::session_tools(&runtime, &id, children_cell.as_ref()),
     }));
-    let cwd = location.cwd.clone();
-    let config_loader =
-        ProjectConfigLoader::start(runtime.clone(), client.clone(), id.clone(), cwd, toolbox.clone());
+    let config_loader = start_config_loader(&runtime, &client, &id, &location.cwd, &toolbox);
     let settings = watch::Sender::new(settings);
     let environment = watch::Sender::new(SessionEnvironment {
         location: location.clone(),
@@ -313,7 +306,7 @@ impl SessionDriver {
         answer: ResponseSender<TurnEnd>,
     ) {
         if !self.close_responders.is_empty() {
-            return answer.send(Err(session_init::not_found(&self.id)));
+            return answer.send(Err(crate::failures::session_not_found(&self.id)));
         }
         let mut work = None;
         if let Some(asked) = speckit::parse_workflow_command(&content) {
@@ -497,17 +490,16 @@ impl SessionDriver {
             let workspace = session_init::session_workspace(&self.runtime, &location);
             self.workspace = Arc::new(workspace.with_shared_jobs(&self.workspace));
         }
-        self.toolbox = Arc::new(Toolbox::open(&ToolboxInit {
+        self.toolbox = Arc::new(Toolbox::open(ToolboxInit {
             runtime: &self.runtime,
             client: &self.client,
             session: &self.id,
             location: &location,
             workspace: &self.workspace,
-            children: self.children_cell.as_ref(),
+            base_tools: builtin_tools::session_tools(&self.runtime, &self.id, self.children_cell.as_ref()),
         }));
-        let (runtime, client, id) = (self.runtime.clone(), self.client.clone(), self.id.clone());
         self.config_loader =
-            ProjectConfigLoader::start(runtime, client, id, location.cwd.clone(), self.toolbox.clone());
+            start_config_loader(&self.runtime, &self.client, &self.id, &location.cwd, &self.toolbox);
         self.location = location;
         self.environment.send_replace(SessionEnvironment {
             location: self.location.clone(),

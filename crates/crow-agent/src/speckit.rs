@@ -34,10 +34,10 @@ pub(crate) use self::step::find_report;
 pub(crate) use self::step_driver::PromptInput;
 use self::step_driver::{SteeringReceiver, report_refusal, send_note};
 use self::step_hooks::ExtensionCall;
-pub(crate) use self::step_policy::{StepPolicy, begin_watching, end_watching};
-use crate::run_turn::{SessionState, TurnCx, store_failure};
+use crate::failures::store_failure;
 use crate::runtime::AgentRuntime;
 use crate::sentence::to_sentence;
+use crate::turn_context::{SessionState, TurnCx};
 
 /// A request for the workflow.
 #[derive(Debug)]

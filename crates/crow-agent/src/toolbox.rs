@@ -7,31 +7,17 @@ use crow_acp::{Client, PromptBlock, SessionLocation};
 use crow_core::{
     CommandInfo, ContentPart, Failure, FailureKind, McpServer, SessionId, SessionUpdate, ToolSpec, slash,
 };
-use crow_tools::{McpEnvironment, McpServers, ToolRegistry, Workspace};
+use crow_tools::{McpEnvironment, McpServers, Workspace};
 use futures_util::future::join_all;
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::runtime::AgentRuntime;
-use crate::tasks::ChildAgentsCell;
+use crate::tool_set::ToolSet;
 
 /// Time that a session's first request waits for its servers: most start within a second or two, and one that hangs
 /// must not delay the user. Tools of late servers are available with the next request.
 const SERVERS_WAIT_MAX: Duration = Duration::from_secs(5);
-
-/// A set of tools with their definitions.
-#[derive(Clone)]
-pub(crate) struct ToolSet {
-    pub(crate) tools: ToolRegistry,
-    pub(crate) specs: Arc<[ToolSpec]>,
-}
-
-impl ToolSet {
-    pub(crate) fn new(tools: ToolRegistry) -> Self {
-        let specs = tools.tool_specs().into();
-        Self { tools, specs }
-    }
-}
 
 /// The tools of one session. Dropping it ends its servers.
 pub(crate) struct Toolbox {
@@ -64,15 +50,15 @@ pub(crate) struct ToolboxInit<'a> {
     pub(crate) session: &'a SessionId,
     pub(crate) location: &'a SessionLocation,
     pub(crate) workspace: &'a Workspace,
-    /// `None` if tasks are not available.
-    pub(crate) children: Option<&'a ChildAgentsCell>,
+    /// Crow's own tools.
+    pub(crate) base_tools: Arc<ToolSet>,
 }
 
 impl Toolbox {
     /// Opens the tools of a session; its servers connect in the background. A server of the client overrides a
     /// configured one of the same name.
-    pub(crate) fn open(init: &ToolboxInit<'_>) -> Self {
-        let ToolboxInit { runtime, client, session, location, workspace, children } = *init;
+    pub(crate) fn open(init: ToolboxInit<'_>) -> Self {
+        let ToolboxInit { runtime, client, session, location, workspace, base_tools } = init;
         let (config, client_servers) = (runtime.config(), &location.servers);
         let is_from_client = |name: &str| client_servers.iter().any(|server| server.name == name);
         let configured = config.mcp_servers.iter().filter(|server| !is_from_client(&server.name)).cloned();
@@ -86,7 +72,7 @@ impl Toolbox {
         };
         let commands_changed = watch::Sender::new(());
         let mut toolbox = Self {
-            base_tools: runtime.session_tools(session, children),
+            base_tools,
             environment,
             session_servers: ConfiguredServers::default(),
             project_servers: RwLock::default(),

@@ -15,17 +15,22 @@ use tokio_util::sync::CancellationToken;
 
 use crate::children::ChildAgents;
 use crate::compact::{self, ContextCommand};
-use crate::fallback::FallbackModel;
+use crate::failures::store_failure;
 use crate::handle::SteeringInput;
-use crate::hooks::{self, PromptRejection, TurnHookState};
+use crate::hooks::{self, PromptRejection};
+use crate::pending_session::PendingSession;
 use crate::project_config::ProjectConfigLoader;
-use crate::run_turn::{SessionState, StoredState, TurnCx, run_turn, store_failure};
+use crate::run_turn::run_turn;
 use crate::runtime::AgentRuntime;
-use crate::session::SessionSettings;
-use crate::session_init::{PendingSession, RESULT_UNKNOWN};
+use crate::session_init::RESULT_UNKNOWN;
+use crate::session_settings::SessionSettings;
 use crate::speckit::{PromptInput, WorkflowInput};
+use crate::stored_session;
 use crate::toolbox::Toolbox;
-use crate::{clock, linked_content, prompt_parts, session_init, speckit, undo};
+use crate::turn_context::FallbackModel;
+use crate::turn_context::TurnHookState;
+use crate::turn_context::{SessionState, StoredState, TurnCx};
+use crate::{clock, linked_content, prompt_parts, speckit, undo};
 
 /// Characters of a title; clients show it on one line.
 const TITLE_CHARS_MAX: usize = 60;
@@ -141,7 +146,7 @@ impl TurnJob {
             cancel: &self.cancel,
             hook_state: &TurnHookState::default(),
             fallback: &FallbackModel::default(),
-            step_policy: None,
+            turn_policy: None,
         };
         let end = self.run_leased_turn(&cx, state, stored_state, TurnInput { work, steering }).await;
         self.runtime.store.release_session_lease(lease).await;
@@ -181,7 +186,7 @@ impl TurnJob {
             let in_draft = self.runtime.store.read_draft(&self.id, state.transcript.next_seq()).await;
             let matching =
                 Some(in_memory).filter(|in_memory| in_memory.id == state.transcript.next_message_id());
-            if let Some(reply) = session_init::longer_reply(matching, in_draft) {
+            if let Some(reply) = stored_session::longer_reply(matching, in_draft) {
                 state.unfinished = Some(reply.clone());
                 cx.append_entry(state, TranscriptEntry::Reply(reply)).await?;
                 state.unfinished = None;
@@ -382,7 +387,7 @@ async fn reload_state(
     state: &mut SessionState,
     location: &SessionLocation,
 ) -> Result<(), Failure> {
-    match session_init::recover_conversation(cx.runtime, cx.session, state).await {
+    match stored_session::recover_conversation(cx.runtime, cx.session, state).await {
         Err(failure) if failure.kind == FailureKind::SessionNotFound && state.transcript.next_seq() == 0 => {
             let pending =
                 PendingSession::start(cx.runtime, cx.session, location, cx.settings.borrow().clone());

@@ -9,7 +9,7 @@ use crow_store::{ChangeId, NewFileChange};
 use crow_tools::{UndoFuture, UndoRecorder};
 
 use crate::clock;
-use crate::run_turn::TurnCx;
+use crate::turn_context::TurnCx;
 
 /// Records the changes of one call.
 pub(crate) struct CallUndoRecorder<'a> {

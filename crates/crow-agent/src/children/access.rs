@@ -17,7 +17,7 @@ use crow_tools::{PermissionPolicy, PolicySources};
 use serde_json::Value;
 
 use crate::children::ChildrenShared;
-use crate::session::SessionSettings;
+use crate::session_settings::SessionSettings;
 
 /// Approvals remembered per child; a request beyond them is asked again.
 const APPROVED_MAX: usize = 1_000;

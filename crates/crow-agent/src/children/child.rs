@@ -343,7 +343,7 @@ impl ChildActor {
                     }
                     let session = new_session.session;
                     let stored = store.set_agent_session(&task, session.as_str()).await;
-                    stored.map_err(crate::run_turn::store_failure)?;
+                    stored.map_err(crate::failures::store_failure)?;
                     Ok(session)
                 }
                 ChildSessionStart::Resume { session: agent_session } => {

@@ -17,7 +17,6 @@ use crate::children::budget::TreeBudget;
 use crate::handle::SessionMsg;
 use crate::project_config::ProjectConfigLoader;
 use crate::runtime::AgentRuntime;
-use crate::session;
 
 /// The environment of a session, which can change.
 #[derive(Clone)]
@@ -31,7 +30,7 @@ pub(crate) struct ChildrenShared {
     pub(crate) runtime: Arc<AgentRuntime>,
     pub(crate) client: Client,
     pub(crate) parent: SessionId,
-    pub(crate) settings: watch::Receiver<session::SessionSettings>,
+    pub(crate) settings: watch::Receiver<crate::session_settings::SessionSettings>,
     pub(super) environment: watch::Receiver<SessionEnvironment>,
     pub(crate) approvals: GrantStore,
     pub(crate) budget: Arc<TreeBudget>,

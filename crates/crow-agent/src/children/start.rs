@@ -280,7 +280,7 @@ impl ChildAgents {
         cancel: &CancellationToken,
     ) -> Result<Worktree, String> {
         let (runtime, workspace) = (&self.shared.runtime, self.shared.environment().workspace);
-        let git = runtime.own_tools.tools.git_for(&workspace);
+        let git = runtime.shared_tools.git_for(&workspace);
         let config = runtime.config();
         let legacy_dir = &config.legacy_worktrees_dir;
         let is_legacy = tokio::fs::try_exists(legacy_dir.join(task.as_str())).await.unwrap_or_default();

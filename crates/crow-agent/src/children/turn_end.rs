@@ -74,7 +74,7 @@ impl ChildActor {
     async fn settle_worktree(&self) -> Option<(SettledWorktree, String)> {
         let worktree = self.worktree.as_ref()?;
         let shared = &self.event_handler.shared;
-        let git = shared.runtime.own_tools.tools.git_for(&shared.environment().workspace);
+        let git = shared.runtime.shared_tools.git_for(&shared.environment().workspace);
         // This is short, and cancelling the child must not interrupt it.
         let settled = worktree.settle(&git, &CancellationToken::new()).await;
         let text = report::describe_worktree(worktree, &settled);

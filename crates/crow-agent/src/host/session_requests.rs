@@ -8,10 +8,10 @@ use crow_acp::{
 use crow_core::{Failure, FailureKind};
 use crow_store::{CreatorFilter, ListQuery, SessionCursor};
 
+use crate::failures::store_failure;
 use crate::handle::{SessionHandle, SessionMsg};
 use crate::host::{HostEvent, HostShared};
-use crate::run_turn::store_failure;
-use crate::session_init::SessionOwner;
+use crate::replay::SessionOwner;
 use crate::{clock, location, session_init};
 
 /// Sessions on one page of a list.
@@ -45,7 +45,7 @@ pub(super) async fn open_stored(
     match opened.await {
         Ok((runtime, init)) => {
             if let SessionOpenKind::Load(_) = kind {
-                session_init::replay_session(&runtime, client, &init, SessionOwner::Unknown).await;
+                crate::replay::replay_session(&runtime, client, &init, SessionOwner::Unknown).await;
             }
             shared.send_to_host(HostEvent::Opened { init: Box::new(init), runtime, answer }).await;
         }
@@ -69,7 +69,7 @@ pub(super) async fn open_live(
             Err(failure) => return answer.send(Err(failure)),
         };
         if let Ok(runtime) = shared.runtime().await {
-            session_init::replay_session(runtime, client, &init, SessionOwner::ThisProcess).await;
+            crate::replay::replay_session(runtime, client, &init, SessionOwner::ThisProcess).await;
         }
     }
     let session = handle.id.clone();

@@ -12,7 +12,7 @@ use futures_util::future::join_all;
 use serde_json::{Map, Value};
 
 use crate::calls::{PermissionGate, PreparedCall, announce_call, approve_call};
-use crate::run_turn::{SessionState, TurnCx};
+use crate::turn_context::{SessionState, TurnCx};
 use crate::{confirm, hooks};
 
 /// The tool whose policy applies to images.

@@ -14,11 +14,11 @@ use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use super::config::{ProjectConfig, mentions_skill, skills_part};
+use super::skill_files::Skill;
 use super::survey::ConfigSurvey;
 use super::trust_question::{TrustDecision, TrustQuestion};
-use super::{ProjectConfig, Skill, mentions_skill, skills_part, trust_records};
-use crate::children;
-use crate::commands;
+use super::trust_records;
 use crate::runtime::AgentRuntime;
 use crate::toolbox::Toolbox;
 
@@ -32,6 +32,8 @@ pub(crate) struct ProjectConfigLoader {
     session: SessionId,
     cwd: PathBuf,
     toolbox: Arc<Toolbox>,
+    /// Crow's own commands.
+    builtin_commands: Vec<CommandInfo>,
     current: RwLock<Arc<ProjectConfig>>,
     /// One survey at a time: a second one must not ask again.
     pub(super) state: Mutex<LoaderState>,
@@ -39,6 +41,17 @@ pub(crate) struct ProjectConfigLoader {
     pub(super) is_child: bool,
     /// Cancelled after the first survey.
     initialized: CancellationToken,
+}
+
+/// The parameters of a loader.
+pub(crate) struct ConfigLoaderInit {
+    pub(crate) runtime: Arc<AgentRuntime>,
+    pub(crate) client: Client,
+    pub(crate) session: SessionId,
+    pub(crate) cwd: PathBuf,
+    pub(crate) toolbox: Arc<Toolbox>,
+    /// Crow's own commands.
+    pub(crate) builtin_commands: Vec<CommandInfo>,
 }
 
 /// A decision of the user about files.
@@ -68,19 +81,24 @@ pub(super) struct LoaderState {
 impl ProjectConfigLoader {
     /// Creates the loader of a session, with the user's rules only, and forwards changes of MCP prompts to the client
     /// as long as it exists.
-    pub(crate) fn start(
-        runtime: Arc<AgentRuntime>,
-        client: Client,
-        session: SessionId,
-        cwd: PathBuf,
-        toolbox: Arc<Toolbox>,
-    ) -> Arc<Self> {
+    pub(crate) fn start(init: ConfigLoaderInit) -> Arc<Self> {
+        let ConfigLoaderInit { runtime, client, session, cwd, toolbox, builtin_commands } = init;
         let current = RwLock::new(Arc::new(ProjectConfig::from_config(&runtime.config())));
         let mut commands_changed = toolbox.subscribe_commands();
         let (state, initialized) = (Mutex::default(), CancellationToken::new());
-        let is_child = children::tree_depth(&runtime, &client) > 0;
-        let loader =
-            Arc::new(Self { runtime, client, session, cwd, toolbox, current, state, is_child, initialized });
+        let is_child = runtime.tree_depth(&client) > 0;
+        let loader = Arc::new(Self {
+            runtime,
+            client,
+            session,
+            cwd,
+            toolbox,
+            builtin_commands,
+            current,
+            state,
+            is_child,
+            initialized,
+        });
         let weak_loader = Arc::downgrade(&loader);
         tokio::spawn(async move {
             while commands_changed.changed().await.is_ok() {
@@ -106,7 +124,7 @@ impl ProjectConfigLoader {
     pub(crate) async fn load_trusted(&self) {
         let _opened = self.initialized.clone().drop_guard();
         let mut state = self.state.lock().await;
-        state.sent_commands = commands::available_commands();
+        state.sent_commands = self.builtin_commands.clone();
         for notice in self.runtime.take_notices() {
             self.notify_once(&mut state, notice);
         }
@@ -226,7 +244,7 @@ impl ProjectConfigLoader {
             self.notify_once(state, problem);
         }
         for command in project_config.slash_commands() {
-            if commands::available_commands().iter().any(|builtin| builtin.name == command.name) {
+            if self.builtin_commands.iter().any(|builtin| builtin.name == command.name) {
                 let name = command.name;
                 let notice = format!("/{name} is a command of Crow's own; rename the file or the skill.");
                 self.notify_once(state, notice);
@@ -241,7 +259,7 @@ impl ProjectConfigLoader {
     fn offered_commands(&self) -> Vec<CommandInfo> {
         let other_commands =
             self.current_config().slash_commands().into_iter().chain(self.toolbox.prompt_commands());
-        let mut commands = commands::available_commands();
+        let mut commands = self.builtin_commands.clone();
         for command in other_commands {
             if !commands.iter().any(|other| other.name == command.name) {
                 commands.push(command);

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crow_core::{ContentHash, TrustSubject, escape_hidden, escape_hidden_start};
+use crow_core::{TrustSubject, escape_hidden, escape_hidden_start};
 use crow_speckit::{SpeckitProject, UntrustedFile};
-use sha2::{Digest as _, Sha256};
 
-use super::bounded_read::{self, AllowedRoot};
 use super::skill_files::{PromptFile, SKILL_FILE, Skill};
-use super::{RepositoryConfig, RepositoryConfigReader, VariableExpansion, join_items};
+use super::wording::join_items;
+use crate::bounded_read::{self, AllowedRoot};
+use crate::repository_config::{RepositoryConfig, RepositoryConfigReader, VariableExpansion};
 
 /// Larger files cannot be reviewed.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
@@ -221,7 +221,7 @@ impl RepositoryScanner<'_> {
                 .problems
                 .extend(problems.map(|problem| escape_hidden_start(problem, PROBLEM_CHARS_MAX) + "."));
         }
-        let subject = TrustSubject { path: display_path, hash: hash_content(text.as_bytes()) };
+        let subject = TrustSubject { path: display_path, hash: bounded_read::hash_content(text.as_bytes()) };
         self.scan.files.push(ProjectConfigFile { subject, path, text, contribution });
     }
 
@@ -230,9 +230,4 @@ impl RepositoryScanner<'_> {
             .problems
             .push(format!("{} of the repository is ignored: {reason}.", escape_hidden(display_path)));
     }
-}
-
-/// Returns the hash of a content.
-pub(crate) fn hash_content(bytes: &[u8]) -> ContentHash {
-    ContentHash::new(Sha256::digest(bytes).into())
 }

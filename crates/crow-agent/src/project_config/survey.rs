@@ -4,11 +4,13 @@ use std::path::{Path, PathBuf};
 
 use crow_core::{TrustLedger, TrustState, evaluate_trust};
 
-use super::bounded_read::{self, AllowedRoot};
+use super::config::ProjectConfig;
 use super::scan::{self, FileContribution, ProjectConfigFile, RepositoryScan, ScanLocations};
 use super::skill_files::{PromptFile, SKILL_FILE, Skill};
 use super::trust_records::{self, TrustRecord};
-use super::{ProjectConfig, VariableExpansion, dedup_by_name};
+use super::wording::join_items;
+use crate::bounded_read::{self, AllowedRoot};
+use crate::repository_config::VariableExpansion;
 use crate::runtime::AgentConfig;
 
 /// The user's own files; far more than any user has.
@@ -87,7 +89,7 @@ impl ConfigSurvey {
                     let config = locations.repositories.read_config(&file.path, &file.text, expansion);
                     if !shown_config.secret_variables.is_empty() {
                         let keys: Vec<String> = shown_config.secret_variables.iter().cloned().collect();
-                        let keys = super::join_items(keys.iter(), KEYS_SHOWN);
+                        let keys = join_items(keys.iter(), KEYS_SHOWN);
                         problems.push(format!(
                             "{} refers to {keys}, which a repository does not get: variables that hold keys are \
                              empty in it. Add the server to your own configuration if it needs one.",
@@ -150,4 +152,10 @@ fn read_own_file(path: &Path, problems: &mut Vec<String>) -> Option<String> {
             None
         }
     }
+}
+
+/// Keeps the first item of each name.
+fn dedup_by_name<T>(items: &mut Vec<T>, name: impl Fn(&T) -> String) {
+    let mut names = std::collections::BTreeSet::new();
+    items.retain(|item| names.insert(name(item)));
 }

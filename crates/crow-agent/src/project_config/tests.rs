@@ -1,16 +1,19 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crow_core::{
-    HookEvent, HookMatcher, McpTransport, Mode, NetworkAccess, PermissionRule, SandboxMode, TreeLimits,
-    TrustAnswer, TrustLedger, TrustState, TrustSubject, TurnLimits, evaluate_trust,
+    ContentPart, HookConfig, HookEvent, HookMatcher, McpServer, McpTransport, Mode, NetworkAccess,
+    PermissionRule, PermissionRules, SandboxMode, TreeLimits, TrustAnswer, TrustLedger, TrustState,
+    TrustSubject, TurnLimits, evaluate_trust,
 };
 use expect_test::{Expect, expect};
 
+use super::config::ProjectConfig;
 use super::survey::ConfigSurvey;
 use super::*;
+use crate::repository_config::{RepositoryConfig, RepositoryConfigReader, VariableExpansion};
 use crate::runtime::AgentConfig;
 
 /// Parses one item per line: `server NAME COMMAND`, `allow RULE`, `refused KEY`.
@@ -405,7 +408,7 @@ fn latest_decisions_about_a_path_are_stored() {
     let survey = stage.survey("p");
     assert_eq!(survey.trust.approved_text(".mcp.json"), Some("server a 19"));
     let trusted = (0..20).filter(|n| {
-        let hash = scan::hash_content(format!("server a {n}").as_bytes());
+        let hash = crate::bounded_read::hash_content(format!("server a {n}").as_bytes());
         let supply = TrustSubject { path: ".mcp.json".into(), hash };
         evaluate_trust(&supply, &TrustLedger::default(), &survey.trust.ledger) == TrustState::Trusted
     });

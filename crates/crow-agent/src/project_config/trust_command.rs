@@ -9,12 +9,14 @@ use std::time::Duration;
 use crow_core::{TrustAnswer, TrustLedger, TrustState, TrustSubject, escape_hidden, evaluate_trust};
 use tokio::time::timeout;
 
+use super::config::ProjectConfig;
 use super::loader::{FileDecision, LoaderState, ProjectConfigLoader};
 use super::scan::{self, ProjectConfigFile, RepositoryScan, ScanLocations};
 use super::survey::ConfigSurvey;
 use super::trust_question::TrustQuestion;
-use super::trust_records::{self, TrustRecord};
-use super::{ProjectConfig, RepositoryConfigReader};
+use super::trust_records::{self, TrustRecord, TrustedRepository};
+use super::wording::join_items;
+use crate::repository_config::RepositoryConfigReader;
 
 /// A disk that does not respond, or an open question, must not block the session.
 const LOOK_WAIT_MAX: Duration = Duration::from_secs(2);
@@ -71,7 +73,7 @@ impl ProjectConfigLoader {
         let unseen = untrusted.iter().filter(|file| !state.listed_subjects.contains(&file.subject));
         let unseen: Vec<String> = unseen.map(|file| escape_hidden(&file.subject.path)).collect();
         if !unseen.is_empty() {
-            let unseen = super::join_items(unseen.iter(), PATHS_SHOWN);
+            let unseen = join_items(unseen.iter(), PATHS_SHOWN);
             return format!(
                 "Nothing is trusted: {unseen} changed since it was shown. Look again with /trust.\n"
             );
@@ -118,7 +120,7 @@ fn render_untrusted(state: &mut LoaderState, survey: &ConfigSurvey) -> String {
     let trusted = match trusted.is_empty() {
         true => String::new(),
         false => {
-            let paths = super::join_items(trusted.iter(), PATHS_SHOWN);
+            let paths = join_items(trusted.iter(), PATHS_SHOWN);
             format!("Trusted and used: {paths}. `/trust no` revokes that.\n")
         }
     };
@@ -220,17 +222,6 @@ impl RepositoryTrust {
         };
         self.scan.files.iter().filter(is_untrusted).collect()
     }
-}
-
-/// A repository with stored decisions.
-#[derive(Debug, PartialEq, Eq)]
-pub struct TrustedRepository {
-    /// Its root.
-    pub repository: String,
-    /// Paths with trusted content.
-    pub trusted: Vec<String>,
-    /// Paths with rejected content.
-    pub rejected: Vec<String>,
 }
 
 /// Lists the repositories with stored decisions, sorted by path; an unreadable record is an error in the list. Blocks.

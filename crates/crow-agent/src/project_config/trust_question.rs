@@ -9,7 +9,8 @@ use crow_core::{McpServer, McpTransport, PermissionRule, SessionId, escape_hidde
 use tokio_util::sync::CancellationToken;
 
 use super::scan::{FileContribution, ProjectConfigFile};
-use super::{RepositoryConfig, count_text};
+use super::wording::count_text;
+use crate::repository_config::RepositoryConfig;
 
 /// Size of a text that a dialog can show; a longer one is shown in the session or on the command line.
 const FORM_BYTES_MAX: usize = 32 * 1024;
@@ -245,7 +246,7 @@ mod tests {
     use expect_test::expect;
 
     use super::*;
-    use crate::project_config::scan::hash_content;
+    use crate::bounded_read::hash_content;
     use crate::project_config::skill_files::PromptFile;
 
     fn supply_file(path: &str, text: &str, contribution: FileContribution) -> ProjectConfigFile {

@@ -8,8 +8,8 @@ use std::path::Path;
 use crow_core::{ContentHash, TrustAnswer, TrustLedger, TrustSubject};
 use serde::{Deserialize, Serialize};
 
-use super::scan::{ProjectConfigFile, hash_content};
-use super::trust_command::TrustedRepository;
+use super::scan::ProjectConfigFile;
+use crate::bounded_read::hash_content;
 use crate::project_records::ProjectRecords;
 
 /// The subdirectory of the configuration directory.
@@ -119,6 +119,17 @@ pub(super) fn store_decision<'a>(
     let n_excess = file.entries.len().saturating_sub(ENTRIES_MAX);
     file.entries.drain(..n_excess);
     trust_records(config_dir).write(repository, &file)
+}
+
+/// A repository with stored decisions.
+#[derive(Debug, PartialEq, Eq)]
+pub struct TrustedRepository {
+    /// Its root.
+    pub repository: String,
+    /// Paths with trusted content.
+    pub trusted: Vec<String>,
+    /// Paths with rejected content.
+    pub rejected: Vec<String>,
 }
 
 /// Lists the stored decisions, sorted by the repositories' paths.

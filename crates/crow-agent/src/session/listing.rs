@@ -6,7 +6,7 @@ use crow_core::SessionId;
 use crow_store::{CreatorFilter, ListQuery, Store};
 
 use crate::clock;
-use crate::run_turn::store_failure;
+use crate::failures::store_failure;
 use crate::sentence::to_sentence;
 
 /// A screenful; `crow-cli sessions list` shows more.

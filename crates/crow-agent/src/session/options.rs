@@ -4,7 +4,7 @@ use crow_core::{Failure, FailureKind, Mode, SessionConfigOptions, SessionUpdate,
 use crow_store::StoreError;
 
 use crate::commands::{self, SessionCommand};
-use crate::run_turn::store_failure;
+use crate::failures::store_failure;
 use crate::sentence::to_sentence;
 use crate::session::{SessionDriver, listing};
 

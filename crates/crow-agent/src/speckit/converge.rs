@@ -4,8 +4,8 @@
 use crow_core::Failure;
 use crow_speckit::{WorkflowCommand, append_convergence};
 
-use crate::run_turn::SessionState;
 use crate::speckit::step::{WorkflowStep, project_failure};
+use crate::turn_context::SessionState;
 
 /// The result of a comparison of code and spec.
 pub(super) struct ConvergeSummary {

@@ -6,8 +6,8 @@ use std::path::Path;
 use crate::calls::run_calls;
 use crate::clock;
 use crate::project_config::ApprovedFiles;
-use crate::run_turn::{SessionState, TurnCx};
 use crate::speckit::step_hooks::{HookContext, approved_text};
+use crate::turn_context::{SessionState, TurnCx};
 use crow_core::{
     CallId, Failure, MessageId, Reply, ReplyEnd, ToolArguments, ToolCall, ToolCallStatus, TranscriptEntry,
 };

@@ -11,13 +11,13 @@ use tokio::sync::mpsc;
 
 use crate::confirm::{ConfirmationRequest, ask_confirmation};
 use crate::handle::SteeringInput;
-use crate::run_turn::{SessionState, TurnCx};
 use crate::speckit::parallel_tasks;
 use crate::speckit::project_files::run_blocking;
 use crate::speckit::questions;
 use crate::speckit::step::{SOURCE, WorkflowStep, hidden_part, project_failure};
 use crate::speckit::step_driver::report_refusal;
 use crate::speckit::step_policy::StepTaskResult;
+use crate::turn_context::{SessionState, TurnCx};
 
 /// The results of one run.
 #[derive(Debug, Default)]
@@ -239,7 +239,7 @@ impl TaskRun<'_, '_> {
         if !std::mem::replace(&mut self.is_step_announced, true) {
             step.append_parts(state, vec![step.opening_part(Vec::new()).await?], &[]).await?;
         }
-        step.policy.begin_call(step.cx.background_work()).await;
+        step.policy.begin_watching(step.cx.background_work()).await;
         let mut children = parallel_tasks::start_children(step, list, tasks, state).await?;
         if children.is_empty() {
             step.restore_files().await?;

@@ -5,10 +5,10 @@ use crow_speckit::{
     Feature, LayerStrategy, SpeckitAction, SpeckitError, WorkflowCommand, list_features, write_pointer,
 };
 
-use crate::run_turn::TurnCx;
 use crate::speckit::project_context::ProjectContext;
 use crate::speckit::project_files::run_blocking;
 use crate::speckit::report;
+use crate::turn_context::TurnCx;
 
 /// Runs the action; returns its answer, or the reason why it failed.
 pub(super) async fn run_info_command(

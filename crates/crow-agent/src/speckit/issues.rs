@@ -10,10 +10,10 @@ use crow_speckit::{
     Feature, GithubRepository, IssueFacts, TaskFacts, TaskId, TaskItem, WorkflowCommand, github_repository,
 };
 
-use crate::run_turn::TurnCx;
 use crate::speckit::implement::task_facts;
 use crate::speckit::project_context::ProjectContext;
 use crate::speckit::project_files::run_blocking;
+use crate::turn_context::TurnCx;
 
 /// Names of the tool that creates an issue, newest first.
 const WRITE_TOOLS: [&str; 2] = ["issue_write", "create_issue"];

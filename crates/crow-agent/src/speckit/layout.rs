@@ -11,11 +11,11 @@ use crow_speckit::{
 
 use crate::clock;
 use crate::confirm::synthetic_call_id;
-use crate::run_turn::{SessionState, TurnCx};
 use crate::speckit::project_context::ProjectContext;
 use crate::speckit::project_files::{self, run_blocking};
 use crate::speckit::short_name;
 use crate::speckit::step_driver::send_note;
+use crate::turn_context::{SessionState, TurnCx};
 use crate::undo_recorder::CallUndoRecorder;
 
 /// Checks that all files can be created. Writes nothing.

@@ -17,12 +17,12 @@ use serde_json::{Map, Value};
 
 use crate::children::{AwaitedTurn, NewTaskRequest, ParentCall};
 use crate::confirm::{ConfirmationRequest, ask_confirmation};
-use crate::run_turn::SessionState;
 use crate::runtime::ParallelMode;
 use crate::speckit::implement;
 use crate::speckit::step::{SOURCE, WorkflowStep};
 use crate::speckit::step_policy::StepTaskResult;
 use crate::tasks;
+use crate::turn_context::SessionState;
 
 /// Children started at once; the limits of the agent tree apply as well.
 const CHILDREN_MAX: usize = 8;

@@ -10,10 +10,11 @@ use crow_speckit::{
 use crow_store::SpeckitRow;
 
 use crate::clock;
+use crate::failures::store_failure;
 use crate::project_config;
-use crate::run_turn::{TurnCx, store_failure};
 use crate::runtime::WorkflowConfig;
 use crate::speckit::project_files::run_blocking;
+use crate::turn_context::TurnCx;
 
 /// The project context of a session.
 #[derive(Debug, Clone)]

@@ -5,8 +5,8 @@ use crow_core::ReplyEnd;
 use crow_speckit::{AuxiliaryPrompt, PromptFacts, PromptKind, clean_short_name, render_prompt};
 
 use crate::compact;
-use crate::run_turn::TurnCx;
 use crate::speckit::project_files::run_blocking;
+use crate::turn_context::TurnCx;
 
 /// The system prompt of the side request.
 const SYSTEM: &str = "You name things in a few words.";

@@ -17,9 +17,9 @@ use tokio::sync::mpsc;
 
 use crate::clock;
 use crate::confirm::{replace_control_chars, synthetic_call_id};
+use crate::failures::store_failure;
 use crate::handle::SteeringInput;
-use crate::hooks::TurnHookState;
-use crate::run_turn::{ClaimOutcome, SessionState, TurnCx, run_turn, store_failure};
+use crate::run_turn::run_turn;
 use crate::speckit::issues::IssueHome;
 use crate::speckit::project_context::ProjectContext;
 use crate::speckit::project_files::{self, AnswerRecord, run_blocking};
@@ -28,6 +28,8 @@ use crate::speckit::step_driver::repairs_max;
 use crate::speckit::step_policy::StepPolicy;
 use crate::speckit::step_prompt::StepPrompt;
 use crate::speckit::tools::questions_max;
+use crate::turn_context::TurnHookState;
+use crate::turn_context::{ClaimOutcome, SessionState, TurnCx};
 use crate::undo_recorder::CallUndoRecorder;
 
 /// A running step.
@@ -64,7 +66,7 @@ impl WorkflowStep<'_> {
     ) -> Result<TurnEnd, Failure> {
         // Each turn of a step has its own hook state.
         let hook_state = TurnHookState::default();
-        let cx = TurnCx { step_policy: Some(&self.policy), hook_state: &hook_state, ..self.cx };
+        let cx = TurnCx { turn_policy: Some(&self.policy), hook_state: &hook_state, ..self.cx };
         let end = run_turn(&cx, state, steering).await;
         if hook_state.is_ended() {
             self.policy.step_state.lock_state().has_stopped = true;

@@ -17,10 +17,10 @@ use tokio::sync::mpsc;
 
 use crate::calls;
 use crate::confirm::replace_control_chars;
+use crate::failures::store_failure;
 use crate::handle::SteeringInput;
 use crate::hooks::{self, PromptRejection};
 use crate::linked_content;
-use crate::run_turn::{SessionState, TurnCx, store_failure};
 use crate::speckit::converge;
 use crate::speckit::implement;
 use crate::speckit::issues::IssueHome;
@@ -34,6 +34,7 @@ use crate::speckit::step_hooks::{self, HookContext};
 use crate::speckit::step_policy::{SharedStepState, StepPolicy};
 use crate::speckit::step_prompt::StepPrompt;
 use crate::speckit::tools;
+use crate::turn_context::{SessionState, TurnCx};
 use crate::{prompt_parts, undo};
 
 /// Message to the model about a step that the user ended.

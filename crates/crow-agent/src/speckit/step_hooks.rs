@@ -13,7 +13,7 @@ use crow_speckit::{
 
 use crate::confirm::{ConfirmationRequest, ask_confirmation};
 use crate::project_config::ApprovedFiles;
-use crate::run_turn::{SessionState, TurnCx, run_turn};
+use crate::run_turn::run_turn;
 use crate::speckit::git::{self, HookAction, SyntheticCall};
 use crate::speckit::project_context::ProjectContext;
 use crate::speckit::project_files::run_blocking;
@@ -22,6 +22,7 @@ use crate::speckit::step_driver::{
     PromptInput, SteeringReceiver, append_user_prompt, report_refusal, send_note,
 };
 use crate::speckit::step_prompt::unapproved_file;
+use crate::turn_context::{SessionState, TurnCx};
 
 /// The command that Crow runs without the model, besides those of git.
 const CONTEXT_UPDATE: &str = "speckit.agent-context.update";

@@ -11,11 +11,12 @@ use crow_speckit::{
     BackgroundWork, ChangeWatch, ConvergenceGap, ProtectedChange, ProtectedChangeKind, SpeckitProject,
     WorkflowCommand, WriteGuard,
 };
-use crow_tools::Tool;
+use crow_tools::{Tool, Workspace};
+use futures_util::future::BoxFuture;
 
-use crate::run_turn::TurnCx;
 use crate::speckit::issues::IssueHome;
 use crate::speckit::project_files::run_blocking;
+use crate::turn_policy::{EndedCall, TurnPolicy};
 use crate::undo::escape_path;
 
 /// The tools that start child agents.
@@ -34,49 +35,20 @@ pub(crate) struct StepPolicy {
 }
 
 impl StepPolicy {
-    /// Returns the additional tools.
-    pub(crate) fn step_tools(&self) -> Vec<Arc<dyn Tool>> {
-        self.tools.clone()
-    }
-
-    /// Restricts a permission decision to what the step is for.
-    pub(crate) fn narrow_decision(
-        &self,
-        decision: PermissionDecision,
-        call: &ToolCall,
-        access: &ToolAccess,
-    ) -> PermissionDecision {
-        if let Some(reason) = self.issues.as_ref().and_then(|issue_home| issue_home.refused(call, access)) {
-            return PermissionDecision::Deny(reason);
-        }
-        // The write limits of the step do not apply to a child.
-        if GIVES_WORK.contains(&call.name.as_str()) && self.command != WorkflowCommand::Implement {
-            return PermissionDecision::Deny(format!(
-                "{} may not start child agents; do the work yourself",
-                self.command
-            ));
-        }
-        match (self.write_refusal(access), decision) {
-            (Some(reason), _) => PermissionDecision::Deny(reason),
-            // The reason must not suggest to change the mode, which would have no effect.
-            (None, PermissionDecision::Deny(_)) if self.only_reads(access) => {
-                PermissionDecision::Deny(format!("{} may only read", self.command))
-            }
-            (None, decision) => decision,
-        }
-    }
-
-    /// Starts a call that may change any file. Earlier changes are the user's.
-    pub(crate) async fn begin_call(&self, background: BackgroundWork) {
-        let result = self.with_watch(move |watch| watch.begin_call(background)).await;
-        if let Err(reason) = result {
+    /// Captures the watched files. Earlier changes are the user's.
+    pub(super) async fn begin_watching(&self, background: BackgroundWork) {
+        if let Err(reason) = self.with_watch(move |watch| watch.begin_call(background)).await {
             tracing::warn!(reason, "the files of the workflow could not be read before a call");
         }
     }
 
-    /// Ends such a call; files that it may not change are restored, and the model is told.
-    async fn end_call(&self, mut result: ToolResult, cx: &TurnCx<'_>) -> ToolResult {
-        let (workspace, background) = (cx.workspace, cx.background_work());
+    /// Restores files that a call may not change, and tells the model.
+    async fn restore_files(
+        &self,
+        workspace: &Workspace,
+        background: BackgroundWork,
+        mut result: ToolResult,
+    ) -> ToolResult {
         let restored = match self.with_watch(move |watch| watch.end_call(background)).await {
             Ok(restored) => restored,
             Err(reason) => {
@@ -132,9 +104,18 @@ impl StepPolicy {
             && matches!(access, ToolAccess::Runs(_) | ToolAccess::Calls { .. })
     }
 
-    /// Returns the mode in which a call is evaluated. Starting a step approves the files that it is for; otherwise the
-    /// mode is unchanged, and the analysis only reads.
-    pub(crate) fn effective_mode(&self, mode: Mode, access: &ToolAccess) -> Mode {
+    fn write_refusal(&self, access: &ToolAccess) -> Option<String> {
+        let ToolAccess::Writes(paths) = access else { return None };
+        paths.iter().find_map(|path| self.guard.may_write(Path::new(path)).err())
+    }
+}
+
+impl TurnPolicy for StepPolicy {
+    fn extra_tools(&self) -> Vec<Arc<dyn Tool>> {
+        self.tools.clone()
+    }
+
+    fn effective_mode(&self, mode: Mode, access: &ToolAccess) -> Mode {
         match (mode, access) {
             (_, access) if self.only_reads(access) => Mode::Plan,
             (Mode::Ask, ToolAccess::Writes(_)) if self.command != WorkflowCommand::Implement => {
@@ -144,46 +125,62 @@ impl StepPolicy {
         }
     }
 
-    fn write_refusal(&self, access: &ToolAccess) -> Option<String> {
-        let ToolAccess::Writes(paths) = access else { return None };
-        paths.iter().find_map(|path| self.guard.may_write(Path::new(path)).err())
+    fn narrow_decision(
+        &self,
+        decision: PermissionDecision,
+        call: &ToolCall,
+        access: &ToolAccess,
+    ) -> PermissionDecision {
+        if let Some(reason) = self.issues.as_ref().and_then(|issue_home| issue_home.refused(call, access)) {
+            return PermissionDecision::Deny(reason);
+        }
+        // The write limits of the step do not apply to a child.
+        if GIVES_WORK.contains(&call.name.as_str()) && self.command != WorkflowCommand::Implement {
+            return PermissionDecision::Deny(format!(
+                "{} may not start child agents; do the work yourself",
+                self.command
+            ));
+        }
+        match (self.write_refusal(access), decision) {
+            (Some(reason), _) => PermissionDecision::Deny(reason),
+            // The reason must not suggest to change the mode, which would have no effect.
+            (None, PermissionDecision::Deny(_)) if self.only_reads(access) => {
+                PermissionDecision::Deny(format!("{} may only read", self.command))
+            }
+            (None, decision) => decision,
+        }
     }
 
-    /// Whether the model has reported or waits for the user: no further reply is requested now.
-    pub(crate) fn is_over(&self) -> bool {
+    fn is_over(&self) -> bool {
         self.step_state.lock_state().is_over
     }
-}
 
-/// Captures the watched files before a call that may change them.
-pub(crate) async fn begin_watching<'a>(
-    cx: &TurnCx<'a>,
-    call: &ToolCall,
-    info: &ToolCallInfo,
-) -> Option<&'a StepPolicy> {
-    let step_policy = cx.step_policy.filter(|_| StepPolicy::may_change_files(&call.name, &info.access))?;
-    step_policy.begin_call(cx.background_work()).await;
-    Some(step_policy)
-}
+    fn begin_call<'a>(
+        &'a self,
+        call: &'a ToolCall,
+        info: &'a ToolCallInfo,
+        background: BackgroundWork,
+    ) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            if Self::may_change_files(&call.name, &info.access) {
+                self.begin_watching(background).await;
+            }
+        })
+    }
 
-/// Checks the watched files after a call, and restores those that it may not change.
-pub(crate) async fn end_watching(
-    cx: &TurnCx<'_>,
-    step_policy: Option<&StepPolicy>,
-    call: &ToolCall,
-    info: &ToolCallInfo,
-    result: ToolResult,
-) -> ToolResult {
-    match step_policy {
-        Some(step_policy) => {
+    fn end_call<'a>(&'a self, ended: EndedCall<'a>, result: ToolResult) -> BoxFuture<'a, ToolResult> {
+        Box::pin(async move {
+            let EndedCall { call, info, workspace, background } = ended;
+            if !Self::may_change_files(&call.name, &info.access) {
+                return result;
+            }
             if let Some(issue_home) =
-                step_policy.issues.as_ref().filter(|_| result.status == ToolCallStatus::Completed)
+                self.issues.as_ref().filter(|_| result.status == ToolCallStatus::Completed)
             {
                 issue_home.done(call, &info.access);
             }
-            step_policy.end_call(result, cx).await
-        }
-        None => result,
+            self.restore_files(workspace, background, result).await
+        })
     }
 }
 

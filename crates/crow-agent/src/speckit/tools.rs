@@ -15,9 +15,9 @@ use serde_json::{Map, Value};
 use self::ask::AskQuestionTool;
 pub(super) use self::ask::{ASK, parse_question};
 use self::say::{ConvergeTool, ReportTaskTool};
-use crate::run_turn::TurnCx;
 use crate::speckit::project_files::AnswerRecord;
 use crate::speckit::step_policy::SharedStepState;
+use crate::turn_context::TurnCx;
 
 /// Returns the maximum number of questions in a step.
 pub(super) fn questions_max(command: WorkflowCommand) -> usize {

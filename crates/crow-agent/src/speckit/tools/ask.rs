@@ -10,12 +10,12 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{call_info, parse_arguments, single_line};
-use crate::run_turn::TurnCx;
 use crate::runtime::AgentRuntime;
 use crate::speckit::project_files::AnswerRecord;
 use crate::speckit::questions::{self, QuestionOutcome};
 use crate::speckit::step_driver::STOPPED;
 use crate::speckit::step_policy::SharedStepState;
+use crate::turn_context::TurnCx;
 
 /// Name of the tool; its last call has the open question.
 pub(in crate::speckit) const ASK: &str = "speckit_ask";

@@ -1,9 +1,12 @@
-//! Reads untrusted files: of limited size, no pipes, no links out of a directory. Blocks.
+//! Reads untrusted files: of limited size, no pipes, no links out of a directory. Blocks. A file is identified by the
+//! hash of its content.
 
 use std::io;
 use std::path::Path;
 
+use crow_core::ContentHash;
 use crow_tools::ReadError;
+use sha2::{Digest as _, Sha256};
 
 /// The limits on the location of a file.
 #[derive(Debug, Clone, Copy)]
@@ -68,4 +71,9 @@ pub(crate) fn list_names(directory: &Path, root: AllowedRoot<'_>, n_max: usize) 
         return Vec::new();
     }
     crow_tools::list_names(&directory, n_max).unwrap_or_default()
+}
+
+/// Returns the hash of a content.
+pub(crate) fn hash_content(bytes: &[u8]) -> ContentHash {
+    ContentHash::new(Sha256::digest(bytes).into())
 }

@@ -1,0 +1,352 @@
+//! The context of a turn: what the parts of a turn share, and the one way to store an entry.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crow_acp::{Client, ClientEditor, TurnScope};
+use crow_core::{
+    ContentPart, Failure, FailureKind, Prompt, Reply, SessionId, SessionUpdate, TokenUsage, ToolCall,
+    ToolCallInfo, ToolResult, ToolSpec, Transcript, TranscriptEntry, TurnLimits, context_limit,
+};
+use crow_model::ModelSettings;
+use crow_speckit::{BackgroundWork, StepBaseline};
+use crow_store::{Delivery, DeliveryId, SessionLease, StoreError};
+use crow_tools::Workspace;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::approvals::GrantStore;
+use crate::children::{ChildAgents, ContextUsage};
+use crate::clock;
+use crate::failures::store_failure;
+use crate::pending_session::PendingSession;
+use crate::project_config::ProjectConfigLoader;
+use crate::runtime::AgentRuntime;
+use crate::session_settings::SessionSettings;
+use crate::tool_set::ToolSet;
+use crate::toolbox::Toolbox;
+use crate::turn_policy::{EndedCall, TurnPolicy};
+
+/// The context of a turn, without the state that it changes.
+#[derive(Clone, Copy)]
+pub(crate) struct TurnCx<'a> {
+    pub(crate) session: &'a SessionId,
+    pub(crate) runtime: &'a Arc<AgentRuntime>,
+    pub(crate) lease: &'a SessionLease,
+    pub(crate) client: &'a Client,
+    pub(crate) editor: &'a ClientEditor,
+    pub(crate) workspace: &'a Workspace,
+    pub(crate) toolbox: &'a Toolbox,
+    pub(crate) config_loader: &'a ProjectConfigLoader,
+    pub(crate) children: &'a ChildAgents,
+    pub(crate) approvals: &'a GrantStore,
+    pub(crate) settings: &'a watch::Receiver<SessionSettings>,
+    pub(crate) turn_scope: TurnScope,
+    pub(crate) cancel: &'a CancellationToken,
+    pub(crate) hook_state: &'a TurnHookState,
+    /// The fallback of the session's own model.
+    pub(crate) fallback: &'a FallbackModel,
+    /// The restrictions of the running workflow step, if there is one.
+    pub(crate) turn_policy: Option<&'a dyn TurnPolicy>,
+}
+
+/// The effect of hooks on a turn so far.
+#[derive(Debug, Default)]
+pub(crate) struct TurnHookState {
+    is_ended: AtomicBool,
+}
+
+impl TurnHookState {
+    /// Ends the turn after the current calls.
+    pub(crate) fn end_turn(&self) {
+        self.is_ended.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a hook has ended the turn.
+    pub(crate) fn is_ended(&self) -> bool {
+        self.is_ended.load(Ordering::Relaxed)
+    }
+}
+
+/// The current fallback of a turn.
+#[derive(Debug, Default)]
+pub(crate) struct FallbackModel(Mutex<Option<Substitute>>);
+
+#[derive(Debug)]
+struct Substitute {
+    model: String,
+    name: String,
+}
+
+impl FallbackModel {
+    /// Returns the fallback that currently answers for a model.
+    pub(crate) fn substitute_of(&self, model: &str) -> Option<String> {
+        let substitute = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        substitute
+            .as_ref()
+            .filter(|substitute| substitute.model == model)
+            .map(|substitute| substitute.name.clone())
+    }
+
+    pub(crate) fn set(&self, model: &str, name: &str) {
+        let substitute = Substitute { model: model.to_owned(), name: name.to_owned() };
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(substitute);
+    }
+}
+
+/// The state of a session between turns.
+#[derive(Debug, Default)]
+pub(crate) struct SessionState {
+    pub(crate) transcript: Transcript,
+    pub(crate) stored_state: StoredState,
+    /// A partial reply whose end was never stored.
+    pub(crate) unfinished: Option<Reply>,
+    pub(crate) is_titled: bool,
+    pub(crate) warned: WarnedOnce,
+    /// The tool definitions that the store has.
+    pub(crate) offered_tools: Arc<[ToolSpec]>,
+    /// True if the user rejected a call and gives instructions with the next prompt, for which the turn ends.
+    pub(crate) awaits_instructions: bool,
+    /// Sequence number of the running turn's prompt.
+    pub(crate) turn: u64,
+    /// The baseline of a step that waits for an answer.
+    pub(crate) step_baseline: Option<Box<StepBaseline>>,
+}
+
+/// Which limits of the sandbox the user has been warned about.
+#[derive(Debug, Default)]
+pub(crate) struct WarnedOnce {
+    pub(crate) local: AtomicBool,
+    pub(crate) in_client: AtomicBool,
+}
+
+/// The relation of the store to the transcript between turns.
+#[derive(Debug, Default)]
+pub(crate) enum StoredState {
+    /// The session is not stored yet.
+    Pending(PendingSession),
+    /// The store has the same transcript.
+    Current,
+    /// Not known: a turn panicked or could not store. The next turn reloads the state first.
+    #[default]
+    Unknown,
+}
+
+/// The outcome of storing an entry with deliveries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ClaimOutcome {
+    Stored,
+    /// Another process has delivered them to the model already.
+    AlreadyClaimed,
+}
+
+impl TurnCx<'_> {
+    /// Whether the turn was cancelled or its client has disconnected.
+    pub(crate) fn is_over(&self) -> bool {
+        self.cancel.is_cancelled() || self.client.is_gone()
+    }
+
+    /// Returns the current tools.
+    pub(crate) fn current_tools(&self) -> Arc<ToolSet> {
+        let current = self.toolbox.current_tools();
+        match self.turn_policy {
+            Some(policy) => Arc::new(ToolSet::new(current.tools.with_tools(policy.extra_tools()))),
+            None => current,
+        }
+    }
+
+    /// Lets the running step watch a call.
+    pub(crate) async fn begin_call(&self, call: &ToolCall, info: &ToolCallInfo) {
+        if let Some(turn_policy) = self.turn_policy {
+            turn_policy.begin_call(call, info, self.background_work()).await;
+        }
+    }
+
+    /// Lets the running step check what a call has changed.
+    pub(crate) async fn end_call(
+        &self,
+        call: &ToolCall,
+        info: &ToolCallInfo,
+        result: ToolResult,
+    ) -> ToolResult {
+        match self.turn_policy {
+            Some(turn_policy) => {
+                let (workspace, background) = (self.workspace, self.background_work());
+                turn_policy.end_call(EndedCall { call, info, workspace, background }, result).await
+            }
+            None => result,
+        }
+    }
+
+    /// Whether a background job or a child agent is running.
+    pub(crate) fn background_work(&self) -> BackgroundWork {
+        match self.workspace.has_running_jobs() || self.children.is_any_working() {
+            true => BackgroundWork::Running,
+            false => BackgroundWork::None,
+        }
+    }
+
+    /// Stores a prompt with deliveries, and sends these to the client. Deliveries that another process has claimed are
+    /// left out.
+    pub(crate) async fn append_prompt(
+        &self,
+        state: &mut SessionState,
+        parts: Vec<ContentPart>,
+        deliveries: Vec<Delivery>,
+    ) -> Result<(), Failure> {
+        let id = state.transcript.next_message_id();
+        let delivery_parts: Vec<ContentPart> =
+            deliveries.iter().map(|delivery| ContentPart::Text(delivery.text.clone())).collect();
+        let delivery_ids: Vec<DeliveryId> = deliveries.iter().map(|delivery| delivery.id).collect();
+        let all_parts = parts.iter().chain(&delivery_parts).cloned().collect();
+        let entry = TranscriptEntry::Prompt(Prompt { id: id.clone(), parts: all_parts });
+        let outcome = self.append_with_claims(state, entry, &delivery_ids).await;
+        if outcome.is_err() && !delivery_ids.is_empty() {
+            self.children.mark_mail_pending();
+        }
+        match outcome? {
+            ClaimOutcome::Stored => {
+                for part in delivery_parts {
+                    self.client
+                        .send_update(self.session, SessionUpdate::Prompt { message: id.clone(), part });
+                }
+                Ok(())
+            }
+            ClaimOutcome::AlreadyClaimed if parts.is_empty() => Ok(()),
+            ClaimOutcome::AlreadyClaimed => {
+                self.append_entry(state, TranscriptEntry::Prompt(Prompt { id, parts })).await
+            }
+        }
+    }
+
+    /// Stores an entry and claims the deliveries in it, atomically.
+    pub(crate) async fn append_with_claims(
+        &self,
+        state: &mut SessionState,
+        entry: TranscriptEntry,
+        delivery_ids: &[DeliveryId],
+    ) -> Result<ClaimOutcome, Failure> {
+        if delivery_ids.is_empty() {
+            return self.append_entry(state, entry).await.map(|()| ClaimOutcome::Stored);
+        }
+        state.transcript.check_entry(&entry).map_err(rejected_entry)?;
+        let seq = state.transcript.next_seq();
+        match self
+            .runtime
+            .store
+            .append_with_deliveries(self.lease, seq, (&entry, delivery_ids), clock::now())
+            .await
+        {
+            Ok(()) => apply_entry(state, entry).map(|()| ClaimOutcome::Stored),
+            Err(StoreError::AlreadyDelivered { .. }) => Ok(ClaimOutcome::AlreadyClaimed),
+            Err(error) => Err(store_failure(error)),
+        }
+    }
+
+    /// Returns the model that answers now, with its settings.
+    pub(crate) fn current_model(&self) -> Result<ModelSettings, Failure> {
+        let session_model = self.own_model()?;
+        let fallback = self.fallback.substitute_of(&session_model.name);
+        Ok(fallback.and_then(|name| self.model_named(Some(&name)).ok()).unwrap_or(session_model))
+    }
+
+    /// Returns the session's own model.
+    pub(crate) fn own_model(&self) -> Result<ModelSettings, Failure> {
+        let name = self.settings.borrow().model.clone();
+        self.model_named(name.as_deref())
+    }
+
+    /// Returns a configured model with the session's thought level.
+    pub(crate) fn model_named(&self, name: Option<&str>) -> Result<ModelSettings, Failure> {
+        let mut model = self.runtime.find_model(name)?;
+        if let Some(effort) = self.settings.borrow().thought_level.reasoning_effort() {
+            model.reasoning_effort = Some(effort.to_owned());
+        }
+        Ok(model)
+    }
+
+    /// Returns the context window of the current model; 0 if none is configured.
+    pub(crate) fn context_window(&self) -> u64 {
+        self.current_model().map_or(0, |model| model.context_window)
+    }
+
+    /// Returns the maximum number of tokens in the context.
+    pub(crate) fn context_limit(&self) -> u64 {
+        let limits = self.runtime.config().limits;
+        match self.current_model() {
+            Ok(model) => limit_of(limits, &model),
+            Err(_) => context_limit(limits, 0, None),
+        }
+    }
+
+    /// Sends the current context usage, as the provider counted it.
+    pub(crate) fn send_counted_usage(&self, used: u64) {
+        self.send_context_usage(ContextUsage { used, size: self.context_window(), is_estimate: false });
+    }
+
+    /// Sends an estimate of the current context usage.
+    pub(crate) fn send_estimated_usage(&self, used: u64) {
+        self.send_context_usage(ContextUsage { used, size: self.context_window(), is_estimate: true });
+    }
+
+    fn send_context_usage(&self, context: ContextUsage) {
+        self.client.send_update(self.session, self.children.tree_budget().record_context(context));
+    }
+
+    /// Adds the usage of a side request.
+    pub(crate) async fn add_side_usage(&self, usage: TokenUsage) {
+        self.children.tree_budget().add_session_usage(usage);
+        if let Err(error) = self.runtime.store.record_side_request(self.lease, usage, clock::now()).await {
+            tracing::warn!(session = %self.session, %error, "the usage of a side request could not be stored");
+        }
+    }
+
+    /// Stores an entry, then applies it: the transcript only has entries that are on disk.
+    pub(crate) async fn append_entry(
+        &self,
+        state: &mut SessionState,
+        entry: TranscriptEntry,
+    ) -> Result<(), Failure> {
+        self.store_entry(state, &entry).await?;
+        apply_entry(state, entry)
+    }
+
+    pub(crate) async fn store_entry(
+        &self,
+        state: &SessionState,
+        entry: &TranscriptEntry,
+    ) -> Result<(), Failure> {
+        state.transcript.check_entry(entry).map_err(rejected_entry)?;
+        let seq = state.transcript.next_seq();
+        self.runtime.store.append_entry(self.lease, seq, entry, clock::now()).await.map_err(store_failure)
+    }
+
+    /// Adds a result with the reason to every call without a result.
+    pub(crate) async fn close_open_calls(
+        &self,
+        state: &mut SessionState,
+        reason: &str,
+    ) -> Result<(), Failure> {
+        for call in state.transcript.open_calls().to_vec() {
+            let info = self.current_tools().tools.call_info(&call, self.workspace);
+            let result = ToolResult::failure(reason);
+            self.append_entry(state, TranscriptEntry::Result { call: call.id, info, result }).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the maximum number of tokens in a model's context.
+pub(crate) fn limit_of(limits: TurnLimits, model: &ModelSettings) -> u64 {
+    let compact_tokens_max = model.compact_tokens_max.unwrap_or(limits.compact_tokens_max);
+    context_limit(TurnLimits { compact_tokens_max, ..limits }, model.context_window, model.max_tokens)
+}
+
+pub(crate) fn apply_entry(state: &mut SessionState, entry: TranscriptEntry) -> Result<(), Failure> {
+    state.transcript.push(entry).map_err(rejected_entry)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it maps an error")]
+fn rejected_entry(error: crow_core::InvalidEntry) -> Failure {
+    Failure::new(FailureKind::Internal, error.to_string())
+}
