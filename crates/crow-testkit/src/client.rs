@@ -1,4 +1,5 @@
-//! A fake editor: starts the real binary, exchanges raw JSON lines with it, and logs what it receives as text.
+//! A fake editor: starts an agent, exchanges raw JSON lines with it, and logs what it receives as text. The agent is the
+//! real binary, or runs in the process of the test.
 //!
 //! It checks every line against the protocol's schema; a call of something that it did not declare fails the test.
 #![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
@@ -19,14 +20,18 @@ pub use editor::{Editor, ResponseFault};
 pub use terminals::MissingProgram;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::io::{PipeReader, PipeWriter};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
-use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::net::unix::pipe;
+use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
 
 use crate::contract::Contract;
 
@@ -36,12 +41,28 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// Exits of commands that were not reported to the agent yet.
 const EXITS_LEN: usize = 64;
 
-/// A client of one agent process.
+/// The agent of a client.
+#[derive(Debug)]
+enum Agent {
+    Process(Box<Child>),
+    /// A task of the test; aborted with the client.
+    InProcess(AbortHandle),
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        if let Self::InProcess(task) = self {
+            task.abort();
+        }
+    }
+}
+
+/// A client of one agent.
 #[derive(Debug)]
 pub struct FakeClient {
-    child: Child,
-    stdin: Option<ChildStdin>,
-    lines: Lines<BufReader<ChildStdout>>,
+    agent: Agent,
+    stdin: Option<pipe::Sender>,
+    lines: Lines<BufReader<pipe::Receiver>>,
     next_id: u64,
     /// The answers to the next permission requests; the default is to allow once.
     pub permission_answers: VecDeque<String>,
@@ -105,12 +126,26 @@ impl FakeClient {
             .stdout(Stdio::piped())
             .kill_on_drop(true);
         let mut child = command.spawn().expect("the binary starts");
-        let stdin = child.stdin.take();
-        let stdout = child.stdout.take().expect("stdout is piped");
+        let stdin = child.stdin.take().expect("stdin is piped").into_owned_fd().expect("it is a pipe");
+        let stdout = child.stdout.take().expect("stdout is piped").into_owned_fd().expect("it is a pipe");
+        Self::connect(Agent::Process(Box::new(child)), stdin, stdout, home)
+    }
+
+    /// Starts an agent as a task of this process, with its stdin and stdout, and sends nothing.
+    pub fn start_in_process(home: &Path, start: impl FnOnce(PipeReader, PipeWriter) -> AbortHandle) -> Self {
+        let (agent_stdin, stdin) = std::io::pipe().expect("a pipe can be made");
+        let (stdout, agent_stdout) = std::io::pipe().expect("a pipe can be made");
+        let task = start(agent_stdin, agent_stdout);
+        Self::connect(Agent::InProcess(task), stdin.into(), stdout.into(), home)
+    }
+
+    fn connect(agent: Agent, stdin: OwnedFd, stdout: OwnedFd, home: &Path) -> Self {
+        let stdin = pipe::Sender::from_owned_fd(stdin).expect("it is a pipe");
+        let stdout = pipe::Receiver::from_owned_fd(stdout).expect("it is a pipe");
         let (exit_sender, exit_receiver) = mpsc::channel(EXITS_LEN);
         Self {
-            child,
-            stdin,
+            agent,
+            stdin: Some(stdin),
             lines: BufReader::new(stdout).lines(),
             next_id: 0,
             permission_answers: VecDeque::new(),
@@ -141,7 +176,21 @@ impl FakeClient {
 
     /// The process id of the agent.
     pub fn pid(&self) -> u32 {
-        self.child.id().expect("the agent runs")
+        self.child().id().expect("the agent runs")
+    }
+
+    fn child(&self) -> &Child {
+        match &self.agent {
+            Agent::Process(child) => child,
+            Agent::InProcess(_) => panic!("the agent is no process of its own"),
+        }
+    }
+
+    fn child_mut(&mut self) -> &mut Child {
+        match &mut self.agent {
+            Agent::Process(child) => child,
+            Agent::InProcess(_) => panic!("the agent is no process of its own"),
+        }
     }
 
     /// Replaces a text in all later log lines.
@@ -322,13 +371,13 @@ impl FakeClient {
 
     /// Kills the process and returns the log.
     pub async fn kill(mut self) -> String {
-        self.child.kill().await.expect("the agent can be killed");
+        self.child_mut().kill().await.expect("the agent can be killed");
         self.log()
     }
 
     /// Kills the process and processes its remaining output.
     pub async fn crash(&mut self) {
-        self.child.kill().await.expect("the agent can be killed");
+        self.child_mut().kill().await.expect("the agent can be killed");
         while let Ok(Some(line)) = self.lines.next_line().await {
             // The last line may be incomplete.
             if serde_json::from_str::<Value>(&line).is_ok() {
@@ -349,7 +398,7 @@ impl FakeClient {
             while let Some(line) = self.lines.next_line().await.expect("stdout can be read") {
                 self.read_message(&line);
             }
-            self.child.wait().await.expect("it can be waited for")
+            self.child_mut().wait().await.expect("it can be waited for")
         });
         exit.await.expect("the agent ends when its client does")
     }
@@ -383,25 +432,29 @@ impl TestHome {
 
     /// Sets the model API of the provider.
     pub fn set_model_api(&self, api: &str) {
-        let file = self.home().join(".crow/config.yaml");
-        let text = std::fs::read_to_string(&file).expect("the configuration can be read");
+        let text = self.config_text();
         self.configure(&text.replacen("{ base_url:", &format!("{{ api: {api}, base_url:"), 1));
     }
 
     /// Adds a line to the configuration.
     pub fn add_config(&self, yaml: &str) {
         let file = self.home().join(".crow/config.yaml");
-        let text = std::fs::read_to_string(&file).expect("the configuration can be read");
+        let text = self.config_text();
         std::fs::write(&file, format!("{text}{yaml}\n")).expect("the configuration can be written");
     }
 
     /// Adds a field to the model's configuration.
     pub fn add_model_config(&self, yaml: &str) {
         let file = self.home().join(".crow/config.yaml");
-        let text = std::fs::read_to_string(&file).expect("the configuration can be read");
+        let text = self.config_text();
         let fields = format!("model: scripted, {yaml}");
         let text = text.replacen("model: scripted", &fields, 1);
         std::fs::write(&file, text).expect("the configuration can be written");
+    }
+
+    /// Returns the text of the configuration.
+    pub fn config_text(&self) -> String {
+        std::fs::read_to_string(self.home().join(".crow/config.yaml")).expect("the configuration can be read")
     }
 
     /// Returns the canonical path of the home directory.

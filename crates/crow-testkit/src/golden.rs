@@ -51,14 +51,36 @@ use serde_json::{Value, json};
 use crate::client::{FakeClient, MissingProgram, ResponseFault, RpcResult, TestHome, task_names};
 use crate::{Answer, ModelServer, Script};
 
-/// Runs a script with the real binary and returns the transcript.
-pub async fn play(binary: &Path, script: &str) -> String {
+/// Starts the agents of a script.
+pub trait StartAgent {
+    /// Starts an agent with the configuration of this home; nothing is sent to it.
+    fn start_agent(&self, home: &TestHome) -> FakeClient;
+
+    /// Returns the program for `> run`.
+    fn binary(&self) -> &Path {
+        panic!("this agent has no program")
+    }
+}
+
+impl StartAgent for &Path {
+    fn start_agent(&self, home: &TestHome) -> FakeClient {
+        FakeClient::start_silent(self, &home.home())
+    }
+
+    fn binary(&self) -> &Path {
+        self
+    }
+}
+
+/// Runs a script and returns the transcript.
+pub async fn play(agent: &dyn StartAgent, script: &str) -> String {
     let server = ModelServer::start(Script::default());
     let home = TestHome::new(server.base_url());
     let capabilities = apply_settings(script, &server, &home);
-    let client = FakeClient::start_with(binary, &home.home(), capabilities).await;
+    let mut client = agent.start_agent(&home);
+    client.initialize(capabilities).await.expect("the agent says hello");
     let mut runner = ScriptRunner {
-        binary,
+        agent,
         server,
         home,
         client,
@@ -108,7 +130,7 @@ fn parse_named_text(arguments: &str) -> (&str, String) {
 }
 
 struct ScriptRunner<'a> {
-    binary: &'a Path,
+    agent: &'a dyn StartAgent,
     server: ModelServer,
     home: TestHome,
     client: FakeClient,
@@ -188,7 +210,7 @@ impl ScriptRunner<'_> {
 
     /// Runs the binary in the same home.
     async fn run_binary(&mut self, arguments: &str) {
-        let mut command = tokio::process::Command::new(self.binary);
+        let mut command = tokio::process::Command::new(self.agent.binary());
         let arguments = arguments.replace("$SESSION", &self.session);
         command
             .args(arguments.split_whitespace())
@@ -274,7 +296,8 @@ impl ScriptRunner<'_> {
 
     async fn restart(&mut self, line: &str) {
         let capabilities = self.client.editor.capabilities().clone();
-        let mut new_client = FakeClient::start_with(self.binary, &self.home.home(), capabilities).await;
+        let mut new_client = self.agent.start_agent(&self.home);
+        new_client.initialize(capabilities).await.expect("the agent says hello");
         new_client.mask(&self.session, "$SESSION");
         let old_client = std::mem::replace(&mut self.client, new_client);
         self.log_before_restart += &old_client.kill().await;

@@ -43,7 +43,7 @@ fn other_agent(words: &[&str]) -> String {
 #[track_caller]
 fn check(words: &[&str], script: &str, transcript: &Expect) {
     let script = format!("config: {}\n{script}", other_agent(words));
-    transcript.assert_eq(&run(play(binary(), &script)));
+    transcript.assert_eq(&run(play(&binary(), &script)));
 }
 
 #[track_caller]

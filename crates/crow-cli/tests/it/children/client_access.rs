@@ -440,7 +440,7 @@ fn remote_approval_does_not_apply_locally() {
         model saw user: "go"
         model saw assistant: task("{\"prompt\":\"hello\",\"agent\":\"other\"}")
         model saw tool: "Task $TASK (other, hello) is done.\n\n; session/request_permission: {\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"allow_onc"
-    "#]].assert_eq(&run(crow_testkit::golden::play(binary(), &script)));
+    "#]].assert_eq(&run(crow_testkit::golden::play(&binary(), &script)));
 }
 
 #[test]

@@ -81,37 +81,3 @@ fn responses_api_runs_a_turn() {
         "#]],
     );
 }
-
-#[test]
-fn responses_api_stop_reasons() {
-    check(
-        r#"
-        api: responses
-        model: text "I begin" | finish length
-        model: text "I go on."
-        model: chunk {"type":"response.failed","response":{"status":"failed","error":{"code":"invalid_prompt","message":"It was flagged."}}}
-        > prompt go
-        > end
-        > prompt and on
-        > end
-        > prompt and more
-        > end
-        "#,
-        &expect![[r#"
-            > prompt go
-            < text[msg-1] I begin
-            < title go
-            = max_tokens
-            > prompt and on
-            < text[msg-3] I go on.
-            = end_turn
-            > prompt and more
-            ! -32603 provider_rejected: `fake` rejected the content of the conversation for `scripted` (400): It was flagged; rephrase it or use another model
-            model saw user "go"
-            model saw assistant msg_crow_1 "I begin"
-            model saw user "and on"
-            model saw assistant msg_crow_3 "I go on."
-            model saw user "and more"
-        "#]],
-    );
-}

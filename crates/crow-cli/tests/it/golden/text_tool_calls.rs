@@ -48,32 +48,6 @@ fn text_call_alone_runs_with_a_notice() {
 }
 
 #[test]
-fn text_call_is_evaluated_like_any_other() {
-    check(
-        r#"
-        model: text "<tool_call>\n{\"name\": \"write\", \"arguments\": {\"file_path\": \"a.txt\", \"content\": \"x\"}}\n</tool_call>"
-        model: text "Then not."
-        > answer reject_once
-        > prompt write a file
-        > end
-        "#,
-        &expect![[r#"
-            > prompt write a file
-            < thought[] `scripted` wrote its call of `write` as text; it is run as a tool call (`tool_calls: native` disables that)⏎
-            < call call-1-0 write "Write a.txt" pending {"file_path":"a.txt","content":"x"}
-            ? Write a.txt [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> reject_once
-            < call call-1-0 failed "not run: the user rejected it"
-            < text[msg-3] Then not.
-            < title write a file
-            = end_turn
-            model saw user: "write a file"
-            model saw assistant: write("{\"file_path\":\"a.txt\",\"content\":\"x\"}")
-            model saw tool: "not run: the user rejected it"
-        "#]],
-    );
-}
-
-#[test]
 fn example_in_an_explanation_does_not_run() {
     check(
         r#"
@@ -182,74 +156,6 @@ fn text_stays_text_beside_native_calls() {
             < title go
             = end_turn
             model saw user: "go"
-        "#]],
-    );
-}
-
-#[test]
-fn model_configured_for_text_calls() {
-    check(
-        r#"
-        model-config: tool_calls: text
-        file a.txt "apples\n"
-        model: text "I look.\n<tool_call>\n{\"name\": \"read\", \"arguments\"" | text ": {\"file_path\": \"a.txt\"}}\n</tool_call>"
-        model: text "<tool_call>\n{\"name\": \"read\", \"arguments\": {\"offset\": 1}}\n</tool_call>"
-        model: text "It says apples."
-        model: text "You are welcome."
-        > prompt what does a.txt say?
-        > end
-        > prompt thanks
-        > end
-        "#,
-        &expect![[r#"
-            > prompt what does a.txt say?
-            < text[msg-1] I look.⏎
-            < call call-1-0 read "Read a.txt" pending {"file_path":"a.txt"}
-            < call call-1-0 in_progress
-            < call call-1-0 completed "     1\tapples\n"
-            < call call-3-0 read "read" pending {"offset":1}
-            < call call-3-0 in_progress
-            < call call-3-0 failed "`read` was not run: `file_path` is missing; it must be a string"
-            < text[msg-5] It says apples.
-            < title what does a.txt say?
-            = end_turn
-            > prompt thanks
-            < text[msg-7] You are welcome.
-            = end_turn
-            model saw user: "what does a.txt say?"
-            model saw assistant: "I look.\n<tool_call>\n{\"name\":\"read\",\"arguments\":{\"file_path\":\"a.txt\"}}\n</tool_call>"
-            model saw user: "<tool_result name=\"read\">\n     1\tapples\n</tool_result>"
-            model saw assistant: "<tool_call>\n{\"name\":\"read\",\"arguments\":{\"offset\":1}}\n</tool_call>"
-            model saw user: "<tool_result name=\"read\">\n`read` was not run: `file_path` is missing; it must be a string\n</tool_result>"
-            model saw assistant: "It says apples."
-            model saw user: "thanks"
-        "#]],
-    );
-}
-
-#[test]
-fn reasoning_in_text_is_a_thought() {
-    check(
-        r#"
-        model: text "<think>\nThey " | text "greet.</th" | text "ink>\n\nHello."
-        model: text "Bye."
-        > prompt hello
-        > end
-        > prompt bye
-        > end
-        "#,
-        &expect![[r#"
-            > prompt hello
-            < thought[msg-1-thought] They greet.
-            < text[msg-1] Hello.
-            < title hello
-            = end_turn
-            > prompt bye
-            < text[msg-3] Bye.
-            = end_turn
-            model saw user: "hello"
-            model saw assistant: "Hello."
-            model saw user: "bye"
         "#]],
     );
 }

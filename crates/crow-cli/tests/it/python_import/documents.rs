@@ -9,7 +9,7 @@ use expect_test::{Expect, expect};
 fn check(script: &str, transcript: &Expect) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let binary = Path::new(env!("CARGO_BIN_EXE_crow-cli"));
-    transcript.assert_eq(&runtime.expect("a runtime can be made").block_on(play(binary, script)));
+    transcript.assert_eq(&runtime.expect("a runtime can be made").block_on(play(&binary, script)));
 }
 
 /// The six chunks of its example: text in two, the name of a tool, its arguments in two, and the usage; the parameter has its

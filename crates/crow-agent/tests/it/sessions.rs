@@ -1,0 +1,189 @@
+//! The life of a session.
+
+use expect_test::expect;
+
+use crate::check;
+
+#[test]
+fn session_is_closed_resumed_and_deleted() {
+    check(
+        r#"
+        model: text "One."
+        model: text "Two."
+        > prompt one
+        > end
+        > set thought_level high
+        > mode plan
+        > close
+        > prompt two
+        > end
+        > resume
+        > prompt two
+        > end
+        > list
+        > delete
+        > list
+        > load
+        > resume
+        "#,
+        &expect![[r#"
+            > prompt one
+            < text[msg-1] One.
+            < title one
+            = end_turn
+            > set thought_level high
+            = mode=ask model=scripted thought_level=high
+            > mode plan
+            < config_option_update
+            = set
+            > close
+            < mode plan
+            < config_option_update
+            = closed
+            > prompt two
+            ! -32002 session_not_found: there is no session $SESSION; `crow-cli inspect` lists the sessions
+            > resume
+            = resumed
+            > prompt two
+            < text[msg-3] Two.
+            = end_turn
+            > list
+            = $SESSION "one"
+            > delete
+            = deleted
+            > list
+            =
+            > load
+            ! -32002 session_not_found: there is no session $SESSION; `crow-cli inspect` lists the sessions
+            > resume
+            ! -32002 session_not_found: there is no session $SESSION; `crow-cli inspect` lists the sessions
+            model saw user: "one"
+            model saw assistant: "One."
+            model saw user: "two"
+        "#]],
+    );
+}
+
+#[test]
+fn deleted_session_is_not_found() {
+    check(
+        r#"
+        > delete
+        > load
+        > prompt hello
+        > end
+        "#,
+        &expect![[r#"
+            > delete
+            = deleted
+            > load
+            ! -32002 session_not_found: there is no session $SESSION; `crow-cli inspect` lists the sessions
+            > prompt hello
+            ! -32002 session_not_found: there is no session $SESSION; `crow-cli inspect` lists the sessions
+        "#]],
+    );
+}
+
+#[test]
+fn options_are_set_and_rejected() {
+    check(
+        r#"
+        > set mode accept-edits
+        > set thought_level high
+        > set mode fast
+        > set colour red
+        > mode auto
+        "#,
+        &expect![[r#"
+            > set mode accept-edits
+            = mode=accept-edits model=scripted thought_level=default
+            > set thought_level high
+            < mode accept-edits
+            < config_option_update
+            = mode=accept-edits model=scripted thought_level=high
+            > set mode fast
+            < config_option_update
+            ! -32602 invalid_value: there is no mode fast; the modes are: ask | accept-edits | plan | auto
+            > set colour red
+            ! -32602 invalid_value: there is no option colour; the options are: mode, model, thought_level
+            > mode auto
+            = set
+        "#]],
+    );
+}
+
+#[test]
+fn session_loads_with_its_history() {
+    check(
+        r#"
+        file a.txt "apples\n"
+        model: text "I look." | call read {"file_path":"a.txt"}
+        model: text "Apples." | usage 50 5
+        > prompt what is in a.txt?
+        > end
+        > close
+        > load
+        "#,
+        &expect![[r#"
+            > prompt what is in a.txt?
+            < text[msg-1] I look.
+            < call call-1-0 read "Read a.txt" pending {"file_path":"a.txt"}
+            < call call-1-0 in_progress
+            < call call-1-0 completed "     1\tapples\n"
+            < text[msg-3] Apples.
+            < usage 55/32000
+            < title what is in a.txt?
+            = end_turn
+            > close
+            = closed
+            > load
+            < prompt[msg-0] what is in a.txt?
+            < text[msg-1] I look.
+            < call call-1-0 read "Read a.txt" completed {"file_path":"a.txt"} "     1\tapples\n"
+            < text[msg-3] Apples.
+            < usage 55/32000
+            < title what is in a.txt?
+            = loaded
+            model saw user: "what is in a.txt?"
+            model saw assistant: "I look." read("{\"file_path\":\"a.txt\"}")
+            model saw tool: "     1\tapples\n"
+        "#]],
+    );
+}
+
+#[test]
+fn commands_answer_without_a_model() {
+    check(
+        r#"
+        > prompt /mode
+        > end
+        > prompt /mode plan
+        > end
+        > prompt /model
+        > end
+        > prompt /sessions
+        > end
+        > prompt /undo sideways
+        > end
+        "#,
+        &expect![[r#"
+            > prompt /mode
+            < text[note-1] The mode is ask. The modes are ask | accept-edits | plan | auto.⏎
+            = end_turn
+            > prompt /mode plan
+            < mode plan
+            < config_option_update
+            < text[note-2] Mode plan, model scripted.⏎
+            = end_turn
+            > prompt /model
+            < text[note-3] The model is scripted. Configured: scripted.⏎
+            = end_turn
+            > prompt /sessions
+            < text[note-4] No sessions in this directory yet.⏎
+            = end_turn
+            > prompt /undo sideways
+            < text[note-5] Nothing was undone. Type /undo, /undo --dry-run or /undo skip.⏎
+            = end_turn
+        "#]],
+    );
+}
