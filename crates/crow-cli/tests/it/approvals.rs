@@ -36,7 +36,7 @@ impl Stage {
         FakeClient::start_with(binary, &world.home(), capabilities.clone()).await
     }
 
-    /// Another process for the same person.
+    /// Starts another agent in the same home.
     async fn restart(&mut self) {
         let next = Self::start(&self.world, &self.capabilities).await;
         std::mem::replace(&mut self.client, next).close_stdin().await;
@@ -46,7 +46,7 @@ impl Stage {
         self.client.new_session(&self.world.project()).await
     }
 
-    /// Runs commands in one turn each and returns the questions that were asked, with the answers given.
+    /// Runs commands in one turn each; returns the questions with their answers.
     async fn asked(&mut self, session: &str, commands: &[&str], answers: &[&str]) -> String {
         let before = self.client.log().len();
         for command in commands {
@@ -67,7 +67,7 @@ impl Stage {
         assert_eq!(ended["stopReason"], "end_turn", "{}", self.client.log());
     }
 
-    /// Crow's own answer to a slash command.
+    /// Returns Crow's answer to a slash command.
     async fn command(&mut self, session: &str, text: &str) -> String {
         let before = self.client.log().len();
         self.prompt(session, text).await;
@@ -150,7 +150,7 @@ fn session_grant_survives_close_and_load_only() {
     );
 }
 
-/// Rejects the first of two calls with words, and returns the questions and what the model was told.
+/// Rejects the first of two calls with instructions; returns the questions and the model's view.
 async fn rejected(capabilities: Value, form: Option<&str>) -> String {
     let mut stage = Stage::new("", capabilities).await;
     let session = stage.open().await;

@@ -1,4 +1,5 @@
-//! `crow-cli acp-bridge` and `crow-cli acp --listen`: what a client over WebSocket sees of them, and what is left.
+//! `crow-cli acp-bridge` and `crow-cli acp --listen`: a WebSocket client's view of them, and the processes that
+//! remain.
 #![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod fixture;
@@ -20,7 +21,7 @@ use tokio_tungstenite::tungstenite::Message;
 
 use self::fixture::{Client, Server, command};
 
-/// An agent that says what it is told.
+/// An agent that repeats its input.
 const ECHO: &str = "exec cat";
 
 #[track_caller]
@@ -32,7 +33,7 @@ fn nowhere() -> TestHome {
     TestHome::new("http://127.0.0.1:9/v1")
 }
 
-/// Ends at once; gives the exit code and what was said.
+/// Runs a command that exits at once; returns the exit code and the output.
 #[track_caller]
 fn check_refused(world: &TestHome, args: &[&str], expected: &Expect) {
     let output = command(world, args).output().expect("it runs");
@@ -102,7 +103,7 @@ async fn slow_and_many_connections_do_not_block_other_clients() {
     let mut client = server.client().await;
     client.say("{}").await;
     check(&client.hear().await, &expect!["{}"]);
-    // They are shown out, with an answer or without.
+    // Further connections are rejected, with a response or without.
     let mut rest = Vec::new();
     let _ = slow[0].read_to_end(&mut rest);
     client.say("{}").await;
@@ -131,7 +132,7 @@ async fn message_of_fifty_megabytes_is_echoed() {
     assert!(back == large, "{} bytes of {} came back", back.len(), large.len());
 }
 
-/// The memory of a process in KiB.
+/// Returns the resident memory of a process in KiB.
 fn resident(server: &Server) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", server.pid())).expect("it runs");
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("its memory");
@@ -140,11 +141,11 @@ fn resident(server: &Server) -> u64 {
 
 #[tokio::test]
 async fn client_that_does_not_read_stops_the_agent() {
-    // Reports every hundred megabytes that were read, in a file.
+    // Writes to a file after each hundred megabytes that were read.
     let script = "echo '{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{}}'; for n in 1 2 3 4 5 6; do head -c 100000000 /dev/zero | tr '\\0' '{' | fold -w 1000000; echo $n > took; done";
     let server = Server::to_script(script);
     let mut client = server.client().await;
-    // Its first words have come, and it is stopped long before it has said all.
+    // Its first output has arrived, and it is blocked long before it has written everything.
     client.hear().await;
     check(&client.hear().await[..4], &expect!["{{{{"]);
     let leaving = tokio::task::spawn_blocking(move || {
@@ -208,12 +209,12 @@ async fn agent_stderr_is_logged() {
     assert_eq!(server.log(), "");
 }
 
-/// Waits for the word of the command on the leash.
+/// Waits until the tracked command has started.
 async fn started(client: &mut Client) {
     check(&client.hear().await, &expect!["{started"]);
 }
 
-/// The command on the leash, as an agent that says one word.
+/// Returns the tracked command as an agent that writes one line.
 fn leashed() -> String {
     TrackedCommand::COMMAND.replace("echo started", "echo {started")
 }

@@ -1,4 +1,4 @@
-//! A turn is cancelled at each thing that happens in it: it ends, nothing of it is left, and the session goes on.
+//! A turn is cancelled at each event in it: it ends, leaves nothing running, and the session continues.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -9,21 +9,21 @@ use crow_testkit::tracked_command::TrackedCommand;
 use crow_testkit::{ModelServer, Script, replay};
 use serde_json::{Value, json};
 
-/// Requests of the turn.
+/// Model requests of the turn.
 const N_REQUESTS: usize = 3;
 
 /// Calls that have ended before each request.
 const N_ENDED: [usize; N_REQUESTS] = [0, 2, 3];
 
-/// When the client cancels.
+/// The moment of the cancellation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cut {
     Never,
-    /// After so many lines.
+    /// After this number of lines.
     Line(usize),
-    /// While this question has no answer.
+    /// While this question is unanswered.
     Question(usize),
-    /// While this request has no answer.
+    /// While this request is unanswered.
     Request(usize),
 }
 
@@ -57,7 +57,7 @@ fn binary() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_crow-cli"))
 }
 
-/// The model's answers of a turn; the one to request `held` does not come.
+/// Returns the model's answers of a turn; the answer to request `held` never arrives.
 fn script(held: Option<usize>) -> Script {
     let command = json!({"command": TrackedCommand::COMMAND});
     let answers = [
@@ -80,7 +80,7 @@ impl Stage {
         Self { server, world, client, stop, n_before: 0, sessions: Vec::new() }
     }
 
-    /// Plays the turn in a session of its own, and another after it.
+    /// Runs the turn in a new session, and another turn after it.
     async fn play(&mut self, cut: Cut) -> Turn {
         let folder = self.world.project().join(format!("{}", self.sessions.len()));
         fs::create_dir(&folder).expect("a folder can be made");
@@ -104,7 +104,7 @@ impl Stage {
             "end_turn" => assert!(is_whole, "{cut:?}: it was cancelled without saying so"),
             other => unreachable!("{cut:?}: the turn ended with {other}"),
         }
-        // A request that was on its way when it was cancelled may still arrive and take an answer.
+        // A request that was sent before the cancellation may still arrive and consume an answer.
         self.server.replace_answers("text \"Again.\"\ntext \"Again.\"");
         let id = self.client.prompt(&session, "once more").await;
         let again = self.client.response_to(id).await;
@@ -158,20 +158,20 @@ impl Stage {
         }
     }
 
-    /// Loads every session in a fresh process and compares it with what was live.
+    /// Loads every session in a new process and compares it with the live updates.
     async fn compare(mut self) {
         let capabilities = self.client.editor.capabilities().clone();
         let mut fresh = FakeClient::start_with(binary(), &self.world.home(), capabilities).await;
         for (cut, session, folder, leash) in &mut self.sessions {
             fresh.load_session(session, folder).await.expect("the session loads");
             replay::check(session, &self.client, &fresh);
-            // Nothing was started behind the end of its turn either.
+            // No program was started after the end of its turn.
             leash.wait_until_gone(&format!("{cut:?}, at the end")).await;
         }
     }
 }
 
-/// The end of a turn; a cancelled request may be answered with an error.
+/// Renders the end of a turn; a cancelled request may be answered with an error.
 fn ending(answer: &Value) -> String {
     const TAKEN_BACK: i64 = -32800;
     match (&answer["result"]["stopReason"], &answer["error"]["code"]) {

@@ -16,7 +16,7 @@ use crow_testkit::{ModelServer, Script};
 use expect_test::expect;
 use serde_json::{Value, json};
 
-/// The smallest PNG there is.
+/// The smallest valid PNG.
 const PNG: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
@@ -24,7 +24,7 @@ fn binary() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_crow-cli"))
 }
 
-/// An agent in a world of its own.
+/// An agent in its own home.
 struct Stage {
     server: ModelServer,
     world: TestHome,
@@ -36,7 +36,7 @@ impl Stage {
         Self::configured(capabilities, "").await
     }
 
-    /// With more lines in its configuration.
+    /// Starts an agent with additional configuration.
     async fn configured(capabilities: Value, yaml: &str) -> Self {
         let server = ModelServer::start(Script::default());
         let world = TestHome::new(server.base_url());
@@ -45,19 +45,19 @@ impl Stage {
         Self { server, world, client }
     }
 
-    /// Another process in the same world.
+    /// Starts another agent in the same home.
     async fn again(&self) -> FakeClient {
         FakeClient::start(binary(), &self.world.home()).await
     }
 
-    /// Opens a session in the project; more fields come along.
+    /// Opens a session in the project with additional fields.
     async fn open(&mut self, more: Value) -> RpcResult {
         let mut params = json!({"cwd": self.world.project(), "mcpServers": []});
         more.as_object().into_iter().flatten().for_each(|(name, value)| params[name] = value.clone());
         self.client.request("session/new", params).await
     }
 
-    /// Plays a whole turn of this script.
+    /// Runs a whole turn of a script.
     async fn turn(&mut self, session: &str, blocks: Value, script: &str) {
         self.server.replace_answers(script);
         let id = self.client.prompt_with(session, blocks).await;
@@ -66,7 +66,7 @@ impl Stage {
         assert_eq!(self.server.rejections(), Vec::<String>::new(), "the model refused a request");
     }
 
-    /// A session that has said something.
+    /// Returns a session with one turn.
     async fn used(&mut self) -> String {
         let project = self.world.project();
         let session = self.client.new_session(&project).await;
@@ -80,7 +80,7 @@ impl Stage {
         sessions.iter().map(|one| one["sessionId"].as_str().expect("it has an id").to_owned()).collect()
     }
 
-    /// The last request to the model, as text.
+    /// Returns the last request to the model as text.
     fn asked(&self) -> String {
         self.server.requests().last().cloned().unwrap_or_default()["messages"].to_string()
     }
@@ -104,7 +104,7 @@ fn refused(answered: RpcResult, code: i64) {
     assert_eq!(error["code"], code, "{error}");
 }
 
-/// Everything an answer to `initialize` says the agent can do, by name.
+/// Returns the names of the capabilities in a response to `initialize`.
 fn advertised(hello: &Value) -> Vec<String> {
     let mut found = Vec::new();
     walk("", &hello["agentCapabilities"], &mut found);
@@ -130,7 +130,7 @@ fn walk(name: &str, value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// Uses one thing that was advertised.
+/// Uses one advertised capability.
 async fn works(name: &str, stage: &mut Stage) {
     match name {
         "loadSession" => load(stage).await,
@@ -180,7 +180,7 @@ async fn resume(stage: &mut Stage) {
 
 async fn fork(stage: &mut Stage) {
     let session = stage.used().await;
-    // What is stored of a turn at work is copied; the call that runs there is none of the copy's.
+    // The stored part of a running turn is copied, without its running call.
     stage.server.replace_answers("call terminal {\"command\":\"sleep 60\"}");
     let id = stage.client.prompt(&session, "go on").await;
     stage.client.wait_for_line("in_progress").await;
@@ -252,7 +252,7 @@ async fn additional_directories(stage: &mut Stage) {
     assert_eq!(stage.client.log().matches("? Read").count(), n_before, "inside of them it does not ask");
     assert!(stage.asked().contains("far away"));
     refused(stage.open(json!({"additionalDirectories": ["other"]})).await, -32602);
-    // They are told again with each load.
+    // They are sent again with each load.
     let mut params = json!({"sessionId": inside, "cwd": stage.world.project(), "mcpServers": []});
     stage.client.request("session/load", params.clone()).await.expect("it loads");
     stage.turn(&inside, text("read"), &script).await;
@@ -296,7 +296,7 @@ async fn logout(stage: &mut Stage) {
     stage.turn(&session, text("back"), "text \"Welcome.\"").await;
 }
 
-/// An authentication method in a terminal is the agent's own command with more arguments, outside the protocol.
+/// A terminal authentication method is the agent's own command with additional arguments, outside the protocol.
 #[expect(clippy::disallowed_methods, reason = "the client starts it in a terminal")]
 async fn set_up(stage: &mut Stage) {
     refused(stage.client.request("authenticate", json!({"methodId": "set-up"})).await, -32602);
@@ -324,9 +324,9 @@ async fn steering(stage: &mut Stage) {
     let id = stage.client.prompt(&session, "go on").await;
     stage.client.wait_for_line("I begin").await;
     let words = |words: &str| json!({"sessionId": session, "prompt": text(words)});
-    // It is answered when the model gets the words, with its next request.
+    // It is answered when the model gets the text, with its next request.
     let steering = stage.client.send("_session/steering", words("to the left")).await;
-    // What is answered later was heard later.
+    // A later response arrives after this one.
     Stage::sessions(&mut stage.client).await;
     stage.server.release();
     let steered = stage.client.response_to(steering).await;
@@ -371,7 +371,7 @@ fn advertised_capabilities_work() {
         let mut stage = Stage::new(everything.clone()).await;
         let hello = stage.client.initialize(everything.clone()).await.expect("hello");
         let names = advertised(&hello);
-        // What is missing here was there once.
+        // The removed capabilities are on the left.
         expect![[r#"
             loadSession
             promptCapabilities.image

@@ -1,4 +1,4 @@
-//! Agents that work for a session: what people see of them, what the model hears, and that nothing of them is left.
+//! Child agents: the user's view of them, the model's view, and the processes that remain.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 #![expect(clippy::disallowed_methods, reason = "a person starts the program as they like")]
 
@@ -26,20 +26,20 @@ use tokio::net::unix::pipe;
 /// The longest start of a command on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A working child asks no questions.
+/// A child in this mode asks no questions.
 const AUTO: &str = "permissions: { mode: auto }";
 
 fn binary() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_crow-cli"))
 }
 
-/// A line of configuration with an agent `other` that behaves as the words say.
+/// Returns a line of configuration with an agent `other` that behaves as specified.
 fn other_agent(words: &[&str]) -> String {
     let (command, args) = agent::command(words);
     format!("agent_servers: {}", json!({"other": {"command": command, "args": args}}))
 }
 
-/// Plays a script in a world with an agent `other` that behaves as the words say.
+/// Runs a script in a home with an agent `other` that behaves as specified.
 #[track_caller]
 fn check(words: &[&str], script: &str, transcript: &Expect) {
     let script = format!("config: {}\n{script}", other_agent(words));
@@ -62,7 +62,7 @@ struct Stage {
 }
 
 impl Stage {
-    /// Starts a session whose model says what the script says.
+    /// Starts a session with a scripted model.
     async fn start(config: &[&str], script: &str) -> Self {
         let server = ModelServer::start(script);
         let world = TestHome::new(server.base_url());
@@ -70,14 +70,14 @@ impl Stage {
         let leash = TrackedCommand::new(&world.project());
         let ready = world.project().join("ready");
         nix::unistd::mkfifo(&ready, Mode::S_IRWXU).expect("a pipe can be made");
-        // A process that can write as well does not see an end when a writer closes.
+        // A reader that can also write does not see end-of-file when a writer closes.
         let ready = pipe::OpenOptions::new().read_write(true).open_receiver(ready).expect("the pipe opens");
         let mut client = FakeClient::start(binary(), &world.home()).await;
         let session = client.new_session(&world.project()).await;
         Self { server, world, client, session, leash, ready }
     }
 
-    /// Sends a prompt; gives how its turn ended.
+    /// Sends a prompt; returns the stop reason.
     async fn say(&mut self, text: &str) -> String {
         let id = self.client.prompt(&self.session, text).await;
         self.end_of(id).await
@@ -94,14 +94,14 @@ impl Stage {
         self.client.notify("session/cancel", json!({"sessionId": self.session})).await;
     }
 
-    /// Waits until the leashed command runs.
+    /// Waits until the tracked command runs.
     async fn leashed(&mut self) {
         let ready = tokio::time::timeout(PATIENCE, self.ready.read_u8()).await;
         assert_eq!(ready.expect("the command starts in time").expect("the pipe can be read"), b'.');
         assert!(self.leash.is_running(), "the command holds its pipe");
     }
 
-    /// Starts a fresh agent in the same world that loads the session.
+    /// Starts a new agent in the same home and loads the session there.
     async fn elsewhere(&self) -> FakeClient {
         let capabilities = json!({"session": {"notices": {}}});
         let mut client = FakeClient::start_with(binary(), &self.world.home(), capabilities).await;
@@ -109,7 +109,7 @@ impl Stage {
         client
     }
 
-    /// The name of the task that was told of last.
+    /// Returns the name of the latest task.
     fn task(&self) -> String {
         let told = self.client.updates.iter().rev().find_map(|(_, update)| {
             let text = update["content"][0]["content"]["text"].as_str()?;
@@ -118,7 +118,7 @@ impl Stage {
         told.expect("a task has begun").0.to_owned()
     }
 
-    /// The last message to the model in a conversation that begins with a given prompt.
+    /// Returns the last message to the model in the conversation that begins with a prompt.
     fn told(&self, beginning: &str) -> String {
         let requests = self.server.requests();
         let of_it = requests.iter().rev().find(|request| {
@@ -132,25 +132,25 @@ impl Stage {
         self.hidden(last["content"].as_str().unwrap_or_default())
     }
 
-    /// A text without what is different each time.
+    /// Masks the varying parts of a text.
     fn hidden(&self, text: &str) -> String {
         task_names::mask_task_names(&text.replace(&self.world.home().display().to_string(), "$HOME"))
     }
 
-    /// Expects that the model refused nothing and that nothing is left running.
+    /// Checks that the model rejected no request and that no process is left.
     async fn clean(&mut self, when: &str) {
         self.leash.wait_until_gone(when).await;
         assert_eq!(self.server.rejections(), Vec::<String>::new(), "{when}: the model refused a request");
     }
 }
 
-/// A call of a command that says that it runs, and then waits.
+/// Returns a call of a command that signals its start and then waits.
 fn leashed_call() -> String {
     let command = format!("exec 9>held; printf . >ready; {}", TrackedCommand::COMMAND);
     format!("call terminal {}", json!({"command": command}))
 }
 
-/// The output of the binary in the same world.
+/// Returns the output of the binary in the same home.
 async fn crow(stage: &Stage, args: &[&str]) -> String {
     let mut command = tokio::process::Command::new(binary());
     command.args(args).env("HOME", stage.world.home()).current_dir(stage.world.project());

@@ -1,4 +1,5 @@
-//! Clients that answer badly, talk nonsense or die: each turn ends, and the session goes on where a client is left.
+//! Clients with faulty responses, and clients that die: each turn ends, and the session continues if there is a
+//! client.
 #![expect(
     clippy::expect_used,
     clippy::print_stdout,
@@ -13,10 +14,10 @@ use crow_testkit::client::{FakeClient, ResponseFault, TestHome};
 use crow_testkit::tracked_command::TrackedCommand;
 use serde_json::{Value, json};
 
-/// A tenth of a second is promised; a loaded machine may take longer, a hang takes for ever.
+/// The promise is a tenth of a second; a loaded machine may take longer, and a hang takes forever.
 const ENDED_WITHIN: Duration = Duration::from_secs(3);
 
-/// A turn that asks a client for all it can do.
+/// A turn that uses every capability of a client.
 const TURN: &str = r#"
     call read {"file_path":"a.txt"}
     call edit {"file_path":"a.txt","old_string":"one","new_string":"two"}
@@ -61,7 +62,7 @@ impl Stage {
         self.client.new_session(&project).await
     }
 
-    /// Plays a turn whose client answers one method badly; cancels it where nothing else would end it.
+    /// Runs a turn with one faulty response; cancels it if it would not end otherwise.
     async fn play(&mut self, method: &str, odd: ResponseFault) {
         let session = self.open().await;
         let is_question = method == "session/request_permission";
@@ -70,7 +71,7 @@ impl Stage {
         } else {
             self.client.editor.fail_next(method, odd);
         }
-        // A command is killed only when its turn ends before it.
+        // A command is killed only if its turn ends first.
         let is_killed = method == "terminal/kill";
         let turn =
             if is_killed { r#"call terminal {"command":"echo begun; tail -f /dev/null"}"# } else { TURN };
@@ -86,11 +87,11 @@ impl Stage {
         let ended = self.client.response_to(id).await.expect("the turn ends");
         assert!(started.elapsed() < ENDED_WITHIN, "{method} {odd:?}: it took {:?}", started.elapsed());
         let ended = ended["stopReason"].as_str().expect("it says how").to_owned();
-        // A release is asked for when all else is over.
+        // A terminal is released after everything else.
         let is_over = method == "terminal/release";
         let fits = if has_to_be_cut { ended == "cancelled" || is_over } else { ended == "end_turn" };
         assert!(fits, "{method} {odd:?}: {ended}\n{}", self.client.log());
-        // A request that was on its way when it was cancelled may still arrive and take an answer.
+        // A request that was sent before the cancellation may still arrive and consume an answer.
         self.server.replace_answers("text \"Again.\"\ntext \"Again.\"");
         let id = self.client.prompt(&session, "again").await;
         let again = self.client.response_to(id).await.expect("the session goes on");
@@ -118,7 +119,7 @@ fn check_odd(odd: ResponseFault) {
     check(async {
         for method in METHODS {
             println!("{method}");
-            // What one answer broke must not help or hurt the next.
+            // A faulty response must not affect the next one.
             let mut stage = Stage::new().await;
             stage.play(method, odd).await;
             assert!(stage.client.close_stdin().await.success(), "{method} {odd:?}: the agent ends well");
@@ -164,7 +165,7 @@ fn unanswered_kill() {
         let id = stage.client.prompt(&session, "go").await;
         let ended = stage.client.response_to(id).await.expect("the turn ends");
         assert_eq!(ended["stopReason"], "end_turn");
-        // A second for the command, five for the kill.
+        // One second for the command, five for the kill.
         assert!(started.elapsed() < Duration::from_secs(15), "it took {:?}", started.elapsed());
         assert_eq!(stage.client.editor.unreleased().len(), 0, "the terminal was not given back");
         assert!(stage.client.close_stdin().await.success());
@@ -213,7 +214,7 @@ fn nonsense_in_a_turn() {
     });
 }
 
-/// Starts a turn, waits until the client heard `begun`, and hangs up.
+/// Starts a turn, waits until the client has received `begun`, and disconnects.
 #[track_caller]
 fn check_death(prepare: impl FnOnce(&mut FakeClient), script: &str, begun: &str) {
     check(async {

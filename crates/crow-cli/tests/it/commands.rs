@@ -1,4 +1,4 @@
-//! Mistakes of users and scripts on the command line, each as a process of its own.
+//! Errors of users and scripts on the command line, each in its own process.
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -44,7 +44,7 @@ impl Stage {
         stage
     }
 
-    /// `args` are words of a shell, so that a case can redirect and pipe.
+    /// `args` are words of a shell command, so that a test can redirect and pipe.
     #[expect(clippy::disallowed_methods, reason = "the program is tested from outside, as a shell starts it")]
     fn command(&self, args: &str) -> Command {
         let mut command = Command::new("sh");
@@ -68,7 +68,7 @@ impl Stage {
     fn crow_hears(&self, args: &str, stdin: &str) -> Ran {
         let mut child = self.command(args).spawn().expect("the shell starts");
         let mut input = child.stdin.take().expect("stdin is piped");
-        // A program that does not read its input is right not to.
+        // A program need not read its input.
         let _ = input.write_all(stdin.as_bytes());
         drop(input);
         let output = child.wait_with_output().expect("it ends");
@@ -85,7 +85,7 @@ impl Stage {
             .replace(self.server.base_url(), "$URL")
     }
 
-    /// The sessions that the store has, newest first.
+    /// Returns the sessions in the store, newest first.
     fn sessions(&self) -> Vec<String> {
         let listed = self.crow("crow inspect -j").stdout;
         let listed: Value = serde_json::from_str(&listed).expect("inspect -j prints JSON");
@@ -93,7 +93,7 @@ impl Stage {
         sessions.map(|session| session["id"].as_str().expect("an id").to_owned()).collect()
     }
 
-    /// The last request to the model, without the system prompt.
+    /// Returns the last request to the model, without the system prompt.
     fn told(&self) -> Vec<String> {
         let last = self.server.requests().pop().unwrap_or_default();
         let messages = last["messages"].as_array().cloned().unwrap_or_default();
@@ -101,7 +101,7 @@ impl Stage {
         said.map(|message| message["content"].as_str().unwrap_or_default().to_owned()).collect()
     }
 
-    /// Every byte below the configuration directory.
+    /// Returns all bytes below the configuration directory.
     fn stored(&self) -> String {
         let folder = std::fs::read_dir(self.world.home().join(".crow")).expect("the folder is there");
         let files = folder.map(|entry| std::fs::read(entry.expect("an entry").path()).unwrap_or_default());
@@ -110,7 +110,7 @@ impl Stage {
 }
 
 impl Ran {
-    /// The code, all of stdout, and of stderr what is said of the end.
+    /// Renders the exit code, stdout, and the last line of stderr.
     fn told(&self) -> String {
         let mut told = format!("exit {}\n{}", self.code.unwrap_or(-1), self.stdout);
         if !told.ends_with('\n') {
@@ -130,7 +130,7 @@ fn check(stage: &Stage, args: &str, told: &Expect) {
     told.assert_eq(&stage.crow(args).told());
 }
 
-/// Opens a session in an editor of this world and prompts it; gives what each came to.
+/// Opens a session in an editor and prompts it; renders both results.
 fn in_an_editor(stage: &Stage) -> String {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime can be made").block_on(async {
@@ -419,7 +419,7 @@ fn request_limit_ends_the_run() {
     );
 }
 
-/// Rules and limits of one run, and what a script gets of it.
+/// Rules and limits of one run, and its output for scripts.
 #[test]
 fn escape_codes_are_left_out_where_unwanted() {
     let stage = Stage::new(

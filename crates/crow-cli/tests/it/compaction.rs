@@ -1,4 +1,4 @@
-//! Conversations that become too long: what the model sees then, what people are told, and what stays on disk.
+//! Conversations that become too long: the model's view, the client's updates, and the stored entries.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 mod commands;
@@ -17,17 +17,17 @@ const FOREWORD: &str = "This conversation was compacted";
 /// The replacement for output that was pruned.
 const REMOVED: &str = "this output was removed";
 
-/// Tokens of the files of the project, about; a file is as long as each.
+/// The files of the project with their approximate size in tokens.
 const FILES: [(&str, usize); 4] = [("a.txt", 2600), ("b.txt", 2600), ("c.txt", 2600), ("big.txt", 6500)];
 
-/// A provider that takes no more.
+/// A provider that rejects the context size.
 const OVERFLOW: &str = r#"status 400 {"error":{"message":"maximum context length is 1000 tokens","code":"context_length_exceeded"}}"#;
 
 fn binary() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_crow-cli"))
 }
 
-/// A client that is told of compactions as such.
+/// A client that supports compaction updates.
 fn told() -> Value {
     json!({"session": {"compaction": {}}})
 }
@@ -40,8 +40,7 @@ struct Stage {
 }
 
 impl Stage {
-    /// Starts a session whose conversation is compacted when it has more than `room` tokens beside the tools and the
-    /// system prompt.
+    /// Starts a session that is compacted above `room` tokens, not counting the tools and the system prompt.
     async fn start(capabilities: &Value, room: Option<usize>, script: &str) -> Self {
         let server = ModelServer::start("text \"Hello.\"");
         let world = TestHome::new(server.base_url());
@@ -61,7 +60,7 @@ impl Stage {
         Self { server, world, client, session }
     }
 
-    /// Sends a prompt; gives how its turn ended.
+    /// Sends a prompt; returns the stop reason.
     async fn say(&mut self, text: &str) -> String {
         let id = self.client.prompt(&self.session, text).await;
         self.end_of(id).await
@@ -82,7 +81,7 @@ impl Stage {
         other
     }
 
-    /// The words of the requests since the tools were measured, the system prompt left out.
+    /// Returns the texts of the requests since the tools were measured, without the system prompt.
     fn requests(&self) -> Vec<String> {
         let is_said = |message: &&Value| message["role"] != "system";
         let spelled = |request: &Value| {
@@ -96,12 +95,12 @@ impl Stage {
         self.requests().pop().expect("there was a request")
     }
 
-    /// The results of the compactions reported to the client.
+    /// Returns the results of the compactions reported to the client.
     fn compactions(&self) -> Vec<String> {
         compactions(&self.client)
     }
 
-    /// Expects so many requests since the tools were measured, and that the client was told of these compactions.
+    /// Checks the number of requests since the tools were measured, and the reported compactions.
     #[track_caller]
     fn check(&self, n_requests: usize, compactions: &[&str]) {
         assert_eq!(self.server.rejections(), Vec::<String>::new(), "the model refused a request");
@@ -115,7 +114,7 @@ fn compactions(client: &FakeClient) -> Vec<String> {
     updates.map(|(_, update)| update["status"].as_str().unwrap_or_default().to_owned()).collect()
 }
 
-/// The approximate tokens of a request beside its messages.
+/// Returns the approximate tokens of a request without its messages.
 async fn around(server: &ModelServer, world: &TestHome) -> usize {
     let mut client = FakeClient::start(binary(), &world.home()).await;
     let session = client.new_session(&world.project()).await;
@@ -126,7 +125,7 @@ async fn around(server: &ModelServer, world: &TestHome) -> usize {
     (request["tools"].to_string().len() + request["messages"][0].to_string().len()) / 4
 }
 
-/// Plays one prompt with a room of 5200 tokens; gives the stage when the turn ended so.
+/// Runs one prompt with a room of 5200 tokens; returns the stage if the turn ended with this stop reason.
 async fn played(script: &str, ended: &str) -> Stage {
     let mut stage = Stage::start(&told(), Some(5200), script).await;
     assert_eq!(stage.say("read them: the key is 4711").await, ended, "{}", stage.client.log());
@@ -190,7 +189,7 @@ async fn overflow_error_is_retried_once() {
     let stage = played(&script, "end_turn").await;
     let last = stage.last();
     assert!(last.contains("the key is 4711") && !last.contains("a.txt has in"), "{last}");
-    // With the tool output gone nothing is left to sum up.
+    // Without the tool output, there is nothing left to summarize.
     let n_requests = stage.requests().len();
     stage.check(n_requests, &["in_progress", "completed"]);
 }
@@ -241,14 +240,14 @@ async fn provider_with_wrong_token_counts() {
         let call = |file| format!("call read {{\"file_path\":\"{file}\"}} | usage {usage}\n");
         files.iter().map(call).collect::<String>()
     };
-    // What is nothing is no count; what is next to nothing counts as half of what we measure.
+    // A count of zero is ignored; a tiny one counts as half of the estimate.
     for (usage, files) in [("0 0", &["a.txt", "b.txt"][..]), ("1 1", &["a.txt", "b.txt", "big.txt"])] {
         let read = reading(files, usage);
         let script = format!("{read}text \"Notes.\"\ntext \"complete\"\ntext \"Done.\" | usage {usage}");
         let stage = played(&script, "end_turn").await;
         stage.check(files.len() + 3, &["in_progress", "completed"]);
     }
-    // With a count without end every request seems too long; that costs an attempt now and then, and no more.
+    // With an enormous count every request seems too long, which causes an occasional attempt and nothing else.
     let usage = "9000000000000000000 9000000000000000000";
     let mut stage = Stage::start(&told(), Some(5200), "").await;
     stage.server.set_side_answers("text \"Notes.\"\ntext \"complete\"");
@@ -265,7 +264,7 @@ async fn provider_with_wrong_token_counts() {
     }
 }
 
-/// A summary that is no good: the turn goes on as it is, and no other is asked for in it, only in the next.
+/// An invalid summary: the turn continues unchanged, and the next attempt is in the next turn.
 #[track_caller]
 fn check_rejected(summary: &str) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

@@ -1,4 +1,4 @@
-//! Commands of the agent are confined according to their approval, and may run again when that was too tight.
+//! Commands are confined according to their approval, and may run again if the sandbox was too strict.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -8,7 +8,7 @@ use crow_testkit::client::{FakeClient, TestHome};
 use crow_testkit::{ModelServer, Script};
 use serde_json::{Value, json};
 
-/// One turn with one command, which writes to `$OUT`, a folder that is neither the project nor temporary.
+/// A turn with one command that writes to `$OUT`, a directory outside the project and outside temporary directories.
 struct Stage {
     model: ModelServer,
     client: FakeClient,
@@ -31,7 +31,7 @@ impl Stage {
         Self { model, client, world, outside }
     }
 
-    /// Runs a command and gives what the model was told of it.
+    /// Runs a command; returns its result for the model.
     async fn play(&mut self, command: &str, answers: &[&str]) -> String {
         let command = command.replace("$OUT", &self.outside.path().display().to_string());
         let call = format!("call terminal {}", json!({"command": command}));
@@ -57,7 +57,7 @@ impl Stage {
     }
 }
 
-/// A directory that is not temporary, wherever this was cloned to: the user's own at the worst.
+/// Returns a directory that is not temporary, wherever the repository was cloned: the user's own if necessary.
 fn lasting() -> PathBuf {
     let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     if !["/tmp", "/var/tmp"].iter().any(|temporary| target.starts_with(temporary)) {
@@ -127,7 +127,7 @@ fn rule_does_not_lift_confinement_and_the_user_does() {
         let mut stage = Stage::new("{ allow: [sh -c] }", json!({})).await;
         stage.play("sh -c 'echo x > $OUT/new'", &["reject_once"]).await;
         assert!(!stage.has_written(), "{}", stage.client.log());
-        // No rule covers this one, so a user is asked before.
+        // No rule covers this command, so the user is asked first.
         stage.play(WRITES, &["allow_once"]).await;
         assert!(stage.has_written(), "{}", stage.client.log());
         assert_eq!(stage.n_questions(), 2, "{}", stage.client.log());
@@ -161,7 +161,7 @@ fn confined_command_works_in_the_project_and_cannot_reach_the_configuration() {
     });
 }
 
-/// Writes a script that starts Crow where no name space can be made; where none can be made anyway, that is so already.
+/// Writes a script that starts Crow where no namespace can be created.
 fn without_namespaces(folder: &Path) -> PathBuf {
     use std::os::unix::fs::PermissionsExt as _;
     let binary = PathBuf::from(env!("CARGO_BIN_EXE_crow-cli"));

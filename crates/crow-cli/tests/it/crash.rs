@@ -1,5 +1,5 @@
-//! The agent is killed after any message it sends: nothing it had shown is lost, and the session goes on with a
-//! history that a provider accepts.
+//! The agent is killed after each message: nothing that it showed is lost, and the session continues with a valid
+//! history.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 #![expect(clippy::disallowed_methods, reason = "an agent is started under a limit, as a shell does")]
 
@@ -17,9 +17,9 @@ fn binary() -> &'static Path {
 /// The updates of a session that a client must never lose.
 #[derive(Debug, Default)]
 struct Seen {
-    /// Words by kind and message.
+    /// Text by kind and message.
     words: BTreeMap<String, String>,
-    /// Titles of calls and how they ended, by call.
+    /// Title and status of the calls, by call.
     calls: BTreeMap<String, (String, Option<String>)>,
 }
 
@@ -29,7 +29,7 @@ impl Seen {
         for (_, update) in &client.updates {
             let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
             match text(&update["sessionUpdate"]).as_str() {
-                // What is no message tells how something goes on.
+                // Updates other than messages report a state.
                 "agent_message_chunk" | "agent_thought_chunk" if update["messageId"].is_null() => {}
                 kind @ ("agent_message_chunk" | "agent_thought_chunk") => {
                     let key = format!("{kind} {}", text(&update["messageId"]));
@@ -50,7 +50,7 @@ impl Seen {
         seen
     }
 
-    /// Fails unless all of this is in what was loaded.
+    /// Fails unless the loaded session contains all of this.
     fn is_in(&self, loaded: &Self) {
         for (message, words) in &self.words {
             let told = loaded.words.get(message).map(String::as_str).unwrap_or_default();
@@ -66,7 +66,7 @@ impl Seen {
     }
 }
 
-/// Plays a turn again and again, each time killed one message later, until it comes to its end; tells how often.
+/// Runs a turn repeatedly, killed one message later each time, until it completes; returns the number of kills.
 fn killed_everywhere(script: &str, said: &str) -> usize {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime can be made").block_on(async {
@@ -90,7 +90,7 @@ fn killed_everywhere(script: &str, said: &str) -> usize {
             client.crash().await;
             let seen = Seen::of(&client);
 
-            // Going on may ask for a summary and a check of it first.
+            // A continuation may request a summary and its verification first.
             server.replace_answers("text \"Still here.\"\n".repeat(4).as_str());
             let mut second = FakeClient::start(binary(), &world.home()).await;
             let loaded = second.load_session(&session, &world.project()).await;
@@ -113,7 +113,7 @@ fn killed_everywhere(script: &str, said: &str) -> usize {
 
 #[test]
 fn crash_while_the_model_streams() {
-    // One message for each word, since each waits until the one before was heard.
+    // One message per word, since each waits until the previous one was received.
     let words: Vec<String> = (0..24).map(|n| format!("text \"word {n} \"")).collect();
     let script =
         format!("thought \"Let me \" | hold | thought \"think.\" | hold | {}", words.join(" | hold | "));

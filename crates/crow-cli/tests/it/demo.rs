@@ -1,4 +1,4 @@
-//! The demo, as a user runs it who has nothing set up.
+//! The demo, run by a user without any configuration.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

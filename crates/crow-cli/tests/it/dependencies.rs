@@ -1,4 +1,4 @@
-//! Holds what is linked in to `deny.toml`: nothing banned, nothing from elsewhere, every licence known.
+//! Checks the dependencies against `deny.toml`: nothing banned, nothing from another source, every licence known.
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -15,7 +15,7 @@ fn table(file: &str) -> toml::Table {
     text.parse().expect("it is TOML")
 }
 
-/// The packages of the lock file as (name, source).
+/// Returns the packages of the lock file as (name, source).
 fn locked() -> Vec<(String, Option<String>)> {
     let lock = table("Cargo.lock");
     let text =
@@ -74,7 +74,7 @@ fn licences_are_known() {
     assert!(unknown.is_empty(), "licences that deny.toml does not allow: {unknown:#?}");
 }
 
-/// Reads an expression strictly: every part joined by AND needs an alternative that is allowed.
+/// Evaluates an expression strictly: every part joined by AND needs an allowed alternative.
 fn is_allowed(licence: &str, allowed: &[&str]) -> bool {
     let bare = licence.replace(['(', ')'], "").replace('/', " OR ");
     bare.split(" AND ").all(|part| part.split(" OR ").any(|one| allowed.contains(&one.trim())))

@@ -1,4 +1,4 @@
-//! Folders that cannot be named, and directories and files that others can read.
+//! Directories without a valid name, and directories and files that others can read.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 #![expect(clippy::disallowed_methods, reason = "a person starts the program as they like")]
 
@@ -17,7 +17,7 @@ fn binary() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_crow-cli"))
 }
 
-/// Runs the program somewhere and shows its exit code and what it wrote.
+/// Runs the program in a directory; renders its exit code and output.
 fn run(home: &Path, cwd: &Path, words: &[&OsStr]) -> String {
     let output = Command::new(binary())
         .args(words)

@@ -1,4 +1,4 @@
-//! The end of the program, and of the things it needs: the client, the disk, the reader.
+//! The end of the program, and the end of what it needs: its client, its disk, its reader.
 
 #![expect(
     clippy::expect_used,
@@ -16,13 +16,13 @@ use expect_test::expect;
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-/// The promise is a tenth of a second; a loaded machine may take longer, a hang takes forever.
+/// The promise is a tenth of a second; a loaded machine may take longer, and a hang takes forever.
 const ENDED_WITHIN: Duration = Duration::from_secs(2);
 
-/// Resident memory of an agent whose client reads nothing, at its peak.
+/// Peak resident memory of an agent whose client reads nothing.
 const MEMORY_KB_MAX: u64 = 64 * 1024;
 
-/// A program that would outlive everything, with a child of its own.
+/// A program that never ends, with a child process.
 const FOR_EVER: &str =
     r#"call terminal {"command":"sleep 1000 & echo $! > child; echo $$ > shell; echo started; wait"}"#;
 
@@ -40,7 +40,7 @@ impl Stage {
         Self { server, world, client }
     }
 
-    /// Starts a turn whose command waits for ever, and gives the pids of its shell and its shell's child.
+    /// Starts a turn with a command that never ends; returns the pids of its shell and the shell's child.
     async fn waits_for_ever(&mut self) -> (String, Vec<String>) {
         let session = self.client.new_session(&self.world.project()).await;
         self.client.send("session/prompt", prompt(&session, "wait")).await;
@@ -49,7 +49,7 @@ impl Stage {
         (session, ["shell", "child"].map(|name| pid(name).trim().to_owned()).into())
     }
 
-    /// The updates that another process receives when it loads a session.
+    /// Returns the updates that another process receives when it loads a session.
     async fn loaded(&self, session: &str) -> String {
         let mut client = FakeClient::start(binary(), &self.world.home()).await;
         let params = json!({"sessionId": session, "cwd": self.world.project(), "mcpServers": []});
@@ -85,7 +85,7 @@ fn check(test: impl Future<Output = ()>) {
     runtime.expect("a runtime can be made").block_on(test);
 }
 
-/// Waits until none of these processes runs; one that was not reaped yet counts as ended.
+/// Waits until none of these processes runs; a zombie counts as ended.
 async fn gone(pids: &[String]) {
     let runs = |pid: &String| {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -210,7 +210,7 @@ fn killed_agent_ends_its_shell() {
         let (_, pids) = stage.waits_for_ever().await;
         stage.client.kill().await;
         gone(&pids[..1]).await;
-        // No process is left to kill those that the shell itself had started.
+        // No process is left that could kill the children of the shell.
         sh(&format!("kill -KILL {}", pids[1])).status().await.expect("the shell starts");
     });
 }
@@ -220,7 +220,7 @@ fn full_disk_fails_the_turn_and_loses_nothing() {
     check(async {
         let server = ModelServer::start("text \"One.\"\ntext \"Two.\"\ntext \"Three.\"");
         let world = TestHome::new(server.base_url());
-        // No file may grow beyond this; the signal would end the process before it sees the error.
+        // The maximum file size; the signal would end the process before it sees the error.
         let command = sh("trap '' XFSZ; ulimit -f 1024; exec \"$0\" acp");
         let mut client = FakeClient::start_command(command, &world.home());
         client.request("initialize", json!({"protocolVersion": 1})).await.expect("hello");
@@ -269,21 +269,21 @@ fn descriptor_limit_is_raised_only_as_far_as_needed() {
     });
 }
 
-/// A number of `/proc/PID/status`.
+/// Returns a number of `/proc/PID/status`.
 fn status_kb(pid: u32, name: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
     let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("the kernel says it");
     line.trim_matches(|c: char| !c.is_ascii_digit()).parse().expect("a number")
 }
 
-/// Processor time that a process has used so far.
+/// Returns the processor time that a process has used so far.
 fn n_ticks(pid: u32) -> Vec<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
     let fields = stat.rsplit(") ").next().unwrap_or_default().split(' ');
     fields.skip(11).take(2).map(str::to_owned).collect()
 }
 
-/// Waits until a process has done nothing for a while: it is held back.
+/// Waits until a process has been idle for a while: it is blocked.
 async fn stalled(pid: u32) {
     const QUIET_TICKS: u32 = 10;
     let mut ticks = tokio::time::interval(Duration::from_millis(20));
@@ -299,7 +299,7 @@ async fn stalled(pid: u32) {
 #[test]
 fn client_that_does_not_read_costs_little_and_loses_nothing() {
     const N_CHUNKS: u32 = 500_000;
-    // Few words, so that the search index stays small: it is the way to the client that is measured.
+    // Few distinct words keep the search index small: the measured part is the connection to the client.
     let chunk = |n: u32| format!("{} bottles ", n % 1000);
     check(async {
         let mut body = String::new();
@@ -317,7 +317,7 @@ fn client_that_does_not_read_costs_little_and_loses_nothing() {
         stage.server.wait_for_requests(1).await;
         let pid = stage.client.pid();
         stalled(pid).await;
-        // The pages of the program itself, of a debug build at that, are not what is promised.
+        // The promise does not include the pages of the program, here of a debug build.
         let held = status_kb(pid, "VmRSS:") - status_kb(pid, "RssFile:");
         println!("held back: {held} kB beside the program");
         assert!(held < MEMORY_KB_MAX, "{held} kB");

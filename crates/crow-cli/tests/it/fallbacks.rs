@@ -1,4 +1,4 @@
-//! Models that answer in place of one whose provider is overloaded.
+//! Fallback models for a model whose provider is overloaded.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::path::Path;
@@ -45,12 +45,12 @@ impl Stage {
         self.client.response_to(id).await
     }
 
-    /// The client's updates and the requested models, in order.
+    /// Returns the client's updates and the requested models, in order.
     fn told(&self) -> String {
         assert_eq!(self.server.rejections(), Vec::<String>::new(), "a model refused a request");
         let asked = self.server.requests();
         let asked: Vec<&str> = asked.iter().filter_map(|request| request["model"].as_str()).collect();
-        // How many tokens the tools and the prompt come to changes with their words.
+        // The number of tokens of the tools and the prompt changes with their text.
         let log = self.client.log();
         let lines = log.lines().map(|line| match line.split_once("the conversation has ") {
             Some((begin, rest)) => {

@@ -53,7 +53,7 @@ fn always_allow_is_asked_once() {
 
 #[test]
 fn two_calls_run_side_by_side() {
-    // Each waits for the other's file: one after the other they would never end.
+    // Each command waits for the other's file: in sequence they would never end.
     check(
         r#"
         model: call terminal {"command":"touch a; until [ -e b ]; do :; done; echo one"} | call terminal {"command":"touch b; until [ -e a ]; do :; done; echo two"}

@@ -1,4 +1,4 @@
-//! The user's hooks in a whole agent, as transcripts: real commands, from the configuration to the model's request.
+//! The user's hooks in the whole agent, as transcripts: real commands, from the configuration to the model's request.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::path::Path;

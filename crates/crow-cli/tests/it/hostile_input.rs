@@ -1,4 +1,4 @@
-//! Repository content that tries to hang or mislead an agent, and attachments of a client's prompt.
+//! Repository content that tries to block or mislead the agent, and attachments of a client's prompt.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -12,7 +12,7 @@ use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 use serde_json::{Value, json};
 
-/// The smallest PNG there is.
+/// The smallest valid PNG.
 const PNG: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
@@ -44,7 +44,7 @@ impl Stage {
         answered
     }
 
-    /// The messages of the last request to the model.
+    /// Returns the messages of the last request to the model.
     fn asked(&self) -> Value {
         self.server.requests().last().cloned().unwrap_or_default()["messages"].clone()
     }
@@ -53,7 +53,7 @@ impl Stage {
         self.asked()[0]["content"].as_str().expect("a system prompt").to_owned()
     }
 
-    /// The model's view of the last prompt.
+    /// Returns the model's view of the last prompt.
     fn heard(&self) -> String {
         let asked = self.asked();
         let last = asked.as_array().and_then(|messages| messages.last()).expect("a message");
@@ -222,7 +222,7 @@ async fn links_include_the_text_of_their_files() {
         </resource>
         look"#]]
     .assert_eq(&heard);
-    // None of it is what the user said.
+    // The user wrote none of it.
     let before = stage.client.log().len();
     stage.client.load_session(&session, &project).await.expect("it loads");
     let replayed = stage.client.log()[before..].to_owned();

@@ -13,13 +13,13 @@ use crow_testkit::ModelServer;
 use crow_testkit::client::{FakeClient, TestHome};
 use serde_json::json;
 
-/// The promise is a second; a loaded machine may take longer, a leftover process stays forever.
+/// The promise is one second; a loaded machine may take longer, and a leftover process stays forever.
 const GONE_WITHIN: Duration = Duration::from_secs(20);
 
 /// The polling interval.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Ways to get away. Each leaves two processes of which the last argument is the mark.
+/// Ways to escape. Each leaves two processes whose last argument is the mark.
 const WAYS: [(&str, &str); 7] = [
     ("in the background", "sleep MARK & sleep MARK &"),
     ("in sessions of their own", "setsid sleep MARK & setsid sleep MARK &"),
@@ -37,13 +37,13 @@ fn binary() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_crow-cli"))
 }
 
-/// An argument of `sleep` that nothing else on this machine has.
+/// Returns an argument of `sleep` that is unique on this machine.
 fn mark() -> String {
     static N_MARKS: AtomicU32 = AtomicU32::new(0);
     format!("98765.{}{:03}", std::process::id(), N_MARKS.fetch_add(1, Ordering::Relaxed))
 }
 
-/// The processes whose last argument is the mark.
+/// Returns the processes whose last argument is the mark.
 fn marked(mark: &str) -> Vec<i32> {
     let entries = fs::read_dir("/proc").expect("there are processes").flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
@@ -54,7 +54,7 @@ fn marked(mark: &str) -> Vec<i32> {
     pids.filter(is_marked).collect()
 }
 
-/// Waits until there are as many of them as wanted.
+/// Waits until there are this many of them.
 #[track_caller]
 fn wait_for(what: &str, mark: &str, is_enough: impl Fn(usize) -> bool) {
     let began = Instant::now();
@@ -84,7 +84,7 @@ fn kill(child: &Child, signal: nix::sys::signal::Signal) {
     nix::sys::signal::kill(pid, signal).expect("it can be signalled");
 }
 
-/// Runs each way to get away, waits until it has got away, does something, and expects that nothing is left.
+/// For each way to escape: waits until the processes have escaped, runs an action, and checks that none is left.
 #[track_caller]
 fn check(then: &str, after: impl Fn(&mut Child)) {
     for (way, script) in WAYS {
@@ -186,13 +186,13 @@ fn terminal_hangup_ends_a_command_that_ignores_signals() {
     gone("hung up", &mark);
 }
 
-/// A script that gets away in every way.
+/// Returns a script that escapes in every way.
 fn away(mark: &str, chain: &Path) -> String {
     let ways = WAYS.map(|(_, script)| script.replace("MARK", mark)).join("\n");
     ways.replace("CHAIN", &chain.display().to_string())
 }
 
-/// Plays until both a command and a server have got away in every way, then kills Crow.
+/// Runs until both a command and a server have escaped in every way, then kills Crow.
 #[test]
 fn killed_crow_leaves_nothing() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

@@ -1,4 +1,4 @@
-//! Images that a prompt names by an address on the web, and what becomes of those that cannot be had.
+//! Images that a prompt refers to by a web address, and images that cannot be fetched.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::path::Path;
@@ -9,7 +9,7 @@ use crow_testkit::{Answer, ModelServer, Script, Step};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
-/// The smallest PNG there is.
+/// The smallest valid PNG.
 const PNG: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
@@ -60,7 +60,7 @@ impl Stage {
         self.client.response_to(id).await.expect("the turn ends");
     }
 
-    /// The client's updates, the model's view of the last prompt, and the fetched images.
+    /// Returns the client's updates, the model's view of the last prompt, and the fetched images.
     fn told(&self) -> String {
         assert_eq!(self.server.rejections(), Vec::<String>::new(), "the model refused a request");
         let last = self.server.requests().last().cloned().unwrap_or_default();

@@ -9,7 +9,7 @@ use crow_testkit::ModelServer;
 use crow_testkit::client::{FakeClient, TestHome};
 use expect_test::expect;
 
-/// Calls whose arguments are repaired, repaired in doubt, refused, and not the tool's.
+/// Calls with repaired, doubtfully repaired, rejected and unknown arguments.
 const CALLS: &str = r#"
     call read "{file_path: \"secret-one.txt\"}"
     call write "{\"file_path\":\"a.txt\",\"content\":\"secret-two"
@@ -31,7 +31,7 @@ async fn play(world: &TestHome) -> Vec<String> {
     sessions
 }
 
-/// The lines of a log that are about calls or turns, without their times.
+/// Returns the lines of a log about calls or turns, without their times.
 fn lines(text: &str) -> String {
     let lines = text.lines().filter(|line| line.contains("arguments") || line.contains("a turn "));
     let lines = lines.filter_map(|line| line.split_once(' ')).map(|(_, line)| format!("{}\n", line.trim()));

@@ -1,4 +1,4 @@
-//! Tests of the whole: one program, so that it links once.
+//! Tests of the whole program in one test binary, so that it is linked once.
 
 mod approvals;
 mod bridge;

@@ -1,4 +1,4 @@
-//! Sessions with MCP servers: what a client sees of good ones, late ones and those that do not start.
+//! Sessions with MCP servers: a client's view of working servers, late ones and those that do not start.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -9,7 +9,7 @@ use crow_testkit::{ModelServer, mcp_server};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
-/// Far more turns than a server needs to start, each of them milliseconds.
+/// Far more turns than a server needs to start; each takes milliseconds.
 const TURNS_MAX: u32 = 2000;
 
 struct Stage {
@@ -27,7 +27,7 @@ impl Stage {
         Self { model, world, client }
     }
 
-    /// Opens a session with servers that a client brings along.
+    /// Opens a session with servers of the client.
     async fn open(&mut self, servers: &[(&str, &[&str])]) -> String {
         let servers = servers.iter().map(|(name, words)| {
             let (command, args) = mcp_server::command(words);
@@ -45,7 +45,7 @@ impl Stage {
         assert_eq!(ended["stopReason"], "end_turn");
     }
 
-    /// The first two tools of the latest request that are not Crow's own.
+    /// Returns the first two tools of the latest request that are not Crow's own.
     fn tools(&self) -> Vec<String> {
         let own = [
             "read",
@@ -70,7 +70,7 @@ impl Stage {
         names.filter(|name| !own.contains(name)).take(2).map(str::to_owned).collect()
     }
 
-    /// Compares the tools on offer and what the client heard.
+    /// Compares the offered tools and the client's updates.
     fn check(&self, expected: &Expect) {
         expected.assert_eq(&format!("{}\n{}", self.tools().join(" "), self.client.log()));
         assert_eq!(self.model.rejections(), Vec::<String>::new(), "the model refused a request");
@@ -154,10 +154,10 @@ fn late_server_adds_its_tools_once_connected() {
         let gate = stage.world.home().join("gate");
         let late = format!("late={}", gate.display());
         let session = stage.open(&[("late", &[&late])]).await;
-        // The first prompt waits for it, but not for long.
+        // The first prompt waits for it for a limited time.
         stage.play(&session, "hello").await;
         fs::write(&gate, "").expect("a file can be written");
-        // There is no event when it is available; the next requests show it.
+        // There is no event when it becomes available; the next requests show it.
         let mut n_turns = 0;
         while stage.tools().is_empty() {
             n_turns += 1;

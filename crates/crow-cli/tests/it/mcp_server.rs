@@ -1,4 +1,4 @@
-//! `crow-cli mcp`: what an MCP client sees of it, on pipes and over HTTP.
+//! `crow-cli mcp`: an MCP client's view of it, over pipes and over HTTP.
 #![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::{
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 /// A server that takes longer than this hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// `crow-cli mcp` in a world of its own, and what it said so far.
+/// `crow-cli mcp` in its own home, and its output so far.
 struct Server {
     child: Child,
     stdin: Option<ChildStdin>,
@@ -32,7 +32,7 @@ impl Server {
     fn start(world: TestHome, args: &[&str]) -> Self {
         #[expect(clippy::disallowed_methods, reason = "a test starts what it tests")]
         let mut command = std::process::Command::new("/bin/sh");
-        // As few descriptors as some systems give.
+        // As few descriptors as some systems allow.
         command.args(["-c", "ulimit -n 256 && exec \"$@\"", "sh", env!("CARGO_BIN_EXE_crow-cli")]);
         command.arg("mcp").args(args).current_dir(world.project());
         command.env_clear().env("HOME", world.home()).env("PATH", env!("PATH"));
@@ -43,7 +43,7 @@ impl Server {
         Self { child, stdin, stdout, n_asked: 0, heard: String::new(), world }
     }
 
-    /// Starts it and shakes hands.
+    /// Starts it and completes the handshake.
     fn open(capabilities: &Value) -> Self {
         let mut server = Self::start(TestHome::new("http://127.0.0.1:9/v1"), &[]);
         let hello = json!({
@@ -80,7 +80,7 @@ impl Server {
         answer
     }
 
-    /// Calls a tool and notes how it went.
+    /// Calls a tool and records the result.
     fn call(&mut self, tool: &str, arguments: &Value) {
         let answer = self.ask("tools/call", &json!({"name": tool, "arguments": arguments}));
         self.note(tool, &answer);
@@ -105,19 +105,19 @@ impl Server {
         writeln!(self.heard, "{tool} {said}").expect("a text takes all");
     }
 
-    /// Spells the directories of this run as those of any.
+    /// Masks the directories of this run.
     fn plain(&self, text: &str) -> String {
         let real = |path: PathBuf| fs::canonicalize(path).expect("it is there").display().to_string();
         text.replace(&real(self.world.project()), "$DIR").replace(&real(self.world.home()), "$HOME")
     }
 
-    /// Closes its stdin and waits for its end.
+    /// Closes its stdin and waits for its exit.
     fn leave(&mut self) -> Option<i32> {
         drop(self.stdin.take());
         self.child.wait().expect("it ends").code()
     }
 
-    /// Asks it to end, as the system does.
+    /// Terminates it as the system does.
     fn terminate(&self) {
         #[expect(clippy::disallowed_methods, reason = "a test ends what it started")]
         let mut kill = std::process::Command::new("kill");
@@ -131,7 +131,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Ended by itself most of the time.
+        // It has usually exited already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -315,7 +315,7 @@ async fn server_exit_leaves_no_process() {
     assert_eq!(server.leave(), Some(0));
 }
 
-/// Calls for the command on the leash and waits until it has said so.
+/// Calls the tracked command and waits until it has started.
 fn begin(server: &mut Server) {
     let call = json!({"name": "terminal", "arguments": {"command": TrackedCommand::COMMAND}, "_meta": {"progressToken": "t"}});
     server.send("tools/call", &call);
@@ -348,7 +348,7 @@ fn odd_clients_do_no_harm_to_the_server() {
     assert_eq!(server.leave(), Some(0));
 }
 
-/// A door and its key.
+/// An address and its token.
 struct Web {
     server: Server,
     address: String,
@@ -370,7 +370,7 @@ impl Web {
         Self { server, address, token, token_file, session: String::new() }
     }
 
-    /// Posts a message; gives the head of the answer and what came with it.
+    /// Posts a message; returns the head of the response and its body.
     fn post(&self, headers: &[(&str, &str)], message: &Value) -> (String, String) {
         let mut stream = TcpStream::connect(&self.address).expect("it listens");
         stream.set_read_timeout(Some(PATIENCE)).expect("a time-out");
@@ -455,7 +455,7 @@ fn http_clients_do_not_delay_shutdown() {
     let mut web = Web::start();
     let mut half = TcpStream::connect(&web.address).expect("it listens");
     half.write_all(b"POST /mcp HTTP/1.1\r\nHost: x\r\n").expect("it reads");
-    // Taken in after the half of a request.
+    // Accepted after an incomplete request.
     web.hello(&[]);
     web.server.terminate();
     assert_eq!(web.server.leave(), Some(0));
@@ -471,7 +471,7 @@ fn http_unauthenticated_clients_do_not_block_others() {
     for n in 0..400 {
         let mut stranger = TcpStream::connect(&web.address).expect("it listens");
         if n % 2 == 1 {
-            // It may have been shown out already.
+            // The connection may be closed already.
             let _ = stranger.write_all(b"POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Le");
         }
         strangers.push(stranger);

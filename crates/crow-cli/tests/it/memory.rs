@@ -1,4 +1,4 @@
-//! Earlier sessions, as the model reads them and as the user manages them, through the whole program.
+//! Earlier sessions, read by the model and managed by the user, through the whole program.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::path::Path;
@@ -8,10 +8,10 @@ use crow_testkit::{ModelServer, replay};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
-/// Enough to tell what a call gave back.
+/// Characters that suffice to recognize a result.
 const GIVEN_CHARS: usize = 30;
 
-/// Plays the turns of a session that comes after another one, named `$FIRST`; each turn is a prompt and its script.
+/// Runs the turns of a session that follows another one, named `$FIRST`; each turn is a prompt and its script.
 #[track_caller]
 fn check(turns: &[(&str, &str)], told: impl Fn(&Value) -> String, expected: &Expect) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -46,7 +46,7 @@ fn check(turns: &[(&str, &str)], told: impl Fn(&Value) -> String, expected: &Exp
     });
 }
 
-/// Cuts what a call gave back; the log cuts it where names and times, which are never the same, are still in it.
+/// Truncates a result before its varying names and times.
 fn head(line: &str) -> String {
     match line.split_once(" completed \"") {
         Some((call, given)) if given.chars().count() > GIVEN_CHARS => {
@@ -57,7 +57,7 @@ fn head(line: &str) -> String {
     }
 }
 
-/// Times of day and dates are never the same.
+/// Masks times of day and dates.
 fn without_times(text: &str) -> String {
     let is_time = |word: &str| {
         let word = word.trim_end_matches([',', ':']);
@@ -77,7 +77,7 @@ fn without_times(text: &str) -> String {
     shown
 }
 
-/// The last result that the model was told.
+/// Returns the last result that the model received.
 fn result(asked: &Value) -> String {
     let messages = asked["messages"].as_array().into_iter().flatten();
     let mut results = messages.filter(|message| message["role"] == "tool");

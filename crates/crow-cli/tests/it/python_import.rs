@@ -1,4 +1,4 @@
-//! A database of the Python version in the configuration directory: its sessions are listed, load and go on.
+//! A database of the Python version in the configuration directory: its sessions are listed, load and continue.
 
 mod documents;
 mod folders;

@@ -1,4 +1,4 @@
-//! `CROW_RECORD`: a session that was recorded is played again, and no key is in its files.
+//! `CROW_RECORD`: a recorded session can be replayed, and its files contain no key.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::path::Path;
@@ -10,7 +10,7 @@ const KEY: &str = "sk-live-0123456789abcdef";
 
 const HEADER: &str = "tenant-0123456789abcdef";
 
-/// A world whose provider wants a key and a header.
+/// Returns a home whose provider needs a key and a header.
 fn keyed(server: &ModelServer) -> TestHome {
     let world = TestHome::new(server.base_url());
     world.configure(&format!(
@@ -23,7 +23,7 @@ fn keyed(server: &ModelServer) -> TestHome {
     world
 }
 
-/// Plays a session; gives all that the client heard. `folder` is where it is recorded.
+/// Runs a session; returns all updates. `folder` is the directory of the recording.
 #[expect(clippy::disallowed_methods, reason = "an editor starts the program as it likes")]
 async fn play(world: &TestHome, folder: Option<&Path>) -> String {
     let mut command = tokio::process::Command::new("env");

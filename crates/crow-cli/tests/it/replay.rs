@@ -7,7 +7,7 @@ use crow_testkit::client::{FakeClient, TestHome};
 use crow_testkit::{ModelServer, replay};
 use serde_json::{Value, json};
 
-/// The smallest PNG there is.
+/// The smallest valid PNG.
 const PNG: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
@@ -15,9 +15,9 @@ fn binary() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_crow-cli"))
 }
 
-/// Plays prompts with a client of these capabilities, each to its end; a prompt is text or blocks.
+/// Runs prompts with a client of these capabilities; a prompt is text or blocks.
 ///
-/// Then loads the session in another process, goes on there, and loads it in a third.
+/// Then loads the session in another process, continues there, and loads it in a third.
 #[track_caller]
 fn check(capabilities: &Value, script: &str, prompts: &[Value]) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -34,7 +34,7 @@ fn check(capabilities: &Value, script: &str, prompts: &[Value]) {
                 Some(text) => client.prompt(&session, text).await,
                 None => client.prompt_with(&session, said.clone()).await,
             };
-            // A turn may fail; what was seen of it stays.
+            // A turn may fail; its updates stay.
             drop(client.response_to(id).await);
         }
         let mut second = start().await;
@@ -63,7 +63,7 @@ fn text_and_thoughts() {
     );
 }
 
-/// A URI that Crow itself gives to what it adds means nothing when a client sends it.
+/// A URI with a meaning for Crow has none if a client sends it.
 #[test]
 fn resources_named_like_those_of_crow() {
     let resource = |uri: &str| json!({ "type": "resource", "resource": { "uri": uri, "text": "the log" } });
@@ -107,7 +107,7 @@ fn calls_that_did_not_run() {
 
 #[test]
 fn much_output_and_an_image() {
-    // An editor's files are texts; an image is read from the disk all the same.
+    // An editor provides text files only; images are read from the disk.
     for capabilities in [json!({}), json!({"fs": {"readTextFile": true, "writeTextFile": true}})] {
         check(
             &capabilities,
@@ -191,7 +191,7 @@ fn client_that_gets_every_update() {
     );
 }
 
-/// Random turns: the same each time, and others for each seed.
+/// Generates random turns, the same for each seed.
 fn random_turns(seed: u64) -> (String, Vec<Value>) {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut pick = |n: u64| {

@@ -13,10 +13,10 @@ use crow_testkit::ModelServer;
 use crow_testkit::client::TestHome;
 use nix::pty::openpty;
 
-/// A loaded machine takes its time.
+/// A loaded machine may take this long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A terminal with the program on it.
+/// A terminal that runs the program.
 struct Stage {
     model: ModelServer,
     world: TestHome,
@@ -50,7 +50,7 @@ impl Stage {
         let (shows, screen) = channel();
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
-            // The end of a terminal is an error.
+            // Reading from a closed terminal is an error.
             while let Ok(n_bytes @ 1..) = master.read(&mut bytes) {
                 if shows.send(String::from_utf8_lossy(&bytes[..n_bytes]).into_owned()).is_err() {
                     return;
@@ -64,7 +64,7 @@ impl Stage {
         self.keyboard.write_all(text.as_bytes()).expect("the program reads");
     }
 
-    /// Waits until a text is on the screen, and forgets what is before its end.
+    /// Waits until a text is on the screen, and drops everything up to its end.
     #[track_caller]
     fn until(&mut self, text: &str) {
         loop {
@@ -91,7 +91,7 @@ impl Drop for Stage {
     }
 }
 
-/// Twenty lines, several of which are answers.
+/// Twenty lines, several of which look like answers.
 fn paste(first: &str) -> String {
     let lines = ["y", "1", "a", "yes", "always", "3"].into_iter().cycle().take(19);
     format!("{first}\n{}\n", lines.collect::<Vec<_>>().join("\n"))
@@ -105,7 +105,7 @@ fn paste_that_leads_to_a_question_does_not_answer_it() {
     stage.type_in(&paste("go"));
     stage.until("Allow this?");
     stage.until("› ");
-    // What waited behind the question would have answered it by now: each line stands before what is typed next.
+    // A queued answer would have been used by now: each line is processed before the next input.
     stage.type_in("what?\n");
     stage.until("what?");
     stage.until("› ");
@@ -136,7 +136,7 @@ fn paste_at_a_question_does_not_answer_it_and_a_line_does() {
 fn text_typed_before_the_first_question_does_not_answer_it() {
     let script = "call terminal {\"command\":\"touch approved\"}\ntext \"Done.\"";
     let mut stage = Stage::start(script, &["run", "do it"]);
-    // It is there before the program has begun.
+    // It is typed before the program has started.
     stage.type_in("y\n");
     stage.until("Allow this?");
     stage.until("› ");
@@ -147,7 +147,7 @@ fn text_typed_before_the_first_question_does_not_answer_it() {
 
 #[test]
 fn line_begun_before_the_question_does_not_answer_it() {
-    // The second has left the terminal by the end of input behind it, the others are still with it.
+    // The second line has left the terminal because of the end of input after it; the others have not.
     for begun in ["y", "y\u{4}", "1", "always"] {
         let script = "call terminal {\"command\":\"touch approved\"}\ntext \"Done.\"";
         let mut stage = Stage::start(script, &["run", "do it"]);
@@ -155,7 +155,7 @@ fn line_begun_before_the_question_does_not_answer_it() {
         stage.until("Allow this?");
         stage.until("› ");
         stage.type_in("\n");
-        // No answer: it is asked again.
+        // This is no answer: the question is shown again.
         stage.until("› ");
         stage.type_in("\u{4}");
         stage.until("Done.");

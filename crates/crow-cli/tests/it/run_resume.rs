@@ -1,4 +1,4 @@
-//! `run -s ID` shows the end of the conversation it goes on with.
+//! `run -s ID` shows the end of the conversation that it continues.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::path::Path;
@@ -8,7 +8,7 @@ use crow_testkit::ModelServer;
 use crow_testkit::client::TestHome;
 use expect_test::expect;
 
-/// The binary's stdout, and the session's name.
+/// Returns the binary's stdout and the session's name.
 #[expect(clippy::disallowed_methods, reason = "the program is tested from outside")]
 fn run(world: &TestHome, args: &[&str]) -> (String, String) {
     let mut command = Command::new(Path::new(env!("CARGO_BIN_EXE_crow-cli")));
@@ -72,7 +72,7 @@ async fn history_is_shown_as_far_as_requested() {
     .assert_eq(&said);
     let (said, _) = run(&world, &["run", "-s", &session, "--replay", "1", "--json", "sixth"]);
     let said = said.replace(&session, "$SESSION");
-    // How much the system prompt is depends on where the project is.
+    // The size of the system prompt depends on the project's path.
     let lines = said.lines().filter(|line| !line.contains("\"usage\"")).map(|line| format!("{line}\n"));
     expect![[r#"
         --

@@ -1,4 +1,4 @@
-//! Attempts of a command in the sandbox, and the effects that they must not have.
+//! Attempts of a sandboxed command to have effects outside.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 #![expect(clippy::disallowed_methods, reason = "what is tested here is the place where commands start")]
 
@@ -16,8 +16,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-/// Tried with the root as the current folder; `$OUT` is a folder beside it, `$PID` a process outside, `$PORT` listens.
-/// Each does what it says when it is free.
+/// Run in the root directory; `$OUT` is a directory beside it, `$PID` a process outside, and `$PORT` a listening
+/// port. Each has its effect without the sandbox.
 const ESCAPES: [(&str, &str); 20] = [
     ("write a file", "echo bad > $OUT/file"),
     ("add to a file", "echo bad >> $OUT/file"),
@@ -57,7 +57,7 @@ struct Place {
 
 impl Place {
     fn new() -> Self {
-        // Not among temporary files, where other tests have commands look for repositories.
+        // Not in a temporary directory, where commands of other tests look for repositories.
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder can be made");
         let (root, outside) = (folder.path().join("root"), folder.path().join("outside"));
         fs::create_dir(&root).expect("a folder can be made");
@@ -72,7 +72,7 @@ impl Place {
         Self { folder, root, outside, left_open, bystander, listener }
     }
 
-    /// Everything outside, as text by name; and whether the bystander lives.
+    /// Renders everything outside as text by name, and whether the bystander lives.
     fn outside(&mut self) -> BTreeMap<String, String> {
         let entries = fs::read_dir(&self.outside).expect("it is there").flatten();
         let shown = entries.map(|entry| {
@@ -93,7 +93,7 @@ impl Place {
         shown
     }
 
-    /// The directory that everything is in.
+    /// The directory that contains everything.
     fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -103,7 +103,7 @@ impl Place {
         self.command(options, script).output().expect("the supervisor starts")
     }
 
-    /// The same as a user without rights.
+    /// Runs a script as an unprivileged user.
     fn run_as_nobody(&self, options: &[&str], script: &str) -> Output {
         use std::os::unix::process::CommandExt as _;
         self.command(options, script).uid(65534).gid(65534).output().expect("the supervisor starts")
@@ -111,7 +111,7 @@ impl Place {
 
     fn command(&self, options: &[&str], script: &str) -> Command {
         let exec = format!("exec 9>&{}; exec \"$@\"", self.left_open.as_raw_fd());
-        // Only descriptors that a shell was given come through.
+        // Only descriptors that the shell was given are inherited.
         nix::fcntl::fcntl(&self.left_open, nix::fcntl::FcntlArg::F_SETFD(nix::fcntl::FdFlag::empty()))
             .expect("it can be left open");
         let mut command = Command::new("bash");
@@ -136,7 +136,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // It may be gone already.
+        // It may have exited already.
         let _ = self.bystander.kill();
         let _ = self.bystander.wait();
     }
@@ -171,7 +171,7 @@ fn command_confined_to_its_root_changes_nothing_outside() {
 #[test]
 fn read_only_command_changes_nothing() {
     check_held(&["--read-only"]);
-    // No writable place was given.
+    // Without a writable directory.
     check_held(&["--no-network"]);
     let place = Place::new();
     let output =
@@ -180,7 +180,7 @@ fn read_only_command_changes_nothing() {
     assert!(!place.root.join("new").exists());
 }
 
-/// Runs a script that has to work as it does outside.
+/// Runs a script that must work as it does without the sandbox.
 #[track_caller]
 fn check_works(script: &str) {
     let place = Place::new();
@@ -231,7 +231,7 @@ fn sockets_of_other_programs_are_hidden() {
     assert_eq!(said(&place.run(&["--free"], "echo $SSH_AUTH_SOCK")), "/x\n");
 }
 
-/// Tried in a repository: each would have Git or Crow do something later, outside.
+/// Run in a repository: each would make Git or Crow run something later, outside.
 const TRAPS: [&str; 10] = [
     "echo ../elsewhere > .git/commondir",
     "mkdir -p .git/hooks; echo bad > .git/hooks/pre-commit",
@@ -245,7 +245,7 @@ const TRAPS: [&str; 10] = [
     "mv .crow old; mkdir .crow; echo bad > .crow/config.yaml",
 ];
 
-/// A repository with a configuration directory of Crow in it.
+/// Creates a repository that contains Crow's configuration directory.
 fn repository() -> Place {
     let place = Place::new();
     let set_up = "git init -q .; rm -rf .git/hooks; mkdir .crow; echo good > .crow/config.yaml";
@@ -254,7 +254,7 @@ fn repository() -> Place {
     place
 }
 
-/// Files that would be read later.
+/// Returns the files that would be read later.
 fn traps(place: &Place) -> String {
     let read = |name: &str| fs::read_to_string(place.root.join(name)).unwrap_or_default();
     let hooks = fs::read_dir(place.root.join(".git/hooks")).map_or(0, Iterator::count);

@@ -1,4 +1,4 @@
-//! The programs that get the keys of the environment, and the processes in which they are visible.
+//! The programs that get keys from the environment, and the processes in which keys are visible.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 #![expect(clippy::disallowed_methods, reason = "a person starts the program as they like")]
 
@@ -9,16 +9,16 @@ use crow_testkit::{ModelServer, Script};
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-/// A part of every value that is a secret here. No process but Crow and what it starts has it in its environment.
+/// A part of every secret value. Only Crow and its children have it in their environment.
 fn mark() -> String {
     format!("canary-{}-x", std::process::id())
 }
 
-/// Names whose values a command must not have.
+/// Variables that a command must not have.
 const SECRETS: [&str; 5] =
     ["PROVIDER_LOGIN", "ANTHROPIC_AUTH_TOKEN", "DEEPSEEK_KEY", "AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN"];
 
-/// Counts the processes of which a mark can be read, with the mark in two pieces: its own line is no hit.
+/// Counts the processes in which the mark can be read; the mark is split so that the command itself does not match.
 fn search() -> String {
     let mark = mark();
     let (front, back) = mark.split_at(4);
@@ -28,7 +28,7 @@ fn search() -> String {
     )
 }
 
-/// The program with secrets in its environment.
+/// Starts the program with secrets in its environment.
 fn with_secrets(words: &[&str]) -> Command {
     let mut command = Command::new("env");
     command.args(SECRETS.map(|name| format!("{name}={}", mark())));
@@ -49,7 +49,7 @@ fn world_with(model: &ModelServer, permissions: &str) -> TestHome {
     world
 }
 
-/// The last result that the model was told.
+/// Returns the last result that the model received.
 fn told(model: &ModelServer) -> String {
     let results = model.requests().into_iter().flat_map(|request| {
         let messages = request["messages"].as_array().cloned().unwrap_or_default();
@@ -85,7 +85,7 @@ fn commands_see_no_key_in_the_environment_or_in_a_process() {
     });
 }
 
-/// Agents of ours need the keys, and show them as little.
+/// Agents that are Crow need the keys, and do not reveal them either.
 #[test]
 fn child_agent_has_the_key_and_does_not_reveal_it() {
     run(async {
@@ -98,7 +98,7 @@ fn child_agent_has_the_key_and_does_not_reveal_it() {
     });
 }
 
-/// The environment of a terminal of the client is the client's: what is secret in it is kept back there.
+/// The environment of a client's terminal belongs to the client: its secrets are removed there.
 #[test]
 fn commands_in_client_terminals_get_no_key() {
     run(async {
@@ -123,7 +123,7 @@ fn commands_in_client_terminals_get_no_key() {
     });
 }
 
-/// The output of a command in a terminal of the client.
+/// Returns the output of a command in a client's terminal.
 async fn told_in_terminal(call: &Value, permissions: &str) -> String {
     let model = ModelServer::start(Script::parse(&format!("call terminal {call}\ntext \"Done.\"")));
     let world = world_with(&model, permissions);
@@ -135,7 +135,7 @@ async fn told_in_terminal(call: &Value, permissions: &str) -> String {
     told(&model)
 }
 
-/// The secrets that another program finds of a running server.
+/// Returns the secrets of a running server that another program can find.
 #[test]
 fn server_reveals_no_key() {
     run(async {

@@ -1,4 +1,4 @@
-//! The user's own skills, prompt files and instructions, as the model and a client see them.
+//! The user's own skills, prompt files and instructions in the views of model and client.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -22,7 +22,7 @@ const FILES: &[(&str, &str)] = &[
     ("project/sub/AGENTS.md", "The part."),
 ];
 
-/// Plays one prompt with these files there; `shown` picks what to compare.
+/// Runs one prompt with these files; `shown` selects the compared part.
 #[track_caller]
 fn check(script: &str, text: &str, shown: impl Fn(&FakeClient, &[Value]) -> String, expected: &Expect) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

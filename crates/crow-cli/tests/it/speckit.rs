@@ -1,27 +1,26 @@
-//! The steps of the Spec Kit workflow that write documents, as whole transcripts: what a client hears, what the model is
-//! asked, what is on disk.
+//! Spec Kit steps that write documents, as transcripts: the client's updates, the model requests and the files.
 //!
 //! ```text
-//! client: {…}                   what the client offers; nothing without this line
+//! client: {…}                   the client's capabilities; none without this line
 //! config: LINE                  a line of configuration
-//! have spec plan                these pages are in the directory of a feature, and the project points at it
+//! have spec plan                creates these pages in a feature directory and selects the feature
 //! file NAME "TEXT"              a file of the project
-//! model: text "Hi" | call …     the model's next answer; $F is the folder of the feature, $spec, $plan … are whole pages
-//! > prompt TEXT                 sends a prompt; \n in it is a new line
-//! > end                         waits for the answer to the first prompt that has none
-//! > still TEXT                  sends a prompt, waits, and holds model, database and disk against what was before
+//! model: text "Hi" | call …     the model's next answer; $F is the feature directory, $spec, $plan … are whole pages
+//! > prompt TEXT                 sends a prompt; \n in it is a line break
+//! > end                         waits for the response to the oldest open prompt
+//! > still TEXT                  sends a prompt that must change nothing: no model request, no row, no file
 //! > answer WORD, > form WORDS   answers the next permission question, the next form
-//! > wait TEXT, > asked N        hears until a line contains TEXT, waits until the model has N requests
-//! > hung-up N                   waits until request N, from 0, lost its client
-//! > cancel, > release           cancels the turn, lets the model go on
-//! > kill                        kills the agent, starts another and loads the session there
-//! > fork, > second              goes on in a copy, in another session of the same directory
-//! > first                       goes on in the session before
-//! > put NAME "TEXT"             writes a file of the project, or removes it where no text is given
-//! > link NAME TARGET            makes a link
-//! > cat NAME WORD               shows the lines of a file with a word
+//! > wait TEXT, > asked N        waits until a line contains TEXT, until the model has N requests
+//! > hung-up N                   waits until the client of request N, from 0, disconnected
+//! > cancel, > release           cancels the turn, continues a held answer
+//! > kill                        kills the agent, starts another one and loads the session there
+//! > fork, > second              continues in a copy, in another session of the same directory
+//! > first                       continues in the session before
+//! > put NAME "TEXT"             writes a file of the project, or removes it without a text
+//! > link NAME TARGET            creates a link
+//! > cat NAME WORD               shows the lines of a file that contain a word
 //! > changes NAME PAGE           shows the lines in which a file differs from a page
-//! > told TEXT                   shows how often the last prompt has a text, spelled as in JSON
+//! > told TEXT                   counts a text, in its JSON form, in the last prompt
 //! > tree                        shows all files
 //! ```
 #![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
@@ -47,13 +46,13 @@ use crow_testkit::{Answer, ModelServer, Script};
 use expect_test::Expect;
 use serde_json::{Value, json};
 
-/// The directory of the feature of these tests.
+/// The feature directory of these tests.
 const FEATURE: &str = ".specify/specs/001-photo-albums";
 
-/// Characters of a text of the model's that a transcript shows.
+/// Characters of the model's text in a transcript.
 const SHOWN_CHARS: usize = 240;
 
-/// Characters of either side of a change that a transcript shows.
+/// Characters around a difference in a transcript.
 const DIFFERENCE_CHARS: usize = 120;
 
 const PAGES: [(&str, &str); 13] = [
@@ -72,13 +71,13 @@ const PAGES: [(&str, &str); 13] = [
     ("tasks", include_str!("speckit/pages/tasks.md")),
 ];
 
-/// Plays a script and compares the transcript.
+/// Runs a script and compares the transcript.
 #[track_caller]
 fn check(script: &str, transcript: &Expect) {
     transcript.assert_eq(&transcript_of(script));
 }
 
-/// Plays a script.
+/// Runs a script and returns the transcript.
 fn transcript_of(script: &str) -> String {
     run(async {
         let mut stage = Stage::new(script).await;
@@ -102,10 +101,10 @@ struct Stage {
     server: ModelServer,
     world: TestHome,
     client: FakeClient,
-    /// The sessions, the one at hand last.
+    /// The sessions, the current one last.
     sessions: Vec<String>,
     prompts: VecDeque<u64>,
-    /// The output that clients before this one received.
+    /// The log of earlier clients.
     before: String,
 }
 
@@ -240,7 +239,7 @@ impl Stage {
         }
     }
 
-    /// Sends a prompt that must ask no question and change nothing.
+    /// Sends a prompt that must send no model request and change nothing.
     async fn still(&mut self, said: &str) {
         let before = self.standing().await;
         let id = self.client.prompt(&self.session(), said).await;
@@ -255,7 +254,7 @@ impl Stage {
         );
     }
 
-    /// The number of model requests, the stored session, and the files on disk.
+    /// Returns the number of model requests, the stored session, and the files on disk.
     #[expect(clippy::disallowed_methods, reason = "a person starts the program as they like")]
     async fn standing(&self) -> (usize, String, BTreeMap<String, String>) {
         let mut command = tokio::process::Command::new(binary());
@@ -285,7 +284,7 @@ impl Stage {
     }
 }
 
-/// Starts an agent and hides whole pages from what is heard.
+/// Starts an agent and masks whole pages in its log.
 async fn start(world: &TestHome, capabilities: Value) -> FakeClient {
     let mut client = FakeClient::start_with(binary(), &world.home(), capabilities).await;
     for (name, page) in PAGES {
@@ -301,12 +300,12 @@ fn spelled(ended: &Result<Value, Value>) -> String {
     }
 }
 
-/// Puts the folder of the feature in the place of `$F`.
+/// Replaces `$F` by the feature directory.
 fn named(name: &str) -> String {
     name.replace("$F", FEATURE)
 }
 
-/// Puts pages in the places of their names, as JSON.
+/// Replaces names of pages by their contents, as JSON.
 fn with_pages(text: &str) -> String {
     let with = |text: String, (name, page): &(&str, &str)| {
         text.replace(&format!("${name}"), &json!(page).to_string())
@@ -325,7 +324,7 @@ fn put(world: &TestHome, words: &str) {
     fs::write(path, text).expect("the file can be written");
 }
 
-/// Lays out pages of the feature.
+/// Creates pages of the feature.
 fn lay_out(world: &TestHome, names: &str) {
     put(
         world,
@@ -341,7 +340,7 @@ fn lay_out(world: &TestHome, names: &str) {
     }
 }
 
-/// Every file below a directory, by its name from there.
+/// Returns every file below a directory, by relative path.
 fn tree(root: &Path) -> BTreeMap<String, String> {
     let mut files = BTreeMap::new();
     let mut folders = vec![root.to_owned()];
@@ -361,7 +360,7 @@ fn tree(root: &Path) -> BTreeMap<String, String> {
     files
 }
 
-/// A text as one line: the name of a page, or its first line and how many follow.
+/// Renders a text as one line: the name of a page, or its first line and the number of further lines.
 fn brief(text: &str) -> String {
     if let Some((name, _)) = PAGES.iter().find(|(_, page)| *page == text) {
         return format!("${name}");
@@ -373,7 +372,7 @@ fn brief(text: &str) -> String {
     }
 }
 
-/// The part of a request since the model's last reply, and the workflow's tools in it.
+/// Renders the part of a request after the model's last reply, and the workflow's tools in it.
 fn asked(request: &Value) -> String {
     let tools = request["tools"].as_array();
     let names = tools.into_iter().flatten().filter_map(|tool| tool["function"]["name"].as_str());
@@ -393,7 +392,7 @@ fn asked(request: &Value) -> String {
     format!("{offered}{}", said.collect::<String>())
 }
 
-/// A text with nothing of its resources but their names, their first lines and what they say is wrong.
+/// Renders a text with the names, first lines and problems of its resources only.
 fn words(text: &str) -> String {
     let mut spelled = String::new();
     let mut rest = text;
@@ -422,7 +421,7 @@ fn quoted(text: &str) -> String {
     format!(" {:?}", text.chars().take(SHOWN_CHARS).collect::<String>())
 }
 
-/// A line with nothing of a changed file but what differs, shortened.
+/// Renders the difference of a changed file, shortened.
 fn difference(line: &str) -> String {
     let parts = line.split_once(" diff ").and_then(|(head, diff)| {
         let (path, texts) = diff.split_once(' ')?;
@@ -434,7 +433,7 @@ fn difference(line: &str) -> String {
     let lines = |text: &Option<String>| -> Vec<String> {
         text.iter().flat_map(|text| text.lines()).map(str::to_owned).collect()
     };
-    // A page that was changed in places is shown with these.
+    // A page with changes is shown with them.
     let page = |text: &Option<String>| {
         let name = text.as_deref()?.strip_prefix('$')?.to_owned();
         PAGES.iter().find(|(known, _)| *known == name).map(|(_, page)| (*page).to_owned())
@@ -455,7 +454,7 @@ fn difference(line: &str) -> String {
     format!("{head} diff {path} {before} -> {}", shown(&news))
 }
 
-/// Hides the days.
+/// Masks dates.
 fn without_dates(text: &str) -> String {
     let bytes = text.as_bytes();
     let is_date = |at: usize| {

@@ -1,4 +1,4 @@
-//! `crow-cli speckit`, as scripts use it.
+//! `crow-cli speckit` in scripts.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(
@@ -21,7 +21,7 @@ struct Place {
 }
 
 impl Place {
-    /// Makes what the words say: `a/` a folder, `a=text` a file; `%` is a space and `~` ends a line.
+    /// Creates files: `a/` is a directory, `a=text` a file; `%` is a space and `~` ends a line.
     fn new(things: &str) -> Self {
         let place = Self { folder: tempfile::tempdir().unwrap() };
         fs::create_dir(place.root()).unwrap();
@@ -47,7 +47,7 @@ impl Place {
         }
     }
 
-    /// A program with this environment, in the project.
+    /// Returns a program with this environment, in the project.
     fn command(&self, program: &Path, variables: &str) -> Command {
         let mut command = Command::new(program);
         let path = std::env::var_os("PATH").unwrap();

@@ -1,4 +1,4 @@
-//! A model that reads text only: what it gets instead of images, and what its editor is told.
+//! A model that reads text only: its replacement for images, and the capabilities that its editor sees.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::path::Path;
@@ -9,7 +9,7 @@ use crow_testkit::{ModelServer, Script};
 use expect_test::expect;
 use serde_json::{Value, json};
 
-/// The smallest PNG there is.
+/// The smallest valid PNG.
 const PNG: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
@@ -18,7 +18,7 @@ async fn start(world: &TestHome) -> FakeClient {
     FakeClient::start_with(binary, &world.home(), json!({"session": {"notices": {}}})).await
 }
 
-/// The messages of the last request, without the system prompt.
+/// Returns the messages of the last request, without the system prompt.
 fn saw(server: &ModelServer) -> String {
     assert_eq!(server.rejections(), Vec::<String>::new(), "the model refused a request");
     let last = server.requests().last().cloned().unwrap_or_default();

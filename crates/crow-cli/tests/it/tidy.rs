@@ -1,4 +1,4 @@
-//! The rules of `ARCHITECTURE.md` that a machine can hold, read from manifests and sources.
+//! The rules of `ARCHITECTURE.md` that a machine can check, read from manifests and sources.
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -12,10 +12,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Longer files have more than one reason to change.
+/// A longer file has several reasons to change.
 const FILE_LINES_MAX: usize = 600;
 
-/// Which of our crates a crate may use. A crate that is missing here has no place in the house yet.
+/// The crates that each crate may use. A crate that is missing here has no place in the architecture.
 const ARROWS: [(&str, &[&str]); 10] = [
     ("crow-core", &[]),
     ("crow-store", &["crow-core"]),
@@ -41,7 +41,7 @@ const ARROWS: [(&str, &[&str]); 10] = [
     ("crow-testkit", &["crow-core", "crow-acp"]),
 ];
 
-/// Crates that stand for an outside thing, with the one crate of ours that owns it.
+/// External dependencies with the only crates that may use them.
 const OWNED: [(&str, &[&str]); 8] = [
     ("agent-client-protocol", &["crow-acp"]),
     ("rusqlite", &["crow-store"]),
@@ -88,7 +88,7 @@ fn manifests() -> BTreeMap<String, Manifest> {
     folders.map(|folder| manifest(folder.expect("a crate").path())).collect()
 }
 
-/// Every Rust file of ours with its text, by its path from the root.
+/// Returns every Rust file with its text, by its path from the root.
 fn sources() -> Vec<(String, String)> {
     let root = root();
     let mut found = Vec::new();
@@ -112,7 +112,7 @@ fn check(rule: &str, broken: &[String]) {
     assert!(broken.is_empty(), "{rule}:\n{}", broken.join("\n"));
 }
 
-/// Finds lines with one of these words in the files chosen. This file names them all, so it is left out.
+/// Finds lines with one of these words in the selected files, without this file, which contains them all.
 #[track_caller]
 fn check_lines(rule: &str, is_chosen: impl Fn(&str) -> bool, words: &[&str]) {
     let mut broken = Vec::new();
@@ -221,7 +221,7 @@ fn files_are_short() {
 #[test]
 fn nothing_is_left_for_later() {
     check_lines("no test is switched off", |_| true, &["#[ignore"]);
-    // Tests edit made-up sources that may say so.
+    // Tests edit made-up sources that may contain these words.
     check_lines("nothing is left open", |name| !is_test(name), &["todo!(", "unimplemented!("]);
     check_lines("no notes to ourselves", |_| true, &["// TODO", "// FIXME", "// XXX"]);
 }
@@ -242,7 +242,7 @@ fn everything_is_bounded() {
 
 #[test]
 fn tests_wait_for_events() {
-    // The kit's watchdog sleeps in a thread of its own, so that a test that waits in vain ends.
+    // The watchdog of the test kit sleeps in its own thread, so that a test that waits in vain ends.
     let is_waiting = |name: &str| is_test(name) && !name.starts_with("crates/crow-testkit/");
     let words = ["thread::sleep", "time::sleep(", " sleep("];
     check_lines("a test that sleeps is slow or wrong", is_waiting, &words);

@@ -1,4 +1,4 @@
-//! Repository content: unused until a user has approved it, asked about again when it changes.
+//! Repository content: unused until the user approves it, and asked about again after a change.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -10,7 +10,6 @@ use expect_test::expect;
 use serde_json::{Value, json};
 
 /// The model's reply in most of these tests.
-/// The commands that every session has.
 const OWN: [&str; 11] = [
     "clear",
     "compact",
@@ -54,12 +53,12 @@ const THIS_SESSION: &str = "Use in this session";
 const UNTIL_CHANGED: &str = "Use until it changes";
 const NEVER: &str = "Never, until it changes";
 
-/// The file that the first server creates when it starts.
+/// Returns the path of the file that the first server creates when it starts.
 fn sign(world: &TestHome) -> PathBuf {
     world.home().join("started")
 }
 
-/// Lays out a repository that supplies something of every kind.
+/// Creates a repository with content of every kind.
 fn lay_out(world: &TestHome) {
     let project = world.project();
     let (command, args) = mcp_server::command(&[]);
@@ -92,7 +91,7 @@ impl Stage {
         Self::with(model, world, client).await
     }
 
-    /// With a client that has no forms.
+    /// Starts with a client without forms.
     async fn without_forms(script: &str) -> Self {
         let model = ModelServer::start(script);
         let world = TestHome::new(model.base_url());
@@ -111,7 +110,7 @@ impl Stage {
         self.session = self.client.new_session(&self.world.project()).await;
     }
 
-    /// Opens a session in a process of its own.
+    /// Opens a session in a new process.
     async fn reopen(&mut self) {
         self.client = start(&self.world).await;
         self.open().await;
@@ -121,7 +120,7 @@ impl Stage {
         self.client.form_answers.push_back(answer.to_owned());
     }
 
-    /// Sends a command and gives what it answers.
+    /// Sends a command and returns its answer.
     async fn command(&mut self, text: &str) -> String {
         let before = self.client.log().len();
         let id = self.client.prompt(&self.session, text).await;
@@ -141,7 +140,7 @@ impl Stage {
         assert_eq!(self.model.rejections(), Vec::<String>::new(), "the model refused a request");
     }
 
-    /// The questions asked so far, without those about calls of the model.
+    /// Returns the questions so far, without those about calls of the model.
     fn questions(&self) -> String {
         let log = self.client.log();
         let lines = log.lines().filter_map(|line| line.strip_prefix("? form "));
@@ -151,7 +150,7 @@ impl Stage {
             .collect()
     }
 
-    /// The parts of the repository's configuration that reached the model.
+    /// Returns the parts of the repository's configuration that reached the model.
     fn used(&self) -> Vec<&'static str> {
         let request = self.model.requests().pop().unwrap_or_default();
         let tools = request["tools"].as_array().cloned().unwrap_or_default();
@@ -164,7 +163,7 @@ impl Stage {
         used
     }
 
-    /// The commands that the client was told of last and that are not Crow's own.
+    /// Returns the latest commands of the client that are not Crow's own.
     fn commands(&self) -> Vec<String> {
         let offers = self.client.updates.iter().filter(|(session, _)| *session == self.session);
         let mut offers = offers.filter(|(_, update)| update["sessionUpdate"] == "available_commands_update");
@@ -224,12 +223,12 @@ fn unanswered_request_changes_nothing() {
         let id = stage.client.prompt(&stage.session.clone(), "hello").await;
         stage.client.wait_for_line("? form Use the").await;
         assert_eq!((stage.used(), stage.model.n_requests(), stage.has_trust()), (Vec::new(), 0, false));
-        // It is answered where it stands.
+        // It is answered in the form.
         assert!(stage.command("/trust yes").await.contains("A question about this repository is open."));
         stage.client.notify("session/cancel", json!({"sessionId": stage.session})).await;
         assert_eq!(stage.client.response_to(id).await.expect("it ends")["stopReason"], "cancelled");
         assert_eq!((stage.used(), stage.model.n_requests(), stage.has_trust()), (Vec::new(), 0, false));
-        // A question that was stopped was not answered.
+        // A cancelled question is not answered.
         stage.answer(NOT_NOW);
         stage.play("hello").await;
         assert_eq!(stage.questions().lines().count(), 2);
@@ -270,7 +269,7 @@ fn trust_always_lasts_until_a_change_which_is_shown() {
         stage.play("/review a.rs").await;
         assert_eq!(stage.questions(), "");
         assert_eq!(stage.used(), ["tool", "skill", "command", "program"]);
-        // In the same session, too.
+        // Also in the same session.
         fs::write(stage.world.project().join(".crow/prompts/review.md"), "Review $ARGUMENTS!")
             .expect("written");
         stage.answer(NOT_NOW);
@@ -301,7 +300,7 @@ fn trust_always_lasts_until_a_change_which_is_shown() {
     });
 }
 
-/// Shows the files first, then accepts an approval of those.
+/// The command shows the files first, then accepts an approval of these.
 #[test]
 fn command_shows_the_content_before_it_accepts_approval() {
     check(async {
@@ -363,7 +362,7 @@ fn agents_cannot_trust_a_repository_through_another_agent() {
     });
 }
 
-/// A prompt file may say what it likes.
+/// A prompt file may contain any text.
 #[test]
 fn commands_cannot_grant_trust() {
     check(async {
@@ -402,7 +401,7 @@ fn command_line_shows_grants_and_revokes_trust() {
             .expect("it is JSON");
     assert_eq!(json["files"][0]["trust"], "trusted");
     assert_eq!(json["text"], Value::Null);
-    // What changes is open again.
+    // Changed content is undecided again.
     fs::write(world.project().join(".crow/prompts/review.md"), "Run evil.").expect("written");
     assert!(run(&world, &["trust", "show"]).contains("open     .crow/prompts/review.md"));
     assert!(run(&world, &["trust", "remove"]).contains("removed the decision about"));
@@ -461,7 +460,7 @@ fn approval_of_everything_does_not_include_trust() {
     assert!(!world.home().join(".crow/trust").exists());
 }
 
-/// Runs the program to its end with no terminal, and shows what it wrote and its exit code.
+/// Runs the program without a terminal; renders its output and exit code.
 #[expect(clippy::disallowed_methods, reason = "the program is tested from outside, as a script starts it")]
 fn run(world: &TestHome, args: &[&str]) -> String {
     let output = std::process::Command::new(binary())

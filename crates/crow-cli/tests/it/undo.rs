@@ -1,4 +1,4 @@
-//! File changes of a turn are undone, on every request, and never over changes of others.
+//! File changes of a turn are undone on request, and never over changes of others.
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 const AUTO: &str = "permissions: { mode: auto }";
 
-/// Writes a new file and edits one that is there.
+/// Writes a new file and edits an existing one.
 const TURN: &str = r#"
     call read {"file_path":"a.txt"}
     call edit {"file_path":"a.txt","old_string":"two","new_string":"three"} | call write {"file_path":"new/b.txt","content":"apples\n"}
@@ -40,7 +40,7 @@ impl Stage {
         Self { server, world, client, session }
     }
 
-    /// Plays a turn of this script.
+    /// Runs a turn of this script.
     async fn turn(&mut self, script: &str) {
         self.server.replace_answers(script);
         self.say("go").await;
@@ -70,12 +70,12 @@ impl Stage {
         fs::read_to_string(self.path(name)).expect("the file is there")
     }
 
-    /// Another process in the same directory.
+    /// Runs the binary in the same directory.
     fn crow(&self, args: &[&str]) -> Ran {
         ran(&self.world, args)
     }
 
-    /// The last message to the model, as one text.
+    /// Returns the last message to the model as one text.
     fn told(&self) -> String {
         self.server.requests().pop().unwrap_or_default()["messages"].to_string()
     }
@@ -257,7 +257,7 @@ fn undo_works_in_another_process() {
         assert_eq!(document, json!({"session": stage.session, "turn": 0, "files": files}));
         let none = stage.crow(&["undo"]);
         assert_eq!((none.code, none.stdout), (Some(0), format!("nothing to undo in {}\n", stage.session)));
-        // The session that is still open in the first process knows of it.
+        // The session that is still open in the first process takes it into account.
         stage.turn("text \"I see.\"").await;
         assert!(stage.told().contains("The person took back what you did"), "{}", stage.told());
         let unknown = stage.crow(&["undo", "-s", "unknown"]);
@@ -319,7 +319,7 @@ fn undo_writes_through_the_client() {
         let mut stage = Stage::new(json!({"fs": {"readTextFile": true, "writeTextFile": true}})).await;
         let path = stage.path("a.txt");
         fs::write(stage.path("crlf.txt"), "one\r\ntwo\r\n").expect("a file");
-        // What is not saved is what the agent reads, and what undoing brings back.
+        // The agent reads the unsaved text, and undo restores it.
         stage.client.editor.buffers.insert(path.clone(), "one\ntwo\nnot saved\n".to_owned());
         stage.turn(TURN).await;
         stage.turn("call write {\"file_path\":\"crlf.txt\",\"content\":\"x\\n\"}\ntext \"Done.\"").await;

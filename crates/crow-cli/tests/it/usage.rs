@@ -13,7 +13,7 @@ fn binary() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_crow-cli"))
 }
 
-/// A world whose model has a price, and a file that is worth summing up.
+/// Returns a home whose model has a price, with a file that is worth summarizing.
 fn priced(server: &ModelServer) -> TestHome {
     let world = TestHome::new(server.base_url());
     world.configure(&format!(
@@ -30,7 +30,7 @@ async fn say(client: &mut FakeClient, session: &str, text: &str) {
     client.response_to(id).await.expect("the turn ends");
 }
 
-/// The usage that a client received, without numbers that were not counted.
+/// Returns the usage updates of a client, without estimated numbers.
 fn told(client: &FakeClient) -> Vec<String> {
     let updates = client.updates.iter().filter(|(_, update)| update["sessionUpdate"] == "usage_update");
     let spelled = |update: &Value| {
@@ -46,7 +46,7 @@ fn told(client: &FakeClient) -> Vec<String> {
     updates.map(|(_, update)| spelled(update)).collect()
 }
 
-/// The output of the binary.
+/// Returns the output of the binary.
 #[expect(clippy::disallowed_methods, reason = "the program is tested from outside")]
 fn run(world: &TestHome, args: &[&str]) -> String {
     let mut command = Command::new(binary());
@@ -75,7 +75,7 @@ async fn session_shows_its_cost_live_and_when_loaded() {
         about/32000 {"amount":0.017265,"currency":"USD"}"#]]
     .assert_eq(&live.join("\n"));
 
-    // What was guessed on the way is told at the end only.
+    // Estimates during a replay are sent only at its end.
     let mut second = FakeClient::start(binary(), &world.home()).await;
     second.load_session(&session, &world.project()).await.expect("the session loads");
     let counted: Vec<String> =

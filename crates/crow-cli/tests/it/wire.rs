@@ -1,20 +1,20 @@
-//! Errors of a client on the wire: each line gets its answer and the connection stays open.
+//! Errors of a client on the wire: each line gets its response and the connection stays open.
 //!
 //! ```text
 //! model: text "Hi" | call …    the model's next answer
 //! file a.txt "hello\n"         a file of the project
-//! hello                        says hello as a client does
-//! new A                        opens a session that is $A from here on
-//! send LINE                    sends the line as it is
+//! hello                        sends `initialize`
+//! new A                        opens a session, called $A from here on
+//! send LINE                    sends a raw line
 //! ask ID METHOD PARAMS         sends a request
 //! tell METHOD PARAMS           sends a notification
 //! prompt ID A TEXT             prompts the session $A
-//! answer CHOICE                answers the next permission question so
-//! heard TEXT                   hears until a line contains TEXT
+//! answer CHOICE                sets the answer to the next permission request
+//! heard TEXT                   waits until a log line contains TEXT
 //! asked N                      waits until the model has N requests
-//! release                      lets the model go on
-//! got ID                       waits for the answer to ID
-//! again                        ends the agent and starts another in the same world
+//! release                      continues a held answer
+//! got ID                       waits for the response to ID
+//! again                        ends the agent and starts another one in the same home
 //! ```
 
 #![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
@@ -171,7 +171,7 @@ fn split(text: &str) -> [&str; 3] {
     [(); 3].map(|()| words.next().expect("three words"))
 }
 
-/// Spells an answer in one line; of a result only what these tests look at.
+/// Renders a response in one line; of a result only the fields that these tests compare.
 fn spelled(answer: &Value) -> String {
     if let Some(error) = answer.get("error") {
         let data = &error["data"];
@@ -254,7 +254,7 @@ fn initialize_in_any_order_and_with_any_version() {
     );
 }
 
-/// Nothing obliges a client to wait for an answer before it asks the next thing.
+/// A client need not wait for a response before its next request.
 #[test]
 fn requests_behind_initialize_are_answered_after_it() {
     check(

@@ -1,5 +1,5 @@
-//! The second half of the Spec Kit workflow with the whole agent: tasks, implement, converge, and what goes on around them.
-//! A script in, what the client heard, what the model was asked and what is on disk out.
+//! Tasks, implementation and convergence of the Spec Kit workflow with the whole agent: a script in; the client's
+//! updates, the model requests and the files out.
 
 mod converge;
 mod environment;
@@ -16,7 +16,7 @@ mod worktrees;
 
 use expect_test::Expect;
 
-/// Plays a script; see [`stage_file`] for its language.
+/// Runs a script; [`stage_file`] describes its language.
 #[track_caller]
 fn check(script: &str, transcript: &Expect) {
     transcript.assert_eq(&fixture::played(script));

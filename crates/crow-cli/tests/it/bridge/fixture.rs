@@ -1,4 +1,4 @@
-//! A server of ours that runs, and clients of it.
+//! A running server of ours, and its clients.
 #![expect(clippy::disallowed_methods, reason = "a test starts what it tests")]
 
 use std::{
@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Every action takes less than this.
 const RESTS: Duration = Duration::from_secs(1);
 
-/// `crow-cli` as a server, in a world of its own.
+/// `crow-cli` as a server, in its own home.
 pub(super) struct Server {
     child: Child,
     pub(super) url: String,
@@ -66,7 +66,7 @@ impl Server {
         Self { child, url, token, token_file, world }
     }
 
-    /// A bridge to a script of the shell.
+    /// Starts a bridge to a shell script.
     pub(super) fn to_script(script: &str) -> Self {
         let world = TestHome::new("http://127.0.0.1:9/v1");
         Self::start(world, &["acp-bridge", "--", "sh", "-c", script])
@@ -99,7 +99,7 @@ impl Server {
         kill(Pid::from_raw(pid), signal).expect("it runs");
     }
 
-    /// Waits for its end; gives that and what it said on stderr.
+    /// Waits for its exit; returns the status and stderr.
     pub(super) fn ended(&mut self) -> (ExitStatus, String) {
         let mut said = String::new();
         let mut stderr = self.child.stderr.take().expect("its stderr");
@@ -130,12 +130,12 @@ impl Server {
         }
     }
 
-    /// Ends it and gives its world back.
+    /// Ends it and returns its home.
     pub(super) fn into_world(mut self) -> TestHome {
         std::mem::replace(&mut self.world, TestHome::new("http://127.0.0.1:9/v1"))
     }
 
-    /// Everything in its log.
+    /// Returns its log.
     pub(super) fn log(&self) -> String {
         std::fs::read_to_string(self.world.home().join(".crow/logs/crow-cli.log")).unwrap_or_default()
     }
@@ -143,7 +143,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Ended by itself some of the time.
+        // It may have exited already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -160,7 +160,7 @@ impl Client {
         self.socket.send(Message::text(text.into())).await.expect("it listens");
     }
 
-    /// The next thing said, in words.
+    /// Returns the next message as text.
     pub(super) async fn hear(&mut self) -> String {
         loop {
             match timeout(PATIENCE, self.socket.next()).await.expect("it speaks") {
@@ -176,7 +176,7 @@ impl Client {
         }
     }
 
-    /// Asks and gives the answer, with the updates that came before it in `heard`.
+    /// Sends a request and returns its response; updates before it are added to `heard`.
     pub(super) async fn ask(&mut self, method: &str, params: Value, heard: &mut Vec<String>) -> Value {
         self.n_asked += 1;
         let id = self.n_asked;
@@ -194,7 +194,7 @@ impl Client {
         }
     }
 
-    /// Opens a session and sends a prompt without waiting for the answer.
+    /// Opens a session and sends a prompt without waiting for the response.
     pub(super) async fn begin(&mut self, cwd: &Path, prompt: &str) {
         let session = self.open(cwd).await;
         let said = json!({"sessionId": session, "prompt": [{"type": "text", "text": prompt}]});
@@ -213,7 +213,7 @@ impl Client {
         opened["result"]["sessionId"].as_str().unwrap_or_else(|| panic!("{opened}")).to_owned()
     }
 
-    /// Opens a session and has a turn; tells how it went.
+    /// Opens a session and runs a turn; renders its result.
     pub(super) async fn turn(&mut self, cwd: &Path, prompt: &str) -> String {
         let session = self.open(cwd).await;
         let mut heard = Vec::new();

@@ -1,4 +1,4 @@
-//! A bridge that asks for less than usual, for clients of a trusted machine.
+//! A bridge with weaker checks, for clients of a trusted machine.
 
 use expect_test::expect;
 use futures_util::SinkExt;
@@ -7,7 +7,7 @@ use tokio_tungstenite::tungstenite::Message;
 
 use super::{check, check_refused, fixture::Server, nowhere};
 
-/// As the client of the Python version speaks: no token, no path, bytes instead of text.
+/// The client of the Python version: no token, no path, bytes instead of text.
 #[tokio::test]
 async fn trusted_loopback_needs_no_token() {
     let args = ["acp-bridge", "cat", "--port", "0", "--log", "debug", "--no-token", "--path", "*"];

@@ -1,4 +1,4 @@
-//! Clients that can do one thing and not another: nothing is asked of them that they did not offer.
+//! Clients with some capabilities only: the agent requests nothing else.
 
 use std::fs;
 
@@ -20,7 +20,7 @@ const TURN: &str = r#"
     text "Done."
 "#;
 
-/// Plays the turn; the client is to be asked for these and for nothing else.
+/// Runs the turn; the client must get these requests and no other.
 #[track_caller]
 fn check_client(capabilities: Value, used: &[&str]) {
     check(async {

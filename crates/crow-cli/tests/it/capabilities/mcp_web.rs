@@ -1,4 +1,4 @@
-//! An MCP server behind an address, of the newer kind and of the older.
+//! An MCP server at a URL, with the current and with the older transport.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{Stage, id_of, text};
 
-/// The long answer that events go to, once a client listens.
+/// The event stream of a connected client.
 type Events = Arc<Mutex<Option<TcpStream>>>;
 
 /// Opens a session with a server of this kind and calls its tool.
@@ -29,7 +29,7 @@ pub(super) async fn works(kind: &str, stage: &mut Stage) {
     let script = "call whisper {\"word\":\"psst\"}\ntext \"I heard.\"";
     stage.turn(&id_of(&opened), text("whisper"), script).await;
     assert!(stage.asked().contains("you said psst"), "{kind}: {}", stage.asked());
-    // A server that is down costs its tools and not the session.
+    // An unreachable server lacks its tools, and the session works.
     let nowhere = json!({"type": kind, "name": "nowhere", "url": "http://127.0.0.1:9/mcp", "headers": []});
     let opened = stage.open(json!({"mcpServers": [nowhere]})).await.expect("a session opens");
     stage.turn(&id_of(&opened), text("hello"), "text \"Hello.\"").await;
@@ -78,7 +78,7 @@ fn serve(stream: &TcpStream, events: &Events) -> Option<()> {
     }
 }
 
-/// The server's answer to a message, as text; empty for a notification.
+/// Returns the server's response to a message as text; empty for a notification.
 fn answer(message: &Value) -> Option<String> {
     let id = message.get("id")?;
     let result = match message["method"].as_str()? {

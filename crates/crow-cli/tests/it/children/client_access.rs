@@ -1,4 +1,4 @@
-//! Access of children to their parent's client: its files, its terminals and its answers.
+//! Access of children to their parent's client: its files, its terminals and its user.
 
 use crow_testkit::client::FakeClient;
 use expect_test::{Expect, expect};
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{AUTO, Stage, binary, check, other_agent, run};
 
-/// Offers all that an editor can do.
+/// All capabilities of an editor.
 const EDITOR: &str = r#"client: {"fs":{"readTextFile":true,"writeTextFile":true},"terminal":true}"#;
 
 #[test]
@@ -53,7 +53,7 @@ fn crow_child_uses_the_buffers_and_terminals_of_the_client() {
     );
 }
 
-/// Has an agent of others want something of the client, and refuses what is asked.
+/// Lets an external agent access the client, and rejects its permission requests.
 #[track_caller]
 fn check_wish(wish: &str, script: &str, transcript: &Expect) {
     let script = format!(
@@ -312,7 +312,7 @@ fn client_without_files_and_terminals_has_none_for_children() {
     );
 }
 
-/// Has an agent ask a user about a file before it writes it.
+/// An agent that asks the user about a file before it writes it.
 const ASKS_FIRST: [&str; 2] = ["asks", "writes=$HOME/project/b.txt"];
 
 fn asks_first(answers: [&str; 2]) -> String {

@@ -1,4 +1,4 @@
-//! One process of a chain is killed: none of its processes is left, and its parent, now or later, is told.
+//! One process of a chain is killed: all of its processes end, and its parent is told, at once or later.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use super::{AUTO, Stage, binary, leashed_call, run};
 
 const GAMMA: &str = "text \"Gamma wakes.\"";
 
-/// Three levels, the deepest of which runs the leashed command.
+/// Three levels, the deepest of which runs the tracked command.
 async fn chain() -> (Stage, u64) {
     let script = "call task {\"prompt\":\"ALPHA\"}\ntext \"Alpha told me.\"";
     let mut stage = Stage::start(&[AUTO, "agents: { max_depth: 3 }"], script).await;
@@ -23,7 +23,7 @@ async fn chain() -> (Stage, u64) {
     (stage, id)
 }
 
-/// Finds the agents that stand so many levels below a process.
+/// Finds the agents at a depth below a process.
 pub(super) fn agents_at(root: u32, depth: u32) -> Vec<Pid> {
     let holds = |file: &str, pid: u32, word: &[u8]| {
         let text = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
@@ -44,7 +44,7 @@ pub(super) fn agents_at(root: u32, depth: u32) -> Vec<Pid> {
     found
 }
 
-/// Kills the agent at a depth; gives what the root's model is told in the end.
+/// Kills the agent at a depth; returns the final report to the root's model.
 #[track_caller]
 fn check(depth: u32, report: &Expect) {
     let told = run(async {
@@ -136,7 +136,7 @@ fn root_is_killed() {
             └ $TASK just now 2 scripted GAMMA crow: lost, 1 turn, 0 tokens
         "#]]
         .assert_eq(&tree);
-        // Once is enough.
+        // It is reported once.
         stage.client = stage.elsewhere().await;
         stage.server.replace_answers("text \"Nothing new.\"");
         assert_eq!(stage.say("anything else?").await, "end_turn");

@@ -265,7 +265,7 @@ fn task_continued_after_a_restart_has_the_mode_of_its_parent() {
     });
 }
 
-/// Agents that a session keeps for more work.
+/// Idle agents that a session keeps alive.
 const KEPT: usize = 4;
 
 #[test]
@@ -275,7 +275,7 @@ fn idle_children_are_limited() {
         let mut stage = Stage::start(&[AUTO], &format!("{tasks}\ntext \"All of them.\"")).await;
         stage.server.add_answers_for("ALPHA", ["text \"A.\""; 6].join("\n").as_str());
         assert_eq!(stage.say("go").await, "end_turn");
-        // The others end in a moment.
+        // The others end shortly.
         let few = async {
             while agents_at(stage.client.pid(), 1).len() > KEPT {
                 tokio::task::yield_now().await;
@@ -293,7 +293,8 @@ fn cancelled_child_releases_the_slots_of_its_children() {
         let config = ["agents: { max_children: 2 }", AUTO, &other_agent(&["deaf", "slow=/nowhere"])];
         let mut stage = Stage::start(&config, "").await;
         let begins = r#"call task {"prompt":"hello","agent":"other","wait":false}"#;
-        // An unresponsive child keeps its slot until it is killed; a slot that is never released would block every other.
+        // An unresponsive child keeps its slot until it is killed; a slot that is never released would block every
+        // other child.
         let both = async {
             let mut n_begun = 0;
             while n_begun < 2 {

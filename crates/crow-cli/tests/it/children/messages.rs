@@ -1,11 +1,11 @@
-//! The end of a task is delivered once, whichever process ends in between.
+//! The result of a task is delivered once, whichever process ends in between.
 
 use expect_test::expect;
 use serde_json::json;
 
 use super::{AUTO, Stage, crow, leashed_call, run};
 
-/// Begins a task without waiting for its end; the parent's own model pauses.
+/// Starts a task without waiting for its result; the parent's model pauses.
 async fn begun() -> (Stage, u64) {
     let script = "call task {\"prompt\":\"ALPHA\",\"wait\":false}\nhold";
     let mut stage = Stage::start(&[AUTO], script).await;
@@ -16,12 +16,12 @@ async fn begun() -> (Stage, u64) {
     (stage, id)
 }
 
-/// Polls until the end of the task is stored, for which there is no event.
+/// Polls until the result of the task is stored, for which there is no event.
 async fn until_done(stage: &Stage) {
     while !crow(stage, &["inspect", "-s", &stage.session, "--tree"]).await.contains("done") {}
 }
 
-/// Has the task end, and kills its parent before that hears of it.
+/// Ends the task, and kills its parent before it learns of that.
 async fn ended_untold() -> Stage {
     let (mut stage, _) = begun().await;
     stage.leash.release();
@@ -30,7 +30,7 @@ async fn ended_untold() -> Stage {
     stage
 }
 
-/// The number of times that a client which loads the session sees the end of the task.
+/// Returns the number of deliveries that a client receives when it loads the session.
 async fn n_told(stage: &Stage) -> usize {
     let loaded = stage.elsewhere().await;
     let texts =
@@ -144,7 +144,7 @@ fn turn_that_waits_for_tasks_is_cancelled() {
         stage.leash.wait_until_gone("its parent was cancelled").await;
         stage.server.replace_answers("text \"Here I am.\"");
         assert_eq!(stage.say("once more").await, "end_turn");
-        // The task, the wait, the command and the new prompt: nothing was asked because of the cancel.
+        // The task, the wait, the command and the new prompt: the cancellation caused no request.
         assert_eq!(stage.server.n_requests(), 4);
         stage.clean("waiting").await;
     });
@@ -168,7 +168,7 @@ fn status_of_a_lost_task_reports_its_end() {
         stage.server.add_answers("text \"It failed.\"\ntext \"Nothing new.\"");
         stage.leash.release();
         stage.server.wait_for_requests(2).await;
-        // Its end comes while the model thinks of the look.
+        // The result arrives while the model is answering.
         tokio::fs::write(&fails, "go\n").await.expect("the pipe takes a word");
         while !crow(&stage, &["inspect", "-s", &stage.session, "--tree"]).await.contains("failed") {}
         stage.server.release();

@@ -1,4 +1,4 @@
-//! Agents that misbehave: the parent hears why, goes on, and nothing of them is left.
+//! Agents that violate the protocol, hang or die: the parent gets the reason and continues, and no process is left.
 
 use expect_test::{Expect, expect};
 use serde_json::json;
@@ -10,7 +10,7 @@ const GIVES_IT: &str = r#"
     text "Then not."
 "#;
 
-/// Has an agent that behaves as the words say work to its end; gives what the model hears of it.
+/// Runs an agent that behaves as specified to its end; returns the report to the model.
 #[track_caller]
 fn check(words: &[&str], report: &Expect) {
     let told = run(async {
@@ -33,13 +33,13 @@ enum Stop {
     Close,
 }
 
-/// Has the client cancel the turn while such an agent works.
+/// Cancels the turn while such an agent works.
 #[track_caller]
 fn check_cancelled(words: &[&str], seen: &str) {
     check_stopped(words, seen, Stop::Cancel);
 }
 
-/// Has the client stop such an agent at work, and go on with the session.
+/// Stops such an agent at work, and continues the session.
 #[track_caller]
 fn check_stopped(words: &[&str], seen: &str, stop: Stop) {
     run(async {
@@ -68,7 +68,7 @@ fn check_stopped(words: &[&str], seen: &str, stop: Stop) {
         stage.server.replace_answers("text \"Here I am.\"");
         assert_eq!(stage.say("once more").await, "end_turn");
         stage.clean(&format!("{words:?}")).await;
-        // Who heeds what it is told may be told more, so it stays until its parent goes.
+        // A child that obeys may get another prompt, so it stays until its parent exits.
         stage.client.close_stdin().await;
         leash.wait_until_gone(&format!("{words:?}, at the end")).await;
     });
@@ -219,7 +219,7 @@ fn agent_that_leaves_processes_is_cleaned_up() {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let mut stage = Stage::start(&[AUTO, &other_agent(&words)], GIVES_IT).await;
         assert_eq!(stage.say("go").await, "end_turn");
-        // It may be told more, so it stays until its parent goes.
+        // It may get another prompt, so it stays until its parent exits.
         assert!(leashes.iter().all(crow_testkit::tracked_command::TrackedCommand::is_running));
         stage.client.close_stdin().await;
         for leash in &mut leashes {

@@ -1,5 +1,5 @@
-//! Crow at work for Crow, three levels deep: what the deepest one asks reaches the user at the root, and what is
-//! stopped or breaks anywhere is gone everywhere.
+//! Crow as a child of Crow, three levels deep: questions of the deepest agent reach the user at the root, and
+//! whatever is stopped or breaks leaves no process.
 
 use expect_test::expect;
 use serde_json::json;
@@ -8,13 +8,13 @@ use super::{AUTO, Stage, check, leashed_call, run};
 
 const DEEP: &str = "agents: { max_depth: 3 }";
 
-/// Three levels, each of which has nothing to do but wait for the next.
+/// Three levels, each of which only waits for the next.
 const CHAIN: [(&str, &str); 2] = [
     ("ALPHA", "call task {\"prompt\":\"BETA\"}\ntext \"Beta told me.\"\ntext \"Alpha again.\""),
     ("BETA", "call task {\"prompt\":\"GAMMA\"}\ntext \"Gamma told me.\"\ntext \"Beta again.\""),
 ];
 
-/// Starts such a chain; the deepest says what the script says.
+/// Starts such a chain, with a script for the deepest model.
 async fn chain(config: &[&str], deepest: &str) -> Stage {
     let config: Vec<&str> = config.iter().copied().chain([DEEP]).collect();
     let stage = Stage::start(&config, "call task {\"prompt\":\"ALPHA\"}\ntext \"Alpha told me.\"").await;
@@ -104,7 +104,7 @@ fn request_without_a_terminal_is_rejected() {
     });
 }
 
-/// Goes on after a chain was cancelled.
+/// Continues after a chain was cancelled.
 async fn cancelled(stage: &mut Stage, id: u64, when: &str) {
     stage.cancel().await;
     assert_eq!(stage.end_of(id).await, "cancelled", "{when}");

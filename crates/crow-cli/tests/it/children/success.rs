@@ -1,4 +1,4 @@
-//! Tasks that go well, as transcripts.
+//! Successful tasks, as transcripts.
 
 use expect_test::expect;
 

@@ -1,4 +1,4 @@
-//! Agents of others: what is said of them, and what becomes of each kind when it is driven.
+//! External agents in `run`: messages about them, and each kind of agent when it is used.
 
 mod interaction;
 mod reports;
@@ -17,14 +17,14 @@ use super::{Stage, check};
 
 const FAKE: &str = "providers:\n  fake: { base_url: $URL }\nmodels:\n  scripted: { provider: fake }\n";
 
-/// A stage with an agent `other` that does as its words say.
+/// Returns a stage with an agent `other` that behaves as specified.
 fn with(words: &[&str], more: &str) -> Stage {
     let (command, args) = agent::command(words);
     let other = json!({ "command": command, "args": args });
     Stage::configured("", &format!("{FAKE}agent_servers:\n  other: {other}\n{more}"))
 }
 
-/// Drives the agent with one prompt.
+/// Sends the agent one prompt.
 #[track_caller]
 fn check_run(words: &[&str], args: &str, told: &Expect) {
     check(&with(words, ""), &format!("crow run --agent other {args}"), told);
@@ -160,7 +160,7 @@ fn directory_of_a_remote_agent() {
     .assert_eq(&heard);
 }
 
-/// Crow itself as an agent of others.
+/// Crow as an external agent.
 fn with_crow() -> Stage {
     let crow = json!({"command": env!("CARGO_BIN_EXE_crow-cli"), "args": ["acp"]});
     let stage = Stage::configured("text \"One.\"\ntext \"Two.\"\ntext \"Three.\"", "");
@@ -409,7 +409,7 @@ fn broken_agents_are_errors() {
     .assert_eq(&stage.crow_hears("crow run --agent other -i", "one\ntwo\n").told());
 }
 
-/// Agents that are none.
+/// Agents that cannot be started.
 const NONE: &str = "agent_servers:\n  gone: { command: no-such-program }\n  here: { command: ./no-such-file }\n\
                   \x20 exits: { command: [sh, -c, exit 0] }\n  says: { command: [sh, -c, 'echo hello; echo there'] }\n\
                   \x20 complains: { command: [sh, -c, 'echo one >&2; echo two >&2; exit 4'] }\n\

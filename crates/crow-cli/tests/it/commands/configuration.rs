@@ -1,4 +1,4 @@
-//! A configuration directory that is wrong in some way, and what a terminal and an editor hear of it.
+//! An invalid configuration directory, in a terminal and in an editor.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! The problems that the doctor finds, and the files that it saves.
+//! The problems that `doctor` finds, and the files that it repairs.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use expect_test::{Expect, expect};
 
 use super::Stage;
 
-/// Leaves out the line about the sandbox, which is another on each machine.
+/// Omits the line about the sandbox, which depends on the machine.
 #[track_caller]
 fn check(stage: &Stage, args: &str, told: &Expect) {
     let said = stage.crow(args).told();
@@ -87,7 +87,7 @@ fn damaged_database_is_found_and_saved() {
     for n in 0..41 {
         assert_eq!(stage.crow(&format!("crow run '{n} {}'", "word ".repeat(400))).code, Some(0));
     }
-    // The contents of the log hide damage of the file; deleting empties it.
+    // The content of the write-ahead log hides the damage of the file; emptying the log reveals it.
     let one_more = &stage.sessions()[0];
     assert_eq!(stage.crow(&format!("crow sessions delete {one_more} -y")).code, Some(0));
     let file = stage.world.home().join(".crow/crow.db");

@@ -5,13 +5,13 @@ use expect_test::expect;
 
 use super::{Stage, check};
 
-/// As Ollama sends it.
+/// A response of Ollama.
 const OLLAMA: &str = r#"{"object":"list","data":[{"id":"qwen3:latest","object":"model","created":1740000000,"owned_by":"library"},{"id":"gemma:2b","object":"model","created":1740000000,"owned_by":"library"}]}"#;
 const LOADED: &str =
     r#"{"models":[{"name":"qwen3:latest","model":"qwen3:latest","size":6591830464,"context_length":4096}]}"#;
 const SHOWN: &str = r#"{"parameters":"stop x","model_info":{"general.architecture":"qwen3","qwen3.context_length":40960},"capabilities":["completion","tools"]}"#;
 
-/// As OpenRouter sends it.
+/// A response of OpenRouter.
 const OPENROUTER: &str = r#"{"data":[{"id":"z/glm","name":"GLM","context_length":200000,"architecture":{"output_modalities":["text"]},"pricing":{"prompt":"0.0000006","completion":"0.0000022","input_cache_read":"0.00000011"},"top_provider":{"context_length":200000},"supported_parameters":["tools"]}]}"#;
 
 const TWO: &str = "providers:\n  near: { base_url: $URL }\n  dead: { base_url: 'http://127.0.0.1:9/v1' }\n\
@@ -125,7 +125,7 @@ fn names_with_escapes_never_reach_the_terminal() {
     );
 }
 
-/// Shows the doctor's line of a provider.
+/// Returns the line of `doctor` about a provider.
 #[track_caller]
 fn check_doctor(stage: &Stage, provider: &str, expected: &expect_test::Expect) {
     let told = stage.crow("crow doctor").stdout;

@@ -1,4 +1,4 @@
-//! Options of `crow-cli run` that hold for one run only.
+//! Options of `crow-cli run` that apply to one run only.
 
 use expect_test::expect;
 

@@ -1,4 +1,4 @@
-//! Sessions as a user or a script finds, copies, exports and deletes them.
+//! Sessions that a user or a script lists, copies, exports and deletes.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{Ran, Stage};
 
-/// Runs a command with the sessions there are as `$1`, `$2` …, the newest first, and hides their names again.
+/// Runs a command with the session names as `$1`, `$2` …, newest first, and masks them in its output.
 #[track_caller]
 fn check(stage: &Stage, args: &str, told: &expect_test::Expect) {
     let sessions = stage.sessions();
@@ -166,7 +166,7 @@ fn delete_does_nothing_without_a_confirmation() {
     );
 }
 
-/// Stores a session that another started, with words in it.
+/// Stores a child session with messages.
 async fn store_child(stage: &Stage, parent: &str) {
     let address = DatabaseAddress::File(stage.world.home().join(".crow/crow.db"));
     let store = Store::open(&address).await.expect("the store is opened");

@@ -1,4 +1,4 @@
-//! `auth` and the MCP servers that may want a sign-in.
+//! `auth`, and MCP servers that may need a login.
 
 use super::{Stage, check};
 use expect_test::expect;

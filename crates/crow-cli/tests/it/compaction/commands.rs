@@ -1,8 +1,8 @@
-//! Commands of the user: `/compact`, `/compact undo`, `/clear`.
+//! The user's commands `/compact`, `/compact undo` and `/clear`.
 
 use super::*;
 
-/// Sends a prompt, has the model read a file, and sends another; all of it far from the limit.
+/// Sends a prompt, lets the model read a file, and sends another prompt; all far below the limit.
 async fn begun(capabilities: &Value) -> Stage {
     let script = "call read {\"file_path\":\"a.txt\"}\ntext \"I have read it.\"\ntext \"Fine.\"";
     let mut stage = Stage::start(capabilities, None, script).await;
@@ -13,7 +13,7 @@ async fn begun(capabilities: &Value) -> Stage {
     stage
 }
 
-/// The last message of the agent.
+/// Returns the last message of the agent.
 fn said(client: &FakeClient) -> String {
     let texts =
         client.updates.iter().rev().filter(|(_, update)| update["sessionUpdate"] == "agent_message_chunk");

@@ -1,10 +1,10 @@
-//! Compactions on disk: other processes, crashes, replay, search.
+//! Stored compactions: other processes, crashes, replay, search.
 
 use crow_testkit::replay;
 
 use super::*;
 
-/// A session with something to sum up, far from the limit.
+/// Starts a session that is worth summarizing, far below the limit.
 async fn begun(capabilities: &Value) -> Stage {
     let mut stage =
         Stage::start(capabilities, None, "call read {\"file_path\":\"a.txt\"}\ntext \"I have read it.\"")
@@ -29,7 +29,7 @@ async fn compaction_is_continued_by_another_process() {
     ask(&mut other, &stage.session, "go on").await;
     let last = stage.last();
     assert!(last.contains("Notes.") && last.contains("go on") && !last.contains("a.txt has in"), "{last}");
-    // The first still has the session open; nothing was said since, only shown otherwise.
+    // The first process still has the session open; only its view has changed.
     ask(&mut other, &stage.session, "/compact undo").await;
     assert_eq!(stage.say("and here?").await, "end_turn");
     let last = stage.last();

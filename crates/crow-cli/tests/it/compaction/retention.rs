@@ -2,10 +2,10 @@
 
 use super::*;
 
-/// Compactions that a session of these tests goes through.
+/// Compactions of a session in these tests.
 const COMPACTIONS: usize = 20;
 
-/// Talks until the session was compacted often enough; gives what was said.
+/// Sends prompts until the session was compacted often enough; returns them.
 async fn talk(stage: &mut Stage, said: impl Fn(usize) -> String) -> Vec<String> {
     let mut all = Vec::new();
     while stage.compactions().iter().filter(|status| *status == "completed").count() < COMPACTIONS {
@@ -33,7 +33,7 @@ async fn user_messages_survive_useless_summaries() {
 #[tokio::test]
 async fn messages_over_the_budget_are_in_the_summary() {
     let mut stage = Stage::start(&told(), Some(4000), "").await;
-    // A good model notes what it reads; the test sees to it that it could read it.
+    // A good model repeats what it reads; the test ensures that it could read it.
     stage.server.set_side_answers("text \"The person's key is 4711.\"\ntext \"complete\"");
     let said =
         |n| format!("{} Step {n}. {}", if n == 0 { "My key is 4711." } else { "" }, "And so on. ".repeat(50));

@@ -1,4 +1,4 @@
-//! Transcripts with clients that can do more, and with more that a client may want.
+//! Transcripts with clients that have further capabilities and requests.
 
 use expect_test::expect;
 

@@ -1,5 +1,5 @@
-//! Commands in a terminal of the client: an approved one runs as it is, an unapproved one under the supervisor, and
-//! what happens where there is no supervisor.
+//! Commands in a client's terminal: an approved one runs directly, an unapproved one under the supervisor, and the
+//! behaviour without a supervisor.
 
 use expect_test::expect;
 

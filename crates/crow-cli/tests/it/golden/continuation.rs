@@ -1,4 +1,4 @@
-//! Turns that would end by themselves: replies that break off, and models that go in circles.
+//! Replies that break off, and models that repeat themselves.
 
 use expect_test::expect;
 

@@ -1,5 +1,5 @@
-//! The whole agent with a model that is spoken to by the Messages API. The scripted one refuses what its provider
-//! does: changed reasoning, results out of place, ids twice.
+//! The whole agent with the Messages API. The fake server rejects what its provider rejects: changed reasoning,
+//! misplaced results, duplicate ids.
 
 use expect_test::expect;
 

@@ -1,4 +1,4 @@
-//! The whole agent with a provider that speaks `responses`.
+//! The whole agent with the Responses API.
 
 use expect_test::expect;
 

@@ -12,8 +12,8 @@ fn check(script: &str, transcript: &Expect) {
     transcript.assert_eq(&runtime.expect("a runtime can be made").block_on(play(&binary, script)));
 }
 
-/// The six chunks of its example: text in two, the name of a tool, its arguments in two, and the usage; the parameter has its
-/// short name.
+/// The six chunks of its example: text in two, the name of a tool, its arguments in two, and the usage. The parameter
+/// has its short name.
 #[test]
 fn call_arrives_in_pieces() {
     check(

@@ -1,5 +1,5 @@
-//! Folders as `init` of earlier versions left them, with a session in the database and a prompt that a person changed: nothing
-//! is warned of, and the session goes on. That others could read them is told elsewhere; here they are private.
+//! Configuration directories of earlier versions with a session and a changed prompt: they cause no warning, and the
+//! session continues. The directories here are private; other tests check the ones that are not.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -12,7 +12,7 @@ use crow_testkit::client::{FakeClient, TestHome};
 use expect_test::{Expect, expect};
 use serde_json::json;
 
-/// The contents of such a directory, besides the database.
+/// The content of such a directory, besides the database.
 struct Folder {
     database: &'static [u8],
     config: &'static str,
@@ -122,7 +122,7 @@ fn binary() -> PathBuf {
     PathBuf::from(env!("CARGO_BIN_EXE_crow-cli"))
 }
 
-/// The stdout and stderr of a command.
+/// Returns the stdout and stderr of a command.
 #[expect(clippy::disallowed_methods, reason = "the program is tested from outside, as a shell starts it")]
 fn told(world: &TestHome, args: &[&str]) -> String {
     let mut command = Command::new(binary());
@@ -134,7 +134,7 @@ fn told(world: &TestHome, args: &[&str]) -> String {
     lines.map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
-/// The output of the doctor, then a client's view of the old session and of a new one, then the requests to the model.
+/// Compares the output of `doctor`, a client's view of the old session and of a new one, and the model requests.
 fn check(folder: &Folder, expected: &Expect) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime can be made").block_on(async {

@@ -1,4 +1,4 @@
-//! Files that editors, shells and other agents run by themselves, changed by a command that builds.
+//! Files that editors, shells and other agents run by themselves, changed by a build command.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ const FILES: [(&str, &str); 5] = [
     (".gitmodules", "good\n"),
 ];
 
-/// Attempts of a build to have another program execute something later.
+/// Attempts of a build to make another program run something later.
 const TRAPS: [&str; 14] = [
     "echo bad > .vscode/tasks.json",
     "echo bad > .vscode/settings.json",
@@ -41,7 +41,7 @@ fn project() -> Place {
     place
 }
 
-/// Everything that is run by its name, as a shell finds it.
+/// Returns all files that run by their name, as a shell finds them.
 fn autorun(place: &Place) -> String {
     let find = "chmod 0755 a 2>/dev/null; find -L . \\( -ipath '*/.vscode/*' -o -name .envrc -o -path '*/.cargo/config.toml' \
                 -o -path './.zed/*' -o -path '*/.idea/*' -o -ipath '*/.claude/*' -o -name '*.code-workspace' -o -name .nvim.lua \

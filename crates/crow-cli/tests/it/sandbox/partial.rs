@@ -1,4 +1,4 @@
-//! Machines on which a command gets no mount name space of its own, and what programs of others it may reach.
+//! Machines without mount namespaces for commands, and the programs of others that a command can reach there.
 
 use std::{
     fs,
@@ -9,11 +9,11 @@ use std::{
 
 use super::{Place, binary, said};
 
-/// Starts the rest of a command line where no name space can be made.
+/// Starts the rest of a command line where no namespace can be created.
 const NO_NAMESPACES: &str =
     "echo 0 > /proc/sys/user/max_user_namespaces; echo 0 > /proc/sys/user/max_mnt_namespaces; exec \"$@\"";
 
-/// Runs the helper in a user name space in which no other can be made; `None` where this machine makes none at all.
+/// Runs the helper in a user namespace that cannot create another one; `None` where none can be created at all.
 fn without_namespaces(args: &[&str]) -> Option<Output> {
     let run = |program: &str, args: &[&str]| {
         let mut command = Command::new("unshare");
@@ -55,11 +55,11 @@ fn command_that_cannot_be_confined_as_requested_does_not_run() {
     }
 }
 
-/// Connects to what it is given; each line of the answer is a socket that let it.
+/// Connects to sockets; each line of the output is a socket that accepted.
 const CONNECT: &str = "for s in $SOCKETS; do perl -MIO::Socket::UNIX -e \
     'print \"$ARGV[0]\\n\" if IO::Socket::UNIX->new(Peer => $ARGV[0])' $s; done";
 
-/// Sockets of programs in a home directory, a directory for sockets, and the common temporary directory.
+/// Sockets of programs in a home directory, a runtime directory, and the common temporary directory.
 struct Servers {
     _folders: [tempfile::TempDir; 2],
     home: PathBuf,
@@ -111,7 +111,7 @@ fn sockets_of_other_programs_are_unreachable() {
         assert_eq!(servers.reached(&place, &[held, &person].concat()), "", "{held:?}");
         assert_eq!(servers.reached(&place, &[held, &person, &["--no-namespace"]].concat()), "", "{held:?}");
     }
-    // Where temporary files are below such a directory they stay usable, and the sockets beside them out of reach.
+    // Temporary files below such a directory stay usable, and the sockets beside them are unreachable.
     let temporary = servers.runtime.join("tmp");
     fs::create_dir(&temporary).expect("a folder can be made");
     for (beside, file) in [(&temporary, "kept"), (&servers.runtime, "new")] {
@@ -170,7 +170,7 @@ fn attributes_of_files_outside_stay_as_they_are() {
         };
         assert!(!tried(&["--free"]), "free: {script}");
         assert!(tried(&[]), "held: {script}");
-        // What is open there is named in the manual and by the doctor.
+        // The manual and `doctor` name what remains reachable.
         assert_eq!(!tried(&["--no-namespace"]), is_open_without, "without a name space: {script}");
     }
 }
@@ -178,7 +178,7 @@ fn attributes_of_files_outside_stay_as_they_are() {
 #[test]
 fn environment_of_another_program_cannot_be_read() {
     let place = Place::new();
-    // Git sees to it that nothing is read before the program has started.
+    // Git reads nothing before the program has started.
     let script =
         "cat /proc/$PID/environ | tr '\\0' '\\n' | grep -c ^PATH=; cat /proc/$PID/mem 2>/dev/null | wc -c";
     assert_eq!(said(&place.run(&["--free"], script)).lines().next(), Some("1"));

@@ -1,11 +1,11 @@
-//! Ways to have the person's next `git` run a program, tried by a held command.
+//! Attempts of a confined command to make the user's next `git` run a program.
 
 use std::{fs, path::Path, process::Command};
 
 use super::{Place, binary, said};
 
-/// A way to set a trap: what is there before, what the command does, and where the user runs git afterwards.
-/// `$EVIL` is a command that leaves a mark; Git runs it as `core.fsmonitor`.
+/// An attempt: the initial files, the command, and the directory where the user runs git afterwards. `$EVIL` is a
+/// command that leaves a mark; Git runs it as `core.fsmonitor`.
 struct Trap {
     what: &'static str,
     before: &'static str,
@@ -117,7 +117,7 @@ const TRAPS: &[Trap] = &[
     },
 ];
 
-/// Runs git as the user would, and tells whether something was run through it.
+/// Runs git as the user would, and returns whether it ran the program.
 fn is_sprung(place: &Place, then: &str) -> bool {
     let mark = place.folder().join("mark");
     let mut git = Command::new("git");
@@ -198,7 +198,7 @@ fn repositories_above_or_named_by_the_session_are_protected() {
     }
 }
 
-/// Whether this user may start the binary as another user, who may see it.
+/// Whether this user may start the binary as another user, who can read it.
 pub(super) fn can_be_nobody() -> bool {
     use std::os::unix::process::CommandExt as _;
     let mut probe = Command::new(binary());

@@ -1,10 +1,10 @@
-//! Sockets of other programs whose place cannot be told, in a network name space in which there are no others.
+//! Sockets of other programs at unknown paths, in a network namespace without any others.
 
 use std::process::{Command, Stdio};
 
 use super::{Place, binary, said};
 
-/// Listens in a folder as `$case` says and runs the rest, with the folder behind it.
+/// Listens in a directory as `$case` specifies and runs the rest there.
 const LISTEN: &str = r#"
 use Socket;
 use Cwd;
@@ -33,7 +33,7 @@ chdir $root or die;
 exit(system(@run, $dir) >> 8);
 "#;
 
-/// Prints the sockets that can be reached in a directory, and whether a new one can be created.
+/// Prints the reachable sockets of a directory, and whether a new one can be created.
 const REACH: &str = r#"
 use Socket;
 opendir(my $folder, $ARGV[0]) or die;
@@ -51,7 +51,7 @@ socketpair(my $a, my $b, AF_UNIX, SOCK_STREAM, PF_UNSPEC) or print "no pair\n";
 exit !$own;
 "#;
 
-/// The sockets of this kind that a supervised command reaches.
+/// Returns the sockets of this kind that a confined command reaches.
 fn reached(case: &str, held: &[&str]) -> String {
     let place = Place::new();
     let mut command = Command::new("unshare");

@@ -1,10 +1,11 @@
-//! Programs that an existing Git configuration or a shell executes: a confined command tries to change them.
+//! Programs that an existing Git configuration or a shell executes, which a confined command tries to change.
 
 use std::{fs, os::unix::fs::PermissionsExt as _, process::Command};
 
 use super::{Place, said};
 
-/// A way to have something run. `$EVIL` leaves a mark; `PUT FILE` makes a program of it, `GOOD FILE` one that does nothing.
+/// An attempt to have something run. `$EVIL` leaves a mark; `PUT FILE` creates a program that does so, `GOOD FILE`
+/// one that does nothing.
 struct Trap {
     what: &'static str,
     before: &'static str,
@@ -332,7 +333,7 @@ fn git_configuration_that_cannot_be_resolved_blocks_the_command() {
     }
 }
 
-/// Ordinary work in a repository whose hooks lie in it.
+/// Ordinary work in a repository that contains its own hooks.
 #[test]
 fn files_beside_protected_ones_stay_writable() {
     let place = Place::new();
@@ -371,7 +372,7 @@ fn repositories_beside_the_roots_are_protected() {
     }
 }
 
-/// The folder of a person that happens to get a `HEAD` beside its own things.
+/// A user's directory that happens to contain a `HEAD`.
 #[test]
 fn existing_files_keep_their_names() {
     let place = Place::new();
@@ -398,7 +399,7 @@ fn locks_are_removed() {
     assert!(set.expect("git starts").success());
 }
 
-/// A writable place inside another, or the root itself in a temporary folder, is put somewhere else by a first command.
+/// A writable directory inside another, or the root itself in a temporary directory, is moved by a first command.
 #[test]
 fn symlink_in_place_of_a_writable_directory_leads_nowhere() {
     for swap in ["rm -rf target; ln -s $OUT target", "mv target t; ln -s $OUT target"] {

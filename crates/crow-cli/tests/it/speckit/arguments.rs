@@ -4,7 +4,7 @@ use expect_test::expect;
 
 use super::{check, transcript_of};
 
-/// Nothing that a user types is a template: it is there in their own words and in the prompt of the step.
+/// The user's text is never a template: it is unchanged in the prompt and in the prompt of the step.
 #[test]
 fn multiple_lines_are_unchanged() {
     check(
@@ -161,7 +161,7 @@ fn feature_is_selected_by_its_number() {
     );
 }
 
-/// A report, a failure and silence: the directory is the same.
+/// The directory is the same after a report, a failure and silence.
 #[test]
 fn name_is_derived_from_the_description_if_invalid() {
     let transcripts = [
@@ -259,7 +259,7 @@ fn description_without_a_word_creates_no_feature() {
     );
 }
 
-/// A directory of one's own, then the next number beside the first one; the project points at what was specified last.
+/// A given directory, then the next number beside the first one; the project selects the latest feature.
 #[test]
 fn features_are_created_in_sequence() {
     check(

@@ -1,4 +1,4 @@
-//! The whole way of a feature in one session: rules, spec, plan, tasks, code, and what the code lacks.
+//! A whole feature in one session: constitution, spec, plan, tasks, implementation, and convergence.
 
 use expect_test::expect;
 

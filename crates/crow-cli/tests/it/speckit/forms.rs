@@ -1,11 +1,11 @@
-//! Questions to the user as forms, of clients that have them.
+//! Questions to the user as forms, for clients that support them.
 
 use expect_test::expect;
 
 use super::check;
 use super::question_answers::asks;
 
-/// In forms, so that all are asked in one turn.
+/// As forms, so that all are asked in one turn.
 #[test]
 fn question_limit_applies_to_forms() {
     check(

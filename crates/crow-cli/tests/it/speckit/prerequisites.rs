@@ -246,7 +246,7 @@ fn plan_mode_rejects_steps_that_write() {
     );
 }
 
-/// Ground rules that cannot be read are told before a step that ends with them.
+/// An unreadable constitution is reported before a step that checks against it.
 #[test]
 fn constitution_outside_the_project() {
     check(

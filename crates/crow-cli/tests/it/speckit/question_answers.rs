@@ -1,22 +1,22 @@
-//! Questions to the user as text that the next prompt answers: which answers mean what, and that nothing of it is lost.
+//! Questions to the user as text that the next prompt answers: the meaning of answers, and that none is lost.
 
 use expect_test::{Expect, expect};
 
 use super::check;
 
-/// The question that most of these ask.
+/// The question of most of these tests.
 const ASK: &str = r#"call speckit_ask {"question":"May it write into the folder?","options":[{"label":"One file","meaning":"The order lies beside the photos."},{"label":"Never","meaning":"The order is kept elsewhere."}],"recommended":"Never"}"#;
 
-/// Carries an answer into the spec.
+/// Writes an answer into the spec.
 const SETTLE: &str = r#"call edit {"file_path":"$F/spec.md","old_string":" [NEEDS CLARIFICATION: may it write into the folder?]","new_string":", and writes nothing into their folder"}"#;
 
-/// Puts the usual calls in the place of their names.
+/// Replaces names by the usual calls.
 #[track_caller]
 pub(super) fn asks(script: &str, transcript: &Expect) {
     check(&script.replace("ASK", ASK).replace("SETTLE", SETTLE), transcript);
 }
 
-/// The part of a spec about an answer, whatever the user typed.
+/// Returns the part of a spec about an answer, whatever the user typed.
 #[track_caller]
 fn answered(words: &str, bullet: &str) {
     let mut seen = String::new();
@@ -107,7 +107,7 @@ fn no_more_questions() {
     );
 }
 
-/// Its own prompt has the model name a topic.
+/// The prompt of this step makes the model name a topic.
 #[test]
 fn question_has_a_topic() {
     let topic = ASK.replace("{\"question\"", "{\"topic\":\"Storage\",\"question\"");
@@ -128,7 +128,7 @@ fn question_has_a_topic() {
     assert!(asked.starts_with("< text[note-2] ⏎**Storage: May it write into the folder?**"), "{asked}");
 }
 
-/// The step ends without the model, which learns of it with what it is asked next.
+/// The step ends without the model, which learns of it with its next request.
 #[test]
 fn cancel_ends_the_step() {
     asks(
@@ -230,7 +230,7 @@ fn other_command_is_no_answer() {
     );
 }
 
-/// The answer is for the feature that the question is about.
+/// The answer is for the feature of the question.
 #[test]
 fn other_feature_waits_for_the_answer() {
     asks(
@@ -369,7 +369,7 @@ fn answer_after_a_restart() {
     );
 }
 
-/// Both sessions have the question, and each its own answer.
+/// Both sessions have the question, and each has its own answer.
 #[test]
 fn answer_in_a_fork() {
     asks(

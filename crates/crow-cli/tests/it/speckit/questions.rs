@@ -1,11 +1,11 @@
-//! Questions of a step as text: which steps ask, how often, and which text is no question.
+//! Questions of a step as text: the steps that ask, the limit, and texts that are not questions.
 
 use expect_test::expect;
 
 use super::check;
 use super::question_answers::asks;
 
-/// A file that a step wrote before it asked counts as its work, too.
+/// A file that a step wrote before its question is part of its work.
 #[test]
 fn files_written_before_the_question_count() {
     asks(

@@ -1,4 +1,4 @@
-//! Problems of a page go back to the model as often as the step allows, and are reported if they remain.
+//! Problems of a page are returned to the model as often as the step allows, and reported if they remain.
 
 use expect_test::expect;
 
@@ -262,7 +262,7 @@ fn checklist_is_repaired_once() {
     );
 }
 
-/// A reviewer's ticks and words stay.
+/// A reviewer's ticks and notes stay.
 #[test]
 fn checklist_is_append_only() {
     check(

@@ -1,4 +1,4 @@
-//! The results of `/speckit`, and the feature that a session works on.
+//! The results of `/speckit`, and the feature of a session.
 
 use expect_test::expect;
 

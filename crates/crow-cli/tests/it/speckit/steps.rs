@@ -1,4 +1,4 @@
-//! Each step from its command to its report, when all goes well.
+//! Each step from its command to its report, without problems.
 
 use expect_test::expect;
 

@@ -1,4 +1,4 @@
-//! The places where a step may write, the questions that remain, and the changes of a shell that are reverted.
+//! The files that a step may write, the questions that remain, and the reverted changes of commands.
 
 use expect_test::expect;
 
@@ -275,7 +275,7 @@ fn analyze_runs_nothing_that_writes() {
     );
 }
 
-/// An approved command is as little for another feature as it is for the constitution.
+/// An approved command may change another feature no more than the constitution.
 #[test]
 fn changes_to_another_feature_are_reverted() {
     check(
@@ -336,7 +336,7 @@ fn changes_to_another_feature_are_reverted() {
     );
 }
 
-/// A tick of the user while the model thinks is the user's, even in a list that the model may not change.
+/// A tick of the user during a model request is kept, even in a list that the model may not change.
 #[test]
 fn checkbox_ticked_by_the_user_stays() {
     check(
@@ -372,7 +372,7 @@ fn checkbox_ticked_by_the_user_stays() {
     );
 }
 
-/// Ticks and notes of reviewers survive a model that rewrites the list, and so do ticks set meanwhile.
+/// Ticks and notes of reviewers survive a model that rewrites the list, also ticks made meanwhile.
 #[test]
 fn rerun_preserves_a_reviewed_list() {
     check(

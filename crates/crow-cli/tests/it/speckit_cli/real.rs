@@ -1,4 +1,4 @@
-//! The same against the scripts of the real Spec Kit, whose program `CROW_TEST_SPECIFY` names.
+//! Comparison with the scripts of the real Spec Kit, whose program `CROW_TEST_SPECIFY` names.
 
 #![expect(clippy::print_stderr, reason = "a test that compares nothing says so")]
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::Place;
 
-/// The program, if there is one to compare with.
+/// Returns the program to compare with, if there is one.
 fn specify() -> Option<PathBuf> {
     let named = std::env::var_os("CROW_TEST_SPECIFY").filter(|path| !path.is_empty()).map(PathBuf::from);
     if named.is_none() {
@@ -19,7 +19,7 @@ fn specify() -> Option<PathBuf> {
     named
 }
 
-/// Has the real program begin a project, or adopt one.
+/// Lets the real program create a project, or adopt an existing one.
 fn adopt(place: &Place, specify: &Path) {
     let mut init = place.command(specify, "");
     init.args(["init", "--here", "--force", "--integration", "none", "--script", "sh"]);
@@ -39,7 +39,8 @@ fn real(place: &Place, specify: &Path, words: &str, variables: &str) -> Output {
     bash.args(words.map(|word| word.replace('%', " "))).output().unwrap()
 }
 
-/// The parts of a run that scripts read: the document, its keys in order, and the project's state afterwards.
+/// Returns the parts of a run that scripts read: the document, its keys in order, and the state of the project
+/// afterwards.
 fn read(place: &Place, ran: &Output) -> String {
     if !ran.status.success() {
         assert!(!ran.stderr.is_empty(), "a failure says why");
@@ -60,7 +61,7 @@ fn files(place: &Place) -> Vec<String> {
         for entry in folder.read_dir().into_iter().flatten() {
             let path = entry.unwrap().path();
             match path.is_dir() {
-                // Ours exists from the beginning, theirs is created by the model.
+                // Ours exists from the beginning; theirs is created by the model.
                 true if path.ends_with("checklists") => {}
                 true => folders.push(path),
                 false => names.push(path.strip_prefix(place.root()).unwrap().display().to_string()),

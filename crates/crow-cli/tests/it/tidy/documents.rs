@@ -1,4 +1,4 @@
-//! Documents that name tests and messages name ones that exist.
+//! Documents refer to tests and messages that exist.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use proc_macro2::{TokenStream, TokenTree};
 
 use super::{check, is_test, root, sources};
 
-/// The table of messages and what to do about them.
+/// The table of messages with their remedies.
 const ERRORS: &str = "docs/user/reference/errors.md";
 
 #[test]

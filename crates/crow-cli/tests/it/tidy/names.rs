@@ -1,10 +1,10 @@
-//! Names of types and functions, as `CONTRIBUTING.md` asks for them.
+//! Names of types and functions, as `CONTRIBUTING.md` requires.
 
 use std::collections::BTreeMap;
 
 use super::{check, is_test, sources};
 
-/// Types whose one word is a term of the field or of Crow itself.
+/// One-word types whose name is a term of the field or of Crow itself.
 const ONE_WORD_TYPES: [&str; 27] = [
     "Assignment",
     "Cli",
@@ -35,13 +35,13 @@ const ONE_WORD_TYPES: [&str; 27] = [
     "Worktree",
 ];
 
-/// Words that never name a function: they say neither what is done nor to what.
+/// Words that never name a function: they say neither the action nor its object.
 const NO_FUNCTION_NAMES: [&str; 14] = [
     "afresh", "again", "found", "heard", "held", "here", "kept", "of", "said", "shown", "spelled", "there",
     "told", "whole",
 ];
 
-/// The name that a line declares after one of these words, and whether others may use it.
+/// Returns the name that a line declares after one of these words, and whether others may use it.
 fn declared<'a>(line: &'a str, keywords: &[&str]) -> Option<(&'a str, bool)> {
     let line = line.trim_start();
     let (rest, is_public) = match line.strip_prefix("pub") {

@@ -4,7 +4,7 @@ use std::fs;
 
 use super::{check, is_test, root, sources};
 
-/// Phrases that read as a translation, with what to write instead.
+/// Phrases to avoid, with their replacements.
 const PHRASES: [(&str, &str); 16] = [
     ("nobody", "name the actor: `no client`, `no user`, or use `unapproved`, `unused`"),
     ("somebody", "name the actor: `a user`, `a client`, `another process`"),
@@ -24,10 +24,10 @@ const PHRASES: [(&str, &str); 16] = [
     ("gives back", "`returns`, `releases`"),
 ];
 
-/// A doc comment begins with what it is or does, not with a clause.
+/// A doc comment begins with a noun or a verb, not with a clause.
 const OPENINGS: [&str; 7] = ["What ", "Whatever ", "How ", "Where ", "Who ", "Tells ", "Says "];
 
-/// Whether a line has a phrase as whole words, in any case.
+/// Whether a line contains a phrase as whole words, in any case.
 fn contains_phrase(line: &str, phrase: &str) -> bool {
     let line = line.to_lowercase();
     // `nobody` is also the name of a user.
@@ -39,7 +39,7 @@ fn contains_phrase(line: &str, phrase: &str) -> bool {
     })
 }
 
-/// Markdown at the root and below `docs`, by its path from the root.
+/// Returns the Markdown files at the root and below `docs`, by their path from the root.
 fn documents() -> Vec<(String, String)> {
     let root = root();
     let mut directories = vec![root.join("docs")];

@@ -1,4 +1,4 @@
-//! `/speckit.converge`: what the code lacks becomes a phase of the list.
+//! `/speckit.converge`: gaps of the code become a phase of the task list.
 
 use expect_test::expect;
 

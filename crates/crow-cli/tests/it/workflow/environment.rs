@@ -4,7 +4,7 @@ use expect_test::expect;
 
 use super::check;
 
-/// A command that shows what it was told.
+/// A command that prints its variables.
 const SHOWN: &str = r#"call terminal {"command":"env | sed -n 's/^SPECIFY_//p' | sort"}"#;
 
 /// A session in a project without features, which specifies one.
@@ -191,7 +191,7 @@ fn feature_is_restored_in_another_process() {
     );
 }
 
-/// One that nothing was asked of yet is started again when the session takes up a feature; one that may remember things stays.
+/// A job without input is restarted when the session selects a feature; one that may have state stays.
 #[test]
 fn mcp_server_has_the_feature() {
     check(
@@ -282,7 +282,7 @@ fn mcp_server_has_the_feature_in_another_process() {
     );
 }
 
-/// Without a repository the project is looked for as far up as the home directory.
+/// Without a repository, the project is searched for up to the home directory.
 #[test]
 fn project_is_found_above_the_session() {
     check(

@@ -1,4 +1,4 @@
-//! Hooks, commands and prompts that a project brings along: nothing of them counts before the user looked at them.
+//! Hooks, commands and prompts of a project: none has an effect before the user approves it.
 
 use expect_test::{Expect, expect};
 
@@ -12,10 +12,10 @@ const EXTENSION: &str = r###"
     tasks - [x] T001 Make a.txt
     "###;
 
-/// The step that the hooks go around.
+/// The step around which the hooks run.
 const CONVERGED: &str = r#"model: call speckit_converge {"tasks":[]}"#;
 
-/// Plays with these hooks; shows what was asked of the user and of the model, and what was said.
+/// Runs a script with these hooks; returns the questions to the user, the model requests and the messages.
 #[track_caller]
 fn check_hooks(hooks: &str, script: &str, transcript: &Expect) {
     let hooks = serde_json::json!(hooks);
@@ -230,7 +230,7 @@ fn command_that_is_unapproved_is_not_offered() {
     );
 }
 
-/// Converges with a prompt that the project brings along.
+/// Converges with a prompt of the project.
 #[track_caller]
 fn check_prompt(file: &str, text: &str, is_trusted: bool, transcript: &Expect) {
     let trust = if is_trusted { "> trust\n" } else { "" };

@@ -1,37 +1,37 @@
-//! A project with one feature that is specified and planned, and what is done in it.
+//! A project with one specified and planned feature, and a script language for its workflow.
 //!
 //! ```text
 //! config: LINE             a line of configuration
-//! client: {…}              what the client offers; nothing without this line
+//! client: {…}              the client's capabilities; none without this line
 //! file PATH "TEXT"         a file of the project
 //! server NAME WORDS        an MCP server of the configuration, see `crow_testkit::mcp_server`
-//! repository               the project is a git repository with one commit of all that is laid out
+//! repository               the project is a git repository with one commit of all files
 //! tasks LINE               a line of tasks.md
-//! windows                  the lines of tasks.md end as Windows ends them
+//! windows                  the lines of tasks.md have Windows line endings
 //! model: ANSWER            the model's next answer
-//! child TEXT: ANSWER       its next answer in conversations that begin with a prompt with TEXT
-//! aside: ANSWER            its next answer to a request without tools; all of them over and over
-//! > prompt TEXT            sends a prompt; `⏎` in it is a new line
-//! > answer WORD            answers the next permission question so
-//! > trust                  trusts what the project supplies, as a user does on the command line
-//! > wait TEXT              hears until a line contains TEXT
+//! child TEXT: ANSWER       its next answer in conversations whose first prompt contains TEXT
+//! aside: ANSWER            its next answer to a request without tools; repeated forever
+//! > prompt TEXT            sends a prompt; `⏎` in it is a line break
+//! > answer WORD            sets the answer to the next permission request
+//! > trust                  trusts the project's content, as a user does on the command line
+//! > wait TEXT              waits until a log line contains TEXT
 //! > asked N                waits until the model has N requests
-//! > release                lets the model go on
+//! > release                continues a held answer
 //! > cancel                 cancels the turn
-//! > end                    waits for the answer to the prompt
-//! > kill                   kills the agent and starts another in the same world
-//! > load                   loads the session in the agent that runs now
-//! > fork                   goes on in a copy of the session
-//! > new                    goes on in a new session
+//! > end                    waits for the response to the prompt
+//! > kill                   kills the agent and starts another one in the same home
+//! > load                   loads the session in the current agent
+//! > fork                   continues in a copy of the session
+//! > new                    continues in a new session
 //! > write PATH "TEXT"      writes a file, as another program does
 //! > replace "OLD" "NEW"    changes tasks.md, as another program does
 //! > show PATH              shows a file
-//! > ticks                  shows the boxes of tasks.md, and how many bytes are not as they were laid out
-//! > plan                   shows the plan that the client has
-//! > commands               shows the commands of extensions that the client has
-//! > told TEXT              expects that the model was told it last; `⏎` in it is a new line
-//! > held                   waits until a command on the leash runs
-//! > gone                   expects that no process is left of it
+//! > ticks                  shows the boxes of tasks.md, and the number of bytes that have changed
+//! > plan                   shows the client's plan
+//! > commands               shows the client's commands of extensions
+//! > told TEXT              checks the last text that the model received; `⏎` in it is a line break
+//! > held                   waits until a tracked command runs
+//! > gone                   checks that no process of it is left
 //! ```
 #![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -56,13 +56,13 @@ const CHILD: &str = "You do one task of a larger piece of work";
 /// The longest start of a command on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A command that says that it runs, and then waits; a child of its own keeps it company.
+/// A command that signals its start and then waits, with a child process.
 pub(super) fn leashed() -> String {
     let command = format!("exec 9>held; printf . >ready; {}", TrackedCommand::COMMAND);
     format!("call terminal {}", json!({"command": command}))
 }
 
-/// Plays a script; gives all that there is to see.
+/// Runs a script; returns the transcript.
 pub(super) fn played(script: &str) -> String {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime can be made").block_on(play(script))
@@ -75,7 +75,7 @@ async fn play(script: &str) -> String {
     let leash = TrackedCommand::new(&world.project());
     let ready = world.project().join("ready");
     nix::unistd::mkfifo(&ready, Mode::S_IRWXU).expect("a pipe can be made");
-    // A process that can write as well does not see an end when a writer closes.
+    // A reader that can also write does not see end-of-file when a writer closes.
     let ready = pipe::OpenOptions::new().read_write(true).open_receiver(ready).expect("the pipe opens");
     let laid_out = fs::read(world.project().join(TASKS)).unwrap_or_default();
     let client = FakeClient::start_with(binary(), &world.home(), capabilities).await;
@@ -102,7 +102,7 @@ fn binary() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_crow-cli"))
 }
 
-/// Does what a script says outside of its actions; gives what the client offers.
+/// Applies the settings of a script; returns the client's capabilities.
 fn lay_out(script: &str, server: &ModelServer, world: &TestHome) -> Value {
     for (name, text) in [
         (".specify/feature.json", "{\"feature_directory\":\"specs/001-photo-albums\"}"),
@@ -181,7 +181,7 @@ struct Stage {
     world: TestHome,
     client: FakeClient,
     session: String,
-    /// The prompt without an answer.
+    /// The prompt without a response.
     prompt: Option<u64>,
     laid_out: Vec<u8>,
     leash: TrackedCommand,
@@ -231,7 +231,7 @@ impl Stage {
         }
     }
 
-    /// Sends what the client has to say.
+    /// Sends a message of the client.
     async fn ask(&mut self, verb: &str, rest: &str) {
         let project = self.world.project();
         let opened = json!({"sessionId": self.session, "cwd": project, "mcpServers": []});
@@ -329,7 +329,7 @@ impl Stage {
         for line in self.asked() {
             self.client.add_to_log(line);
         }
-        // What a running program printed, and when, is chance.
+        // The output of running programs varies.
         let log = self.before + &self.client.log();
         self.client.wait_for_responses().await;
         let lines = log.lines().filter(|line| !line.starts_with("~ ") && !line.starts_with("< title"));
@@ -343,7 +343,7 @@ impl Stage {
         lines.concat()
     }
 
-    /// The requests to the model: of each the part since its last reply; those of children after the others.
+    /// Returns the model requests: of each the part after its last reply; those of children after the others.
     fn asked(&self) -> Vec<String> {
         let requests = self.server.requests();
         let home = self.world.home().display().to_string();
@@ -367,14 +367,14 @@ impl Stage {
     }
 }
 
-/// Letters of a line that are shown; what is behind them is another test's business.
+/// Characters of a line that are compared; other tests compare the rest.
 const LINE_CHARS_MAX: usize = 400;
 
 fn cut(line: &str) -> String {
     line.chars().take(LINE_CHARS_MAX).collect()
 }
 
-/// Trusts what the project supplies.
+/// Trusts the project's content.
 #[expect(clippy::disallowed_methods, reason = "a person starts the program as they like")]
 fn trust(world: &TestHome) {
     let mut command = std::process::Command::new(binary());
@@ -390,7 +390,7 @@ fn ended(answered: &RpcResult) -> String {
     }
 }
 
-/// Spells what the model was told: of a hidden resource its name, its first line, and the tasks in it.
+/// Renders a message to the model: of a hidden resource its name, its first line, and its tasks.
 fn heard(message: &Value, home: &str) -> String {
     let role = message["role"].as_str().unwrap_or_default();
     let content = &message["content"];
@@ -409,13 +409,13 @@ fn heard(message: &Value, home: &str) -> String {
     format!("{role}: {}{}{}", spelled, short(rest), tasks(rest))
 }
 
-/// The tasks that a prompt hands out.
+/// Returns the tasks in a prompt.
 fn tasks(prompt: &str) -> String {
     let ids = prompt.split("<task id=\"").skip(1).filter_map(|task| task.split('"').next());
     ids.map(|id| format!(" ({id})")).collect()
 }
 
-/// Letters of what the model was told in one piece.
+/// Characters of one part of a message that are compared.
 const PIECE_CHARS_MAX: usize = 160;
 
 fn short(text: &str) -> String {

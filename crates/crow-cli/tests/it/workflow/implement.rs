@@ -1,4 +1,4 @@
-//! `/speckit.implement`: one task after the other, each handed out, reported and ticked.
+//! `/speckit.implement`: tasks in order, each one assigned, reported and ticked.
 
 use expect_test::{Expect, expect};
 
@@ -193,7 +193,7 @@ fn failed_task_ends_the_run_and_begins_the_next_one() {
     );
 }
 
-/// Runs with an open checklist and a finished one, and answers so.
+/// Runs with an open checklist and a finished one, and with this answer.
 #[track_caller]
 fn check_gate(answer: &str, model: &str, transcript: &Expect) {
     check(

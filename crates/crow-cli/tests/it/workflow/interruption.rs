@@ -1,4 +1,4 @@
-//! Runs of tasks that do not come to their end, and how the next one goes on.
+//! Interrupted runs of tasks, and how the next one continues.
 
 use expect_test::expect;
 

@@ -4,7 +4,7 @@ use expect_test::expect;
 
 use super::check;
 
-/// A project with two open tasks whose remote is on GitHub.
+/// A project with two open tasks and a remote on GitHub.
 const PROJECT: &str = r#"
     config: permissions: { mode: auto }
     file .git/HEAD "ref: refs/heads/main\n"
@@ -55,7 +55,7 @@ fn open_tasks_become_issues_of_the_remote() {
     );
 }
 
-/// Another repository, an issue that is there, no task, one that is done, one that has its issue, another server.
+/// Another repository, an existing issue, no task, a finished task, a task with an issue, another server.
 #[test]
 fn issue_creation_writes_nothing_else() {
     check(
@@ -118,7 +118,7 @@ fn issue_creation_writes_nothing_else() {
 
 #[test]
 fn missing_prerequisites_are_reported_before_anything_is_sent() {
-    // No server.
+    // Without a server.
     check(
         &format!("{PROJECT}\n> prompt /speckit.taskstoissues\n> end"),
         &expect![[r#"
@@ -127,7 +127,7 @@ fn missing_prerequisites_are_reported_before_anything_is_sent() {
             = end_turn
         "#]],
     );
-    // Another host, whose address holds a secret.
+    // Another host, with a secret in its URL.
     let elsewhere = PROJECT.replace("git@github.com:", "https://me:secret@gitlab.com/");
     check(
         &format!("{elsewhere}\nserver github github\n> prompt /speckit.taskstoissues\n> end"),
@@ -137,7 +137,7 @@ fn missing_prerequisites_are_reported_before_anything_is_sent() {
             = end_turn
         "#]],
     );
-    // No remote.
+    // Without a remote.
     let none = PROJECT.replace("origin", "fork");
     check(
         &format!("{none}\nserver github github\n> prompt /speckit.taskstoissues\n> end"),
@@ -147,7 +147,7 @@ fn missing_prerequisites_are_reported_before_anything_is_sent() {
             = end_turn
         "#]],
     );
-    // Nothing that is open.
+    // Without open tasks.
     let done = PROJECT.replace("[ ]", "[x]");
     check(
         &format!("{done}\nserver github github\n> prompt /speckit.taskstoissues\n> end"),

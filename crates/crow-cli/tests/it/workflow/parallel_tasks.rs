@@ -5,7 +5,7 @@ use expect_test::{Expect, expect};
 use super::check;
 use super::fixture::{leashed, played};
 
-/// Two tasks that may go side by side, and one behind them.
+/// Two tasks that may run in parallel, and one after them.
 const LIST: &str = "
     tasks ## Phase 1: Setup
     tasks - [ ] T001 [P] Make a.txt
@@ -13,10 +13,10 @@ const LIST: &str = "
     tasks - [ ] T003 Make c.txt
     ";
 
-/// The last one is done by the model itself.
+/// The model does the last one itself.
 const LAST: &str = r#"model: call speckit_task {"id":"T003","state":"done","note":"made"}"#;
 
-/// Each child is known by the task that its prompt begins with.
+/// A child is identified by the task at the beginning of its prompt.
 const ONE: &str = r#"child id="T001""#;
 const TWO: &str = r#"child id="T002""#;
 
@@ -257,7 +257,7 @@ fn always_option_is_asked_once_in_a_run() {
     );
 }
 
-/// Plays what one child of two says; the other one does its task. Shows what is said of both.
+/// Runs two children, one with this script; returns the reports about both.
 #[track_caller]
 fn check_result(answer: &str, transcript: &Expect) {
     let played = played(&format!(

@@ -1,4 +1,4 @@
-//! `/speckit.implement` with words behind it: which tasks they mean.
+//! `/speckit.implement` with arguments: the tasks that they select.
 
 use expect_test::{Expect, expect};
 

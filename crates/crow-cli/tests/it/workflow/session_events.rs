@@ -1,4 +1,4 @@
-//! Other events of a session in the middle of the workflow.
+//! Other events of a session during the workflow.
 
 use expect_test::expect;
 
@@ -38,7 +38,7 @@ fn fork_works_on_the_same_feature() {
 
 #[test]
 fn compaction_repeats_the_rules_with_the_next_task() {
-    // More than fits beside the tools and the first prompts.
+    // More than fits with the tools and the first prompts.
     let long: String = (0..1300).map(|line| format!("line {line:04} of a long file\n")).collect();
     let played = fixture::played(&format!(
         r###"

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::check;
 
-/// A call that writes a good list.
+/// Returns a call that writes a valid list.
 fn written() -> String {
     let list = include_str!("pages/tasks.md");
     format!("call write {}", json!({"file_path": "specs/001-photo-albums/tasks.md", "content": list}))

@@ -1,8 +1,8 @@
-//! Parts of a task that the model gives to children with worktrees of their own.
+//! Parts of a task that the model gives to children with their own worktrees.
 
 use super::fixture::played;
 
-/// Their work comes back on a branch each, and is in the directory, uncommitted, when the task is reported.
+/// The result of each returns on a branch, and is in the directory, uncommitted, when the task is reported.
 #[test]
 fn parts_of_a_task_are_merged_back() {
     let shown = played(

@@ -1,4 +1,4 @@
-//! Agents of others while they run: stopped by the user, and heard between turns.
+//! External agents while they run: interrupted by the user, and their messages between turns.
 
 use std::{
     fs,
@@ -13,10 +13,10 @@ use nix::{sys::signal::Signal, unistd::Pid};
 
 use super::{Stage, with};
 
-/// The longest wait before a test reports its missing event.
+/// The timeout of a wait, after which the test fails.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Starts `crow run` without a shell around it, so that a signal reaches it.
+/// Starts `crow-cli run` without a shell around it, so that a signal reaches it.
 #[expect(clippy::disallowed_methods, reason = "the program is tested from outside")]
 fn started(stage: &Stage, args: &[&str]) -> std::process::Child {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_crow-cli"));
@@ -37,7 +37,7 @@ fn signal(child: &std::process::Child, signal: Signal) {
     nix::sys::signal::kill(pid, signal).expect("it runs");
 }
 
-/// Interrupts a turn with an agent, as often as it takes, and sees that nothing of the agent is left.
+/// Interrupts a turn of an agent as often as needed, and checks that no process is left.
 #[track_caller]
 fn check_interrupted(words: &[&str]) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -55,7 +55,7 @@ fn check_interrupted(words: &[&str]) {
         }
         signal(&child, Signal::SIGINT);
         if words.contains(&"flood-deaf") {
-            // Two signals at once would be one; this many words later the first was heard.
+            // Two simultaneous signals would be one; after this much output the first one was handled.
             for _ in 0..5_000 {
                 heard.clear();
                 assert_ne!(lines.read_line(&mut heard).expect("text"), 0, "it ended: {heard}");
@@ -75,7 +75,7 @@ fn interrupts_cancel_and_end_the_agent() {
     check_interrupted(&["flood-deaf", "deaf"]);
 }
 
-/// Has the system end a turn of our own agent, which runs a command, and sees that nothing of it is left.
+/// Terminates a turn of Crow that runs a command, and checks that no process is left.
 #[track_caller]
 fn check_ended(ending: Signal) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -151,7 +151,7 @@ fn agent_that_speaks_between_turns_without_a_user() {
     "#]].assert_eq(&until("\"failed\""));
     let mut input = child.stdin.take().expect("piped");
     input.write_all(b"hi\n").expect("it reads");
-    // What was said before the prompt is no part of its answer.
+    // Messages before the prompt are not part of its answer.
     let turn = until("\"result\"");
     assert!(turn.lines().last().is_some_and(|result| !result.contains("by the way")), "{turn}");
     drop(input);
@@ -181,7 +181,7 @@ impl Person {
         Self { job: program.expect("it starts").into_job(Duration::from_secs(600)), seen: String::new() }
     }
 
-    /// Waits until something is on the screen, and forgets all up to it.
+    /// Waits until a text is on the screen, and drops everything up to it.
     async fn sees(&mut self, text: &str) {
         let since = Instant::now();
         while !self.seen.contains(text) {
