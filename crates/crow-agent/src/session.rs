@@ -21,7 +21,7 @@ use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 
 use crate::builtin_tools;
-use crate::children::{ChildAgents, ParentSession, SessionEnvironment};
+use crate::children::{ChildAgents, NotifyParent, ParentSession, SessionEnvironment};
 use crate::commands::{self, SessionCommand};
 use crate::handle::{FinishedTurn, INBOX_LEN, SessionHandle, SessionMsg, SteeringInput};
 use crate::project_config::{ConfigLoaderInit, ProjectConfigLoader};
@@ -91,6 +91,17 @@ struct DriverChannels {
     turns: TaskTracker,
 }
 
+/// Returns the callback of the children for new mail.
+fn mail_notifier(inbox_sender: mpsc::WeakSender<SessionMsg>, session: SessionId) -> NotifyParent {
+    Box::new(move || {
+        if let Some(sender) = inbox_sender.upgrade()
+            && sender.try_send(SessionMsg::Mail).is_err()
+        {
+            tracing::debug!(%session, "the mail is found at the end of the turn");
+        }
+    })
+}
+
 /// Starts the project configuration of a session in a directory.
 fn start_config_loader(
     runtime: &Arc<AgentRuntime>,
@@ -143,7 +154,7 @@ fn build_driver(
         id: id.clone(),
         settings: settings.subscribe(),
         environment: environment.subscribe(),
-        inbox_sender: inbox_sender.clone(),
+        notify_parent: mail_notifier(inbox_sender.clone(), id.clone()),
         cancel: cancel.child_token(),
     });
     children.tree_budget().set_session_usage(usage);

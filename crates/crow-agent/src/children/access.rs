@@ -16,7 +16,7 @@ use crow_core::{
 use crow_tools::{PermissionPolicy, PolicySources};
 use serde_json::Value;
 
-use crate::children::ChildrenShared;
+use crate::children::shared::ChildrenShared;
 use crate::session_settings::SessionSettings;
 
 /// Approvals remembered per child; a request beyond them is asked again.

@@ -20,9 +20,9 @@ use crate::children::budget::BudgetSlot;
 use crate::children::events::{ChildEventHandler, ChildKind, ParentCall};
 use crate::children::record::ChildRecorder;
 use crate::children::resume::resume_session;
+use crate::children::shared::{ChildrenShared, DEPTH_VARIABLE};
 use crate::children::turn_end::{ChildTurnEnd, end_program, turn_end_from};
 use crate::children::view::ChildView;
-use crate::children::{ChildrenShared, DEPTH_VARIABLE};
 use crate::clock;
 
 /// Events of a child that may wait to be handled, which takes microseconds.

@@ -15,10 +15,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::children::ChildrenShared;
 use crate::children::access::{ApprovalCache, ClientAccessDecision, decide_access, is_allowed};
 use crate::children::budget::BudgetSlot;
 use crate::children::record::ChildRecorder;
+use crate::children::shared::ChildrenShared;
 use crate::children::view::ChildView;
 
 /// Slots that the children of one child may hold; the root's budget allows fewer.

@@ -7,7 +7,7 @@ use std::sync::{MutexGuard, PoisonError};
 use crow_core::{CallId, SessionId};
 use crow_store::{Delivery, DeliveryId, StoreError, TaskRow};
 
-use crate::children::ChildAgents;
+use crate::children::child_agents::ChildAgents;
 use crate::children::handle::ChildHandle;
 use crate::clock;
 

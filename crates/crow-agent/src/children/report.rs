@@ -115,5 +115,18 @@ fn push_changes(text: &mut String, ChangedFiles { files, n_uncounted }: ChangedF
     }
 }
 
+/// The result of a call that started a task and does not wait for its end.
+pub(crate) fn task_started_text(task: &SessionId) -> String {
+    format!(
+        "Task {task} has begun. Its end comes to you as a message; do something else meanwhile, or end your turn. To \
+         look at it: task_read. To stop it: task_cancel.\n"
+    )
+}
+
+/// The result of a call that resumed a task and does not wait for its end.
+pub(crate) fn task_resumed_text(task: &SessionId) -> String {
+    format!("Task {task} goes on. Its end comes to you as a message.\n")
+}
+
 #[cfg(test)]
 mod tests;

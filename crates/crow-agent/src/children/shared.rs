@@ -8,15 +8,23 @@ use crow_acp::{Client, GrantScope, SessionLocation};
 use crow_core::{GrantOffer, SessionId, SessionUpdate};
 use crow_store::TaskState;
 use crow_tools::Workspace;
-use tokio::sync::{Notify, Semaphore, mpsc, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::approvals::{GrantStore, project_root};
 use crate::children::budget::TreeBudget;
-use crate::handle::SessionMsg;
 use crate::project_config::ProjectConfigLoader;
 use crate::runtime::AgentRuntime;
+
+/// Environment variable with the depth of an agent in its tree, for the agent and everything it starts.
+pub const DEPTH_VARIABLE: &str = "CROW_DEPTH";
+
+/// The name of the agent that exists in every configuration: Crow itself.
+pub const OWN_AGENT: &str = "crow";
+
+/// Callback for a new message in the mailbox of the session.
+pub(crate) type NotifyParent = Box<dyn Fn() + Send + Sync>;
 
 /// The environment of a session, which can change.
 #[derive(Clone)]
@@ -35,7 +43,7 @@ pub(crate) struct ChildrenShared {
     pub(crate) approvals: GrantStore,
     pub(crate) budget: Arc<TreeBudget>,
     pub(super) depth: u32,
-    pub(super) inbox_sender: mpsc::WeakSender<SessionMsg>,
+    pub(super) notify_parent: NotifyParent,
     pub(super) has_mail: AtomicBool,
     /// True if the mailbox has a message for which the model should be called without a prompt.
     pub(super) has_urgent_mail: AtomicBool,
@@ -97,10 +105,6 @@ impl ChildrenShared {
             return;
         }
         self.has_urgent_mail.store(true, Ordering::Relaxed);
-        if let Some(sender) = self.inbox_sender.upgrade()
-            && sender.try_send(SessionMsg::Mail).is_err()
-        {
-            tracing::debug!(session = %self.parent, "the mail is found at the end of the turn");
-        }
+        (self.notify_parent)();
     }
 }

@@ -12,10 +12,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::children::budget::BudgetSlot;
 use crate::children::child::{self, ChildActor, ChildSessionStart, ChildStatus, ChildTurn, ChildTurnRequest};
+use crate::children::child_agents::{COMMANDS_LEN, ChildAgents, unknown_task};
 use crate::children::events::{ChildEventHandler, ChildKind, OPEN_REQUESTS_MAX, ParentCall};
 use crate::children::handle::ChildHandle;
+use crate::children::report::task_started_text;
+use crate::children::shared::OWN_AGENT;
 use crate::children::view::{self, ChildView};
-use crate::children::{COMMANDS_LEN, ChildAgents, OWN_AGENT, unknown_task};
 use crate::clock;
 
 /// Characters of a title made from a prompt.
@@ -324,19 +326,6 @@ impl ChildAgents {
             false => ChildKind::External,
         }
     }
-}
-
-/// The result of a call that started a task and does not wait for its end.
-pub(crate) fn task_started_text(task: &SessionId) -> String {
-    format!(
-        "Task {task} has begun. Its end comes to you as a message; do something else meanwhile, or end your turn. To \
-         look at it: task_read. To stop it: task_cancel.\n"
-    )
-}
-
-/// The result of a call that resumed a task and does not wait for its end.
-pub(crate) fn task_resumed_text(task: &SessionId) -> String {
-    format!("Task {task} goes on. Its end comes to you as a message.\n")
 }
 
 /// The name of a child in its permission requests.

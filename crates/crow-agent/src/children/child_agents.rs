@@ -1,0 +1,264 @@
+//! The children of one session: which exist, and how commands reach them.
+
+use crow_acp::Client;
+use crow_core::{CallId, SessionId};
+use crow_store::{DeliveryId, TaskRow, TaskState};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::{Notify, Semaphore, oneshot, watch};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::budget::TreeBudget;
+use super::child::ChildCommand;
+use super::events::ParentCall;
+use super::handle::{AwaitedTurn, ChildHandle};
+use super::report::task_resumed_text;
+use super::shared::{ChildrenShared, NotifyParent, OWN_AGENT, SessionEnvironment};
+use crate::approvals::GrantStore;
+use crate::runtime::AgentRuntime;
+
+/// Idle children that stay alive for another task: each is a process, and starting one takes milliseconds for Crow and
+/// seconds for other agents.
+const IDLE_CHILDREN_MAX: usize = 4;
+
+/// Commands that may wait for a child, which takes each one at once.
+pub(super) const COMMANDS_LEN: usize = 8;
+
+/// Time that a session waits for its children when it ends; each of them takes less.
+const END_WAIT_MAX: Duration = Duration::from_secs(2);
+
+/// The children of one session.
+pub(crate) struct ChildAgents {
+    pub(super) shared: Arc<ChildrenShared>,
+    pub(super) handles: Mutex<BTreeMap<SessionId, ChildHandle>>,
+    /// Deliveries that results of calls contain, until these results are stored.
+    pub(super) call_deliveries: Mutex<HashMap<CallId, Vec<DeliveryId>>>,
+}
+
+/// The session that the children belong to.
+pub(crate) struct ParentSession {
+    pub(crate) runtime: Arc<AgentRuntime>,
+    pub(crate) client: Client,
+    pub(crate) id: SessionId,
+    pub(crate) settings: watch::Receiver<crate::session_settings::SessionSettings>,
+    pub(crate) environment: watch::Receiver<SessionEnvironment>,
+    /// Called when the mailbox has a message for which the model should be called; must not block.
+    pub(crate) notify_parent: NotifyParent,
+    pub(crate) cancel: CancellationToken,
+}
+
+impl ChildAgents {
+    /// Creates an empty set of children.
+    pub(crate) fn new(
+        ParentSession { runtime, client, id: parent, settings, environment, notify_parent, cancel }: ParentSession,
+    ) -> Arc<Self> {
+        let config = runtime.config();
+        let upstream = client.capabilities().tree_depth.is_some().then(|| (client.clone(), parent.clone()));
+        let depth = runtime.tree_depth(&client);
+        let approvals =
+            GrantStore::new(runtime.clone(), parent.clone(), client.capabilities().tree_depth.is_some());
+        let shared = ChildrenShared {
+            budget: TreeBudget::new(config.tree_limits, upstream),
+            runtime,
+            client,
+            parent,
+            settings,
+            environment,
+            approvals,
+            depth,
+            notify_parent,
+            has_mail: AtomicBool::new(false),
+            has_urgent_mail: AtomicBool::new(false),
+            idle_slots: Semaphore::new(IDLE_CHILDREN_MAX),
+            turn_ended: Notify::new(),
+            question_lock: tokio::sync::Mutex::default(),
+            cancel,
+            tasks: TaskTracker::new(),
+        };
+        Arc::new(Self {
+            shared: Arc::new(shared),
+            handles: Mutex::default(),
+            call_deliveries: Mutex::default(),
+        })
+    }
+
+    /// Returns the budget that counts the tokens of the session and its children.
+    pub(crate) fn tree_budget(&self) -> &TreeBudget {
+        &self.shared.budget
+    }
+
+    /// Returns the grants that apply to the session and its children.
+    pub(crate) fn grant_store(&self) -> &GrantStore {
+        &self.shared.approvals
+    }
+
+    /// Sends a prompt to a task: it starts another turn, or steers the running one.
+    pub(crate) async fn send_to_task(
+        &self,
+        task: &SessionId,
+        text: String,
+        notify_parent: bool,
+        parent_call: ParentCall,
+    ) -> Result<TaskSendOutcome, String> {
+        let parent_call =
+            ParentCall { shown_text: notify_parent.then(|| task_resumed_text(task)), ..parent_call };
+        if let Some(child) = self.child_handle(task) {
+            if child.is_working() {
+                let (answer, answered) = oneshot::channel();
+                let is_sent = child.commands.try_send(ChildCommand::Steer { text, answer }).is_ok();
+                let busy_error = || "its queue is full; wait until it ends".to_owned();
+                return match (is_sent, answered.await) {
+                    (true, Ok(steered)) => steered.map(|()| TaskSendOutcome::Steered),
+                    (true, Err(_)) => Err("its turn has just ended; send the message again".to_owned()),
+                    (false, _) => Err(busy_error()),
+                };
+            }
+            let slot = self.acquire_slot().await?;
+            let request = self.child_turn_request(text.clone(), slot, notify_parent, parent_call.clone());
+            let cancel = request.cancel.clone();
+            let mut previous = TaskState::Running;
+            child.status.send_modify(|status| {
+                previous = std::mem::replace(&mut status.state, TaskState::Running);
+            });
+            if previous == TaskState::Running {
+                return Err("another message was just sent to it; read the task first".to_owned());
+            }
+            if child.commands.try_send(ChildCommand::Turn(request)).is_ok() {
+                *child.turn_cancel.lock().unwrap_or_else(PoisonError::into_inner) = cancel;
+                return Ok(TaskSendOutcome::Started);
+            }
+            child.status.send_modify(|status| status.state = previous);
+        }
+        self.resume_task(task, text, notify_parent, parent_call).await.map(|()| TaskSendOutcome::Started)
+    }
+
+    /// Returns a handle to wait for the running turn of a task.
+    pub(crate) fn running_turn(&self, task: &SessionId) -> Option<AwaitedTurn> {
+        let child = self.child_handle(task)?;
+        let status = child.status.subscribe();
+        let n_ended = status.borrow().n_ended;
+        Some(AwaitedTurn { child, status, n_ended })
+    }
+
+    /// Returns the state of a task: its current view, or its last result.
+    pub(crate) async fn read_task(&self, task: &SessionId) -> Result<TaskReport, String> {
+        let told = |text: String| TaskReport { text, deliveries: Vec::new() };
+        let row = self.task_row(task).await?;
+        let agent = row.agent_type.as_deref().unwrap_or(OWN_AGENT);
+        let heading = format!("Task {task} ({agent}: {}): {}.\n", row.title, row.state.as_str());
+        let child = self.child_handle(task);
+        if let Some(child) = child.as_ref().filter(|living| living.is_working()) {
+            return Ok(told(format!("{heading}\n{}\n", child.lock_view().render_view())));
+        }
+        let mail = self.task_deliveries(task).await;
+        if !mail.is_empty() {
+            let text = mail.iter().map(|delivery| delivery.text.as_str()).collect::<Vec<_>>().join("\n");
+            return Ok(TaskReport { text, deliveries: mail.iter().map(|delivery| delivery.id).collect() });
+        }
+        Ok(told(match child {
+            Some(child) => child.status.borrow().report.clone(),
+            None => format!("{heading}What was said in it: query_session with session_id {task}.\n"),
+        }))
+    }
+
+    /// Returns the report on the end of a turn, with the deliveries that contain it.
+    pub(crate) async fn task_report(&self, task: &SessionId, report: String) -> TaskReport {
+        let mail = self.task_deliveries(task).await;
+        let matching = mail.iter().filter(|delivery| delivery.text == report);
+        TaskReport { deliveries: matching.map(|delivery| delivery.id).collect(), text: report }
+    }
+
+    /// Cancels a task and waits until it has stopped.
+    pub(crate) async fn cancel_task(&self, task: &SessionId) -> Result<TaskReport, String> {
+        let row = self.task_row(task).await?;
+        match self.running_turn(task).filter(|awaited| awaited.child.is_working()) {
+            Some(mut awaited) => {
+                awaited.child.cancel_turn();
+                let report = awaited.wait_for_end().await;
+                Ok(self.task_report(task, report).await)
+            }
+            None => Err(format!("it is not running: it is {}", row.state.as_str())),
+        }
+    }
+
+    /// Cancels one task, without waiting.
+    pub(crate) fn cancel_one(&self, task: &SessionId) {
+        if let Some(child) = self.child_handle(task) {
+            child.cancel_turn();
+        }
+    }
+
+    /// Cancels all running tasks, without waiting.
+    pub(crate) fn cancel_all(&self) {
+        self.lock_children().values().for_each(ChildHandle::cancel_turn);
+    }
+
+    /// Ends all children and waits for them for a limited time.
+    pub(crate) async fn end_all(&self) {
+        self.shared.cancel.cancel();
+        self.lock_children().clear();
+        self.shared.tasks.close();
+        if tokio::time::timeout(END_WAIT_MAX, self.shared.tasks.wait()).await.is_err() {
+            tracing::warn!(session = %self.shared.parent, "a child did not end in time; its program is killed");
+        }
+    }
+
+    /// Renders the tasks of the session, one per line.
+    pub(crate) async fn list_tasks(&self) -> Result<String, String> {
+        let rows = self
+            .shared
+            .runtime
+            .store
+            .list_tasks(&self.shared.parent)
+            .await
+            .map_err(|error| error.to_string())?;
+        if rows.is_empty() {
+            return Ok("This session has no tasks.\n".to_owned());
+        }
+        let lines = rows.iter().map(|row| {
+            let agent = row.agent_type.as_deref().unwrap_or(OWN_AGENT);
+            let tokens = if row.n_tokens > 0 { format!(", {} tokens", row.n_tokens) } else { String::new() };
+            format!("- `{}` {agent}: {} — {}{tokens}\n", row.task, row.title, row.state.as_str())
+        });
+        Ok(lines.collect())
+    }
+
+    /// Reads a task of this session; tasks of other sessions are not found.
+    pub(super) async fn task_row(&self, task: &SessionId) -> Result<TaskRow, String> {
+        let row = self.shared.runtime.store.find_task(task).await.map_err(|error| error.to_string())?;
+        row.filter(|row| row.parent == self.shared.parent).ok_or_else(|| unknown_task(task))
+    }
+
+    pub(super) fn child_handle(&self, task: &SessionId) -> Option<ChildHandle> {
+        let mut handles = self.lock_children();
+        handles.retain(|_, child| !child.stopped.is_cancelled());
+        handles.get(task).cloned()
+    }
+
+    pub(super) fn lock_children(&self) -> MutexGuard<'_, BTreeMap<SessionId, ChildHandle>> {
+        self.handles.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A text about a task, with the deliveries it contains.
+#[derive(Debug)]
+pub(crate) struct TaskReport {
+    pub(crate) text: String,
+    pub(crate) deliveries: Vec<DeliveryId>,
+}
+
+/// The outcome of a prompt sent to a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TaskSendOutcome {
+    /// It started a turn.
+    Started,
+    /// It was sent into the running turn.
+    Steered,
+}
+
+pub(super) fn unknown_task(task: &SessionId) -> String {
+    format!("this session has no task {task}; /tasks lists its tasks")
+}
