@@ -7,33 +7,41 @@ mod implement;
 mod info_command;
 mod issues;
 mod layout;
+mod notices;
 mod parallel_tasks;
+mod preflight;
 mod project_context;
 mod project_files;
 mod questions;
 mod report;
 mod short_name;
 mod step;
-mod step_driver;
 mod step_hooks;
 mod step_policy;
 mod step_prompt;
+mod step_runner;
 mod tools;
+mod user_prompt;
+mod workflow_exit;
 
 use crow_acp::{Client, PromptBlock};
 use crow_core::{
     CommandInfo, ContentPart, Failure, Mode, SessionId, SessionUpdate, SpeckitPart, Transcript, TurnEnd,
     slash,
 };
-use crow_speckit::{Feature, SpeckitAction, SpeckitProject, SpeckitRequest, TaskList, WorkflowCommand};
+use crow_speckit::{
+    Feature, SpeckitAction, SpeckitProject, SpeckitRequest, TaskList, WorkflowCommand, step_definition,
+};
 use crow_store::SpeckitRow;
 
+use self::notices::{report_refusal, send_note};
 use self::project_files::run_blocking;
 pub(crate) use self::questions::OpenQuestion;
 pub(crate) use self::step::find_report;
-pub(crate) use self::step_driver::PromptInput;
-use self::step_driver::{SteeringReceiver, report_refusal, send_note};
 use self::step_hooks::ExtensionCall;
+pub(crate) use self::user_prompt::PromptInput;
+use self::user_prompt::SteeringReceiver;
+use self::workflow_exit::WorkflowExit;
 use crate::failures::store_failure;
 use crate::runtime::AgentRuntime;
 use crate::sentence::to_sentence;
@@ -58,14 +66,14 @@ impl WorkflowRequest {
     fn writes_files(&self) -> bool {
         match self {
             Self::Command(Ok(SpeckitRequest::Step(invocation))) => {
-                invocation.command != WorkflowCommand::Analyze
+                !step_definition(invocation.command).is_read_only
             }
             Self::Command(Ok(SpeckitRequest::Action(action))) => {
                 matches!(action, SpeckitAction::Use(_) | SpeckitAction::Init)
             }
             // The model makes the changes, and plan mode denies them.
             Self::Command(Ok(SpeckitRequest::Extension { .. }) | Err(_)) => false,
-            Self::Answer(question) => question.command != WorkflowCommand::Analyze,
+            Self::Answer(question) => !step_definition(question.command).is_read_only,
         }
     }
 }
@@ -101,8 +109,8 @@ pub(crate) fn available_commands() -> impl Iterator<Item = CommandInfo> {
     };
     let steps = WorkflowCommand::ALL.into_iter().map(|command| CommandInfo {
         name: format!("speckit.{}", command.as_str()),
-        description: command.description().into(),
-        hint: Some(command.argument_hint().into()),
+        description: step_definition(command).description.into(),
+        hint: Some(step_definition(command).argument_hint.into()),
     });
     steps.chain([speckit_command])
 }
@@ -123,9 +131,8 @@ async fn row(runtime: &AgentRuntime, session: &SessionId) -> Option<SpeckitRow> 
 /// Sends the task list that the client of a stored session saw last.
 pub(crate) async fn restore_workflow(runtime: &AgentRuntime, client: &Client, session: &SessionId) {
     let Some(row) = row(runtime, session).await else { return };
-    let shows_tasks = row.last_command.as_deref().and_then(WorkflowCommand::parse).is_some_and(|last| {
-        matches!(last, WorkflowCommand::Tasks | WorkflowCommand::Implement | WorkflowCommand::Converge)
-    });
+    let last_command = row.last_command.as_deref().and_then(WorkflowCommand::parse);
+    let shows_tasks = last_command.is_some_and(|last| step_definition(last).shows_tasks);
     let Some(dir) = row.feature_dir.filter(|_| shows_tasks) else { return };
     let text = run_blocking(move || {
         Ok(SpeckitProject::read_file(&Feature::from_dir(dir.into()).tasks_path())?.unwrap_or_default())
@@ -166,34 +173,45 @@ pub(crate) async fn run_workflow(
         report_refusal(cx, "Plan mode only reads, and this writes files. Change the mode first, with /mode.");
         return Ok(TurnEnd::Completed);
     }
-    let result = match request {
-        WorkflowRequest::Command(Err(reason)) => Err(reason),
+    match run_request(cx, state, WorkflowInput { request, input }, steering).await {
+        Ok(end) | Err(WorkflowExit::Ended(end)) => Ok(end),
+        Err(WorkflowExit::Refused(reason)) => {
+            report_refusal(cx, &to_sentence(&reason));
+            Ok(TurnEnd::Completed)
+        }
+        Err(WorkflowExit::Failed(failure)) => Err(failure),
+    }
+}
+
+async fn run_request(
+    cx: &TurnCx<'_>,
+    state: &mut SessionState,
+    WorkflowInput { request, input }: WorkflowInput,
+    steering: SteeringReceiver<'_>,
+) -> Result<TurnEnd, WorkflowExit> {
+    match request {
+        WorkflowRequest::Command(Err(reason)) => Err(WorkflowExit::Refused(reason)),
         // The answer would be written for another feature than the one it is about.
         WorkflowRequest::Command(Ok(SpeckitRequest::Action(SpeckitAction::Use(_))))
             if questions::find_open_question(&state.transcript).is_some() =>
         {
-            Err("a question waits for its answer; answer it or say `cancel`, then switch the feature"
-                .to_owned())
+            let reason =
+                "a question waits for its answer; answer it or say `cancel`, then switch the feature";
+            Err(WorkflowExit::Refused(reason.to_owned()))
         }
         WorkflowRequest::Command(Ok(SpeckitRequest::Action(action))) => {
-            info_command::run_info_command(cx, action).await?.map(|text| {
-                send_note(cx, &text);
-                TurnEnd::Completed
-            })
+            send_note(cx, &info_command::run_info_command(cx, action).await?);
+            Ok(TurnEnd::Completed)
         }
         WorkflowRequest::Command(Ok(SpeckitRequest::Extension { name, text })) => {
             let call = ExtensionCall { name, text, input };
-            step_hooks::run_extension_command(cx, state, call, steering).await?
+            step_hooks::run_extension_command(cx, state, call, steering).await
         }
         WorkflowRequest::Command(Ok(SpeckitRequest::Step(invocation))) => {
-            step_driver::begin_step(cx, state, invocation, input, steering).await?
+            step_runner::begin_step(cx, state, invocation, input, steering).await
         }
         WorkflowRequest::Answer(question) => {
-            step_driver::resume_step(cx, state, question, input, steering).await?
+            step_runner::resume_step(cx, state, question, input, steering).await
         }
-    };
-    Ok(result.unwrap_or_else(|reason| {
-        report_refusal(cx, &to_sentence(&reason));
-        TurnEnd::Completed
-    }))
+    }
 }

@@ -7,7 +7,7 @@ use crow_speckit::BackgroundWork;
 use crow_tools::{Tool, Workspace};
 use futures_util::future::BoxFuture;
 
-/// The rules of a running step, in addition to the policy of the session.
+/// The permissions and the watched files of a running step, in addition to the policy of the session.
 pub(crate) trait TurnPolicy: Send + Sync {
     /// Returns the additional tools.
     fn extra_tools(&self) -> Vec<Arc<dyn Tool>>;

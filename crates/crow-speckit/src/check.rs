@@ -1,28 +1,36 @@
-//! Checks the files that a step wrote, and summarizes them.
+//! Parts of the checks and summaries of steps: the files of a step, its baseline, the list of problems.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::checklist::{check_box_changes, check_checklist};
-use crate::clarifications::count_clarifications;
+use crate::checklist::check_box_changes;
 use crate::fact_gathering::constitution_facts;
-use crate::lint::{
-    LintProblem, check_constitution, check_plan, check_quickstart, check_research, check_spec, check_tasks,
-    summarize_spec,
-};
+use crate::lint::{LintProblem, check_spec};
 use crate::prompt::ConstitutionState;
 use crate::{
-    Feature, PageLoader, REQUIREMENTS, SpeckitError, SpeckitProject, TaskList, WorkflowCommand,
-    checklist_facts, list_docs,
+    Feature, PageLoader, REQUIREMENTS, SpeckitError, SpeckitProject, WorkflowCommand, checklist_facts,
 };
+
+/// The files that a step worked on.
+#[derive(Clone, Copy)]
+pub struct StepFiles<'a> {
+    /// The project.
+    pub project: &'a SpeckitProject,
+    /// The feature of the step.
+    pub feature: Option<&'a Feature>,
+    /// The state before the step.
+    pub baseline: &'a StepBaseline,
+    /// The page templates.
+    pub pages: &'a PageLoader<'a>,
+}
 
 /// The state of the files before a step, for comparison with the state after it.
 #[derive(Debug, Clone, Default)]
 pub struct StepBaseline {
-    constitution: Option<String>,
-    checklists: BTreeMap<String, String>,
+    pub(crate) constitution: Option<String>,
+    pub(crate) checklists: BTreeMap<String, String>,
     n_done: usize,
-    is_late: bool,
+    pub(crate) is_late: bool,
 }
 
 impl StepBaseline {
@@ -58,7 +66,7 @@ impl StepBaseline {
     }
 }
 
-fn read_checklists(feature: &Feature) -> Result<BTreeMap<String, String>, SpeckitError> {
+pub(crate) fn read_checklists(feature: &Feature) -> Result<BTreeMap<String, String>, SpeckitError> {
     let mut texts = BTreeMap::new();
     for list in checklist_facts(feature)? {
         if let Some(text) = SpeckitProject::read_file(&feature.checklists_dir().join(&list.name))? {
@@ -68,73 +76,16 @@ fn read_checklists(feature: &Feature) -> Result<BTreeMap<String, String>, Specki
     Ok(texts)
 }
 
-/// Lists the problems in what a step wrote, phrased so that a model can act on them.
-pub fn check_step(
-    project: &SpeckitProject,
-    feature: Option<&Feature>,
-    command: WorkflowCommand,
-    baseline: &StepBaseline,
-    pages: &PageLoader<'_>,
-) -> Result<Vec<String>, SpeckitError> {
-    let mut problems = ProblemList::default();
-    if command == WorkflowCommand::Constitution {
-        let text = SpeckitProject::read_file(&project.constitution_path())?.unwrap_or_default();
-        problems.add_problems("constitution.md", check_constitution(baseline.constitution.as_deref(), &text));
-    }
-    let Some(feature) = feature else { return Ok(problems.0) };
-    match command {
-        WorkflowCommand::Specify | WorkflowCommand::Clarify => {
-            let template = pages("spec-template")?.text;
-            problems.add_problems("spec.md", check_spec(&read_or_empty(&feature.spec_path())?, &template));
-            check_requirements(feature, baseline, &mut problems)?;
-        }
-        WorkflowCommand::Plan => {
-            let template = pages("plan-template")?.text;
-            problems.add_problems("plan.md", check_plan(&read_or_empty(&feature.plan_path())?, &template));
-            problems.add_problems(
-                "research.md",
-                check_research(SpeckitProject::read_file(&feature.research_path())?.as_deref()),
-            );
-            problems.add_problems(
-                "quickstart.md",
-                check_quickstart(SpeckitProject::read_file(&feature.quickstart_path())?.as_deref()),
-            );
-        }
-        WorkflowCommand::Checklist => {
-            let (after, template) = (read_checklists(feature)?, pages("checklist-template")?.text);
-            let changed = after.iter().filter(|(name, text)| baseline.checklists.get(*name) != Some(text));
-            let mut n_changed = 0;
-            for (name, text) in changed.filter(|(name, _)| *name != REQUIREMENTS) {
-                n_changed += 1;
-                problems.add_problems(
-                    name,
-                    check_checklist(baseline.checklists.get(name).map(String::as_str), text, &template),
-                );
-            }
-            let is_written = baseline.is_late && after.keys().any(|name| *name != REQUIREMENTS);
-            if n_changed == 0 && !is_written {
-                problems.0.push("no checklist was written; write one file in checklists/".to_owned());
-            }
-        }
-        WorkflowCommand::Tasks => {
-            let template = pages("tasks-template")?.text;
-            let spec = read_or_empty(&feature.spec_path())?;
-            problems.add_problems(
-                "tasks.md",
-                check_tasks(&read_or_empty(&feature.tasks_path())?, &spec, &template),
-            );
-        }
-        WorkflowCommand::Constitution
-        | WorkflowCommand::Analyze
-        | WorkflowCommand::Implement
-        | WorkflowCommand::Converge
-        | WorkflowCommand::TasksToIssues => {}
-    }
-    Ok(problems.0)
+pub(crate) fn read_or_empty(path: &Path) -> Result<String, SpeckitError> {
+    Ok(SpeckitProject::read_file(path)?.unwrap_or_default())
 }
 
-fn read_or_empty(path: &Path) -> Result<String, SpeckitError> {
-    Ok(SpeckitProject::read_file(path)?.unwrap_or_default())
+/// Finds problems in the spec and its requirements checklist.
+pub(crate) fn check_spec_page(files: &StepFiles<'_>, problems: &mut ProblemList) -> Result<(), SpeckitError> {
+    let Some(feature) = files.feature else { return Ok(()) };
+    let template = (files.pages)("spec-template")?.text;
+    problems.add_problems("spec.md", check_spec(&read_or_empty(&feature.spec_path())?, &template));
+    check_requirements(feature, files.baseline, problems)
 }
 
 /// Only checkboxes may change in the requirements checklist once it exists.
@@ -149,62 +100,22 @@ fn check_requirements(
     Ok(())
 }
 
-#[derive(Default)]
-struct ProblemList(Vec<String>);
+/// The problems of a step, each with its file.
+#[derive(Debug, Default)]
+pub struct ProblemList(Vec<String>);
 
 impl ProblemList {
-    fn add_problems(&mut self, file: &str, problems: Vec<LintProblem>) {
+    pub(crate) fn add_problems(&mut self, file: &str, problems: Vec<LintProblem>) {
         self.0.extend(problems.into_iter().map(|problem| format!("{file}: {problem}")));
     }
-}
 
-/// Summarizes the result of a step from the files, one line each.
-pub fn summarize_step(
-    project: &SpeckitProject,
-    feature: Option<&Feature>,
-    command: WorkflowCommand,
-    today: &str,
-) -> Result<Vec<String>, SpeckitError> {
-    let mut lines = Vec::new();
-    if command == WorkflowCommand::Constitution {
-        let text = SpeckitProject::read_file(&project.constitution_path())?.unwrap_or_default();
-        let version = text.lines().rev().find(|line| line.contains("**Version**"));
-        lines.push(format!(
-            "{}: {}",
-            project.display_path(&project.constitution_path()),
-            version.unwrap_or("no version line")
-        ));
+    pub(crate) fn add_line(&mut self, line: String) {
+        self.0.push(line);
     }
-    let Some(feature) = feature else { return Ok(lines) };
-    lines.push(format!("Feature: {}", project.display_path(&feature.dir)));
-    match command {
-        WorkflowCommand::Specify | WorkflowCommand::Clarify => {
-            let spec = SpeckitProject::read_file(&feature.spec_path())?.unwrap_or_default();
-            lines.push(format!("spec.md: {}", summarize_spec(&spec)));
-            if command == WorkflowCommand::Clarify {
-                lines.push(format!("Answers recorded today: {}", count_clarifications(&spec, today)));
-            }
-            lines.extend(checklist_lines(feature)?);
-        }
-        WorkflowCommand::Plan => {
-            let docs = list_docs(feature);
-            lines.push(format!(
-                "plan.md, {}",
-                if docs.is_empty() { "no other documents".to_owned() } else { docs.join(", ") }
-            ));
-        }
-        WorkflowCommand::Checklist => lines.extend(checklist_lines(feature)?),
-        WorkflowCommand::Tasks
-        | WorkflowCommand::Implement
-        | WorkflowCommand::Converge
-        | WorkflowCommand::Analyze
-        | WorkflowCommand::TasksToIssues => {
-            lines.push(tasks_line(&feature.read_task_list()?));
-        }
-        WorkflowCommand::Constitution => {}
+
+    pub(crate) fn into_lines(self) -> Vec<String> {
+        self.0
     }
-    lines.extend(unfilled_constitution_note(project)?);
-    Ok(lines)
 }
 
 /// Returns a note if the constitution still has the placeholders of its template.
@@ -219,26 +130,29 @@ pub fn unfilled_constitution_note(project: &SpeckitProject) -> Result<Option<Str
     }))
 }
 
-fn checklist_lines(feature: &Feature) -> Result<Vec<String>, SpeckitError> {
+pub(crate) fn checklist_lines(feature: &Feature) -> Result<Vec<String>, SpeckitError> {
     let lists = checklist_facts(feature)?.into_iter();
     Ok(lists
         .map(|list| format!("checklists/{}: {} of {} checked", list.name, list.checked, list.total))
         .collect())
 }
 
-fn tasks_line(list: &TaskList) -> String {
+/// Summarizes the task list.
+pub(crate) fn summarize_tasks(files: &StepFiles<'_>, _today: &str) -> Result<Vec<String>, SpeckitError> {
+    let Some(feature) = files.feature else { return Ok(Vec::new()) };
+    let list = feature.read_task_list()?;
     let n_parallel = list.tasks.iter().filter(|task| task.parallel).count();
     let phases_with_tasks = list
         .phases
         .iter()
         .enumerate()
         .filter(|(phase_index, _)| list.tasks.iter().any(|task| task.phase == Some(*phase_index)));
-    format!(
+    Ok(vec![format!(
         "tasks.md: {} tasks in {} phases, {} done, {n_parallel} marked [P]",
         list.tasks.len(),
         phases_with_tasks.count(),
         list.done_count()
-    )
+    )])
 }
 
 #[cfg(test)]

@@ -36,6 +36,8 @@ pub struct FactsInput<'a> {
     pub command: WorkflowCommand,
     /// The command's arguments, byte for byte.
     pub args: &'a str,
+    /// The page template in the prompt.
+    pub template: Option<&'static str>,
     /// The date, as `2026-11-22`.
     pub today: &'a str,
     /// The limits of the step.
@@ -64,18 +66,9 @@ pub fn gather_facts(
         paths: PathFacts { constitution: format_path(&project.constitution_path()), ..PathFacts::default() },
         ..PromptFacts::default()
     };
-    facts.template = match step.command {
-        WorkflowCommand::Checklist => pages("checklist-template")?.text,
-        WorkflowCommand::Tasks => pages("tasks-template")?.text,
-        WorkflowCommand::Constitution => pages("constitution-template")?.text,
-        WorkflowCommand::Specify
-        | WorkflowCommand::Clarify
-        | WorkflowCommand::Plan
-        | WorkflowCommand::Analyze
-        | WorkflowCommand::Implement
-        | WorkflowCommand::Converge
-        | WorkflowCommand::TasksToIssues => String::new(),
-    };
+    if let Some(template) = step.template {
+        facts.template = pages(template)?.text;
+    }
     let Some(feature) = feature else { return Ok(facts) };
     facts.feature = FeatureFacts {
         dir: format_path(&feature.dir),

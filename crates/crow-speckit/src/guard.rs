@@ -10,6 +10,8 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use crate::project::SPECIFY_DIR;
+use crate::steps::step_definition;
+use crate::write_rules::{GuardedPath, ProtectedPath, WriteRules};
 use crate::{WorkflowCommand, numbering};
 
 pub use change_watch::{BackgroundWork, ChangeWatch};
@@ -52,37 +54,12 @@ impl WriteGuard {
         let in_feature =
             self.feature_dir.as_ref().and_then(|feature_dir| path.strip_prefix(feature_dir).ok());
         let in_feature = in_feature.filter(|within| !within.as_os_str().is_empty());
-        match command {
-            WorkflowCommand::Constitution if path == self.constitution_path() => Ok(()),
-            WorkflowCommand::Constitution => reject("the constitution only"),
-            WorkflowCommand::Specify
-            | WorkflowCommand::Clarify
-            | WorkflowCommand::Plan
-            | WorkflowCommand::Tasks => match in_feature {
-                Some(_) => Ok(()),
-                None => reject("the feature's directory only"),
-            },
-            WorkflowCommand::Checklist => match in_feature {
-                Some(in_feature)
-                    if is_checklist(in_feature)
-                        && !is_same_name(in_feature, "checklists/requirements.md") =>
-                {
-                    Ok(())
-                }
-                Some(_) | None => reject("the feature's checklists only, and not requirements.md"),
-            },
-            WorkflowCommand::Analyze | WorkflowCommand::TasksToIssues => reject("no file"),
-            WorkflowCommand::Converge => reject("no file; new tasks go through speckit_converge"),
-            WorkflowCommand::Implement => match in_feature {
-                Some(in_feature) if is_same_name(in_feature, "tasks.md") => {
-                    reject("no task list; report tasks with speckit_task")
-                }
-                Some(in_feature) if is_same_name(in_feature, "spec.md") || is_checklist(in_feature) => {
-                    reject("no spec and no checklist")
-                }
-                Some(_) | None => Ok(()),
-            },
-        }
+        let target = GuardedPath { is_constitution: path == self.constitution_path(), in_feature };
+        (self.rules().refuse)(&target).map_or(Ok(()), reject)
+    }
+
+    fn rules(&self) -> &'static WriteRules {
+        &step_definition(self.command).writes
     }
 
     fn constitution_path(&self) -> PathBuf {
@@ -91,45 +68,35 @@ impl WriteGuard {
 
     /// Whether new files in protected directories must be the command's.
     fn removes_new_files(&self) -> bool {
-        matches!(self.command, WorkflowCommand::Checklist | WorkflowCommand::Implement)
+        self.rules().removes_new_files
     }
 
     /// Returns the protected files, and the directories whose files are all protected.
     fn protected_paths(&self) -> ProtectedPaths {
-        let in_feature_dir = |names: &[&str]| -> Vec<PathBuf> {
-            self.feature_dir
-                .iter()
-                .flat_map(|feature_dir| names.iter().map(|name| feature_dir.join(name)))
-                .collect()
-        };
-        let (files, directories) = match self.command {
-            WorkflowCommand::Constitution => {
-                (Vec::new(), vec![self.root.join(SPECIFY_DIR).join("templates")])
+        let mut paths = ProtectedPaths { files: Vec::new(), directories: Vec::new() };
+        for protected in self.rules().protected {
+            match protected {
+                ProtectedPath::Constitution => paths.files.push(self.constitution_path()),
+                ProtectedPath::Templates => {
+                    paths.directories.push(self.root.join(SPECIFY_DIR).join("templates"));
+                }
+                ProtectedPath::FeatureFile(name) => {
+                    paths.files.extend(self.feature_dir.as_ref().map(|dir| dir.join(name)));
+                }
+                ProtectedPath::FeatureDirectory(name) => {
+                    paths.directories.extend(self.feature_dir.as_ref().map(|dir| dir.join(name)));
+                }
+                ProtectedPath::Feature => paths.directories.extend(self.feature_dir.clone()),
             }
-            WorkflowCommand::Specify
-            | WorkflowCommand::Clarify
-            | WorkflowCommand::Plan
-            | WorkflowCommand::Tasks => (vec![self.constitution_path()], Vec::new()),
-            WorkflowCommand::Checklist => {
-                let mut files =
-                    in_feature_dir(&["spec.md", "plan.md", "tasks.md", "checklists/requirements.md"]);
-                files.push(self.constitution_path());
-                (files, Vec::new())
-            }
-            WorkflowCommand::Analyze | WorkflowCommand::Converge | WorkflowCommand::TasksToIssues => {
-                (vec![self.constitution_path()], self.feature_dir.iter().cloned().collect())
-            }
-            WorkflowCommand::Implement => (in_feature_dir(&["spec.md"]), in_feature_dir(&["checklists"])),
-        };
-        ProtectedPaths { files, directories }
+        }
+        paths
     }
 }
 
 impl WriteGuard {
-    /// Returns the directories of the project's other features. Only `implement` may write there, because code can be
-    /// anywhere.
+    /// Returns the directories of the project's other features, if they are protected.
     fn other_feature_dirs(&self) -> Vec<PathBuf> {
-        if self.command == WorkflowCommand::Implement {
+        if !self.rules().protects_other_features {
             return Vec::new();
         }
         let roots = [self.root.join(SPECIFY_DIR).join("specs"), self.root.join("specs")];
@@ -158,21 +125,9 @@ impl WriteGuard {
 
     /// Returns the directory of checklists that belong to reviewers, for the step that adds to them.
     fn reviewed_dir(&self) -> Option<PathBuf> {
-        let feature = self.feature_dir.as_ref().filter(|_| self.command == WorkflowCommand::Checklist)?;
+        let feature = self.feature_dir.as_ref().filter(|_| self.rules().extends_checklists)?;
         Some(feature.join("checklists"))
     }
-}
-
-/// Ignores case, as some file systems do.
-fn is_same_name(path: &Path, name: &str) -> bool {
-    path.to_str().is_some_and(|path| path.replace('\\', "/").eq_ignore_ascii_case(name))
-}
-
-fn is_checklist(in_feature: &Path) -> bool {
-    in_feature
-        .components()
-        .next()
-        .is_some_and(|first| is_same_name(Path::new(first.as_os_str()), "checklists"))
 }
 
 /// Resolves a path: follows every link and keeps components that do not exist yet.

@@ -34,6 +34,7 @@ mod prompt;
 mod prompt_source;
 mod question;
 mod registry;
+mod request;
 mod resume;
 mod safe_open;
 mod safe_text;
@@ -41,14 +42,18 @@ mod scaffold;
 mod selection_files;
 mod slug;
 mod specs_root;
+mod step_definition;
+mod step_layout;
+mod steps;
 mod tasks;
 mod untrusted_files;
+mod write_rules;
 
 pub use agent_context::AgentContext;
-pub use check::{StepBaseline, check_step, summarize_step, unfilled_constitution_note};
+pub use check::{ProblemList, StepBaseline, StepFiles, unfilled_constitution_note};
 pub use checklist::{REQUIREMENTS, ReviewOutcome, compare_reviewed};
 pub use clarifications::add_clarification;
-pub use command::{CommandInvocation, FeatureNaming, SpeckitAction, SpeckitRequest, WorkflowCommand};
+pub use command::{CommandInvocation, FeatureNaming, WorkflowCommand};
 pub use create::{CreatedFeature, NewFeature, create_feature, find_existing_feature, preview_feature};
 pub use error::SpeckitError;
 pub use extension::{ExtensionCommand, ExtensionCommands, list_extension_commands};
@@ -74,24 +79,29 @@ pub use page_template::{
 };
 pub use plan_view::{TaskPlanEntry, TaskPlanPriority, TaskPlanStatus, build_plan_view};
 pub use prerequisites::{
-    FeaturePrerequisite, check_feature_prerequisites, list_docs, prerequisites_for, setup_plan, setup_tasks,
+    FeaturePrerequisite, check_feature_prerequisites, list_docs, setup_plan, setup_tasks,
 };
 pub use project::{SpeckitProject, SpeckitVariables};
 pub use prompt::{
     AnswerFacts, AuxiliaryPrompt, ChecklistFacts, ConstitutionFacts, ConstitutionState, FeatureFacts,
     IssueFacts, LimitFacts, PathFacts, PhaseFacts, PromptFacts, PromptKind, TaskFacts, TasksFacts,
-    built_in_prompt, render_prompt,
+    render_prompt,
 };
 pub use prompt_source::{PromptSource, command_prompt, extension_prompt, prompt_layers};
 pub use question::{QuestionAnswer, QuestionOption, StepQuestion};
 pub use registry::LayerStrategy;
+pub use request::{SpeckitAction, SpeckitRequest};
 pub use resume::{is_untouched, resume_feature};
 pub use safe_text::sanitize_text;
 pub use selection_files::hook_config_files;
 pub use slug::clean_short_name;
 pub use specs_root::{SpecsLink, SpecsRoot, resolve_specs_root};
+pub use step_definition::{FeatureUse, ReadinessCheck, StepDefinition, StepTool, StepWork};
+pub use step_layout::{LayoutFile, LayoutRequest, StepLayout, lay_out_step};
+pub use steps::step_definition;
 pub use tasks::{
     ConvergenceGap, GapKind, PhaseKind, TaskId, TaskItem, TaskList, TaskPhase, TasksError, TickState,
     append_convergence, set_task_ticked,
 };
 pub use untrusted_files::{UntrustedFile, list_untrusted_files};
+pub use write_rules::{GuardedPath, ProtectedPath, WriteRules};

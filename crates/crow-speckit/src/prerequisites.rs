@@ -21,23 +21,6 @@ pub enum FeaturePrerequisite {
     Tasks,
 }
 
-/// Returns the prerequisites of a command in the order in which they are checked; `None` for commands that need no
-/// feature.
-pub fn prerequisites_for(command: WorkflowCommand) -> Option<&'static [FeaturePrerequisite]> {
-    match command {
-        WorkflowCommand::Constitution | WorkflowCommand::Specify => None,
-        WorkflowCommand::Clarify | WorkflowCommand::Plan => Some(&[FeaturePrerequisite::Spec]),
-        WorkflowCommand::Checklist => Some(&[FeaturePrerequisite::Plan]),
-        WorkflowCommand::Tasks => Some(&[FeaturePrerequisite::Plan, FeaturePrerequisite::Spec]),
-        WorkflowCommand::Analyze | WorkflowCommand::Converge => {
-            Some(&[FeaturePrerequisite::Plan, FeaturePrerequisite::Spec, FeaturePrerequisite::Tasks])
-        }
-        WorkflowCommand::Implement | WorkflowCommand::TasksToIssues => {
-            Some(&[FeaturePrerequisite::Plan, FeaturePrerequisite::Tasks])
-        }
-    }
-}
-
 /// Checks all prerequisites; the first missing one is the error.
 pub fn check_feature_prerequisites(
     project: &SpeckitProject,

@@ -9,7 +9,7 @@ use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 
 use crate::SpeckitError;
 
-pub use built_in::{AuxiliaryPrompt, built_in_prompt};
+pub use built_in::AuxiliaryPrompt;
 pub use facts::{
     AnswerFacts, ChecklistFacts, ConstitutionFacts, ConstitutionState, FeatureFacts, IssueFacts, LimitFacts,
     PathFacts, PhaseFacts, PromptFacts, TaskFacts, TasksFacts,

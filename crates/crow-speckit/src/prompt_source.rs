@@ -17,7 +17,7 @@ use crate::registry::ProvidedKind;
 use crate::selection_files::SelectionFiles;
 use crate::{
     ExtensionCommand, LayerInfo, LayerOrigin, LayerStrategy, PromptKind, PromptPart, SpeckitError,
-    SpeckitProject, WorkflowCommand, built_in_prompt, list_extension_commands,
+    SpeckitProject, WorkflowCommand, list_extension_commands, step_definition,
 };
 
 /// The project's prompts for Crow.
@@ -115,7 +115,7 @@ fn find_prompt_layers(
     if let Some(user_dir) = user_dir {
         stack.add_user_file(user_dir.join(&file));
     }
-    stack.add_built_in(built_in_prompt(command));
+    stack.add_built_in(step_definition(command).prompt);
     Ok(stack.into_layers())
 }
 

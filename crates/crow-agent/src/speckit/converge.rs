@@ -47,5 +47,5 @@ pub(super) async fn append_gap_tasks(
     step.write_tasks(&updated, state).await.map_err(project_failure)?;
     let n_critical = gaps.iter().filter(|gap| gap.is_critical).count();
     let line = format!("New tasks: {}, of these critical: {n_critical}", gaps.len());
-    Ok(ConvergeSummary { line, next: WorkflowCommand::Converge.next_commands() })
+    Ok(ConvergeSummary { line, next: step.definition.next })
 }

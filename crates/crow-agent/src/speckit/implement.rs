@@ -2,21 +2,24 @@
 //! tasks are stored in `tasks.md` only, so a run resumes where the last one stopped, however it ended.
 
 use crow_acp::{OfferedAnswers, PermissionOutcome, PermissionSubject};
-use crow_core::{Failure, SpeckitPart, ToolCallContent, TurnEnd};
+use crow_core::{Failure, ReportOutcome, SpeckitPart, ToolCallContent, TurnEnd};
 use crow_speckit::{
-    AuxiliaryPrompt, ChangeWatch, Feature, TaskFacts, TaskId, TaskItem, TaskList, TickState, WorkflowCommand,
-    checklist_facts,
+    AuxiliaryPrompt, ChangeWatch, Feature, FeatureLock, TaskFacts, TaskId, TaskItem, TaskList, TickState,
+    WorkflowCommand, checklist_facts, unfilled_constitution_note,
 };
 use tokio::sync::mpsc;
 
 use crate::confirm::{ConfirmationRequest, ask_confirmation};
 use crate::handle::SteeringInput;
+use crate::speckit::notices::report_refusal;
 use crate::speckit::parallel_tasks;
 use crate::speckit::project_files::run_blocking;
 use crate::speckit::questions;
+use crate::speckit::report;
 use crate::speckit::step::{SOURCE, WorkflowStep, hidden_part, project_failure};
-use crate::speckit::step_driver::report_refusal;
 use crate::speckit::step_policy::StepTaskResult;
+use crate::speckit::step_runner;
+use crate::speckit::workflow_exit::WorkflowExit;
 use crate::turn_context::{SessionState, TurnCx};
 
 /// The results of one run.
@@ -42,17 +45,17 @@ struct TaskRun<'a, 'b> {
     is_step_announced: bool,
 }
 
-/// Asks for confirmation if checklists have open items; returns how the turn ends if it ends here.
+/// Asks for confirmation if checklists have open items.
 pub(super) async fn confirm_open_checklists(
     cx: &TurnCx<'_>,
     feature: &Option<Feature>,
     state: &SessionState,
-) -> Result<Option<TurnEnd>, Failure> {
-    let Some(feature) = feature.clone() else { return Ok(Some(TurnEnd::Completed)) };
+) -> Result<(), WorkflowExit> {
+    let Some(feature) = feature.clone() else { return Err(WorkflowExit::Ended(TurnEnd::Completed)) };
     let lists = run_blocking(move || checklist_facts(&feature)).await.map_err(project_failure)?;
     let n_open: usize = lists.iter().map(|list| list.total - list.checked).sum();
     if n_open == 0 {
-        return Ok(None);
+        return Ok(());
     }
     let mut table =
         "| Checklist | Total | Checked | Unchecked | Status |\n|---|--:|--:|--:|---|\n".to_owned();
@@ -80,8 +83,8 @@ pub(super) async fn confirm_open_checklists(
     let reason = match outcome {
         PermissionOutcome::AllowOnce
         | PermissionOutcome::AllowForSession
-        | PermissionOutcome::AllowInProject => return Ok(None),
-        PermissionOutcome::Cancelled => return Ok(Some(TurnEnd::Cancelled)),
+        | PermissionOutcome::AllowInProject => return Ok(()),
+        PermissionOutcome::Cancelled => return Err(WorkflowExit::Ended(TurnEnd::Cancelled)),
         PermissionOutcome::Unavailable { reason } => {
             format!(
                 ", and the user could not be asked ({reason}). Tick what is done, or allow it with `--yes`."
@@ -96,11 +99,44 @@ pub(super) async fn confirm_open_checklists(
         cx,
         &format!("\n{table}\n{command} did not start: {n_open} checklist items are open{reason}"),
     );
-    Ok(Some(TurnEnd::Completed))
+    Err(WorkflowExit::Ended(TurnEnd::Completed))
+}
+
+/// Runs the task list, and reports the result.
+pub(super) async fn run_task_list(
+    step: &WorkflowStep<'_>,
+    state: &mut SessionState,
+    steering: &mut mpsc::Receiver<SteeringInput>,
+) -> Result<TurnEnd, WorkflowExit> {
+    let (owned_project, feature) = (step.context.project.clone(), step.feature.clone());
+    // Two sessions would do the same task.
+    let _lock = run_blocking(move || {
+        feature.map(|feature| FeatureLock::acquire(&owned_project, &feature)).transpose()
+    })
+    .await
+    .map_err(WorkflowExit::Refused)?;
+    let (mut end, progress) = run_tasks(step, state, steering).await?;
+    let list = step.read_task_list().await?;
+    let is_complete = list.done_count() == list.tasks.len();
+    if end == TurnEnd::Completed
+        && is_complete
+        && let Some(hooks_end) = step_runner::run_after_hooks(step, state, steering).await?
+    {
+        end = hooks_end;
+    }
+    let outcome = if progress.is_complete { ReportOutcome::Done } else { ReportOutcome::Incomplete };
+    let project = step.context.project.clone();
+    let unfilled =
+        run_blocking(move || unfilled_constitution_note(&project)).await.map_err(project_failure)?;
+    let text = report::render_run_summary(&progress, &list, &end, unfilled.as_deref());
+    // An interrupted run continues first.
+    let next = if is_complete { step.definition.next } else { &[step.definition.command] };
+    step.send_report(text, report::step_handoffs(next), outcome, state).await?;
+    Ok(end)
 }
 
 /// Runs the open tasks; returns how the turn ends and the results.
-pub(super) async fn run_tasks(
+async fn run_tasks(
     step: &WorkflowStep<'_>,
     state: &mut SessionState,
     steering: &mut mpsc::Receiver<SteeringInput>,

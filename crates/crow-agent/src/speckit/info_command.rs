@@ -1,6 +1,5 @@
 //! Answers `/speckit` with the state of the workflow, and runs its small actions.
 
-use crow_core::Failure;
 use crow_speckit::{
     Feature, LayerStrategy, SpeckitAction, SpeckitError, WorkflowCommand, list_features, write_pointer,
 };
@@ -8,28 +7,24 @@ use crow_speckit::{
 use crate::speckit::project_context::ProjectContext;
 use crate::speckit::project_files::run_blocking;
 use crate::speckit::report;
+use crate::speckit::workflow_exit::WorkflowExit;
 use crate::turn_context::TurnCx;
 
-/// Runs the action; returns its answer, or the reason why it failed.
-pub(super) async fn run_info_command(
-    cx: &TurnCx<'_>,
-    action: SpeckitAction,
-) -> Result<Result<String, String>, Failure> {
-    let context = match ProjectContext::find_project(cx).await? {
-        Ok(context) => context,
-        Err(reason) => return Ok(Err(reason)),
-    };
+/// Runs the action; returns its answer.
+pub(super) async fn run_info_command(cx: &TurnCx<'_>, action: SpeckitAction) -> Result<String, WorkflowExit> {
+    let context = ProjectContext::find_project(cx).await?;
     if let SpeckitAction::Use(selector) = action {
         return switch_feature(cx, context, selector).await;
     }
-    Ok(run_blocking(move || match action {
+    run_blocking(move || match action {
         SpeckitAction::Status => render_status(&context),
         SpeckitAction::Init => init_project(&context),
         SpeckitAction::Templates => list_templates(&context),
         SpeckitAction::Doctor => run_doctor(&context),
         SpeckitAction::Use(_) | SpeckitAction::Unknown(_) => Ok(USAGE.to_owned()),
     })
-    .await)
+    .await
+    .map_err(WorkflowExit::Refused)
 }
 
 const USAGE: &str = "`/speckit` shows the state of the workflow. `/speckit use 002` switches to another feature, \
@@ -82,7 +77,7 @@ async fn switch_feature(
     cx: &TurnCx<'_>,
     context: ProjectContext,
     selector: String,
-) -> Result<Result<String, String>, Failure> {
+) -> Result<String, WorkflowExit> {
     let owned_context = context.clone();
     let result = run_blocking(move || {
         let (feature, _) = owned_context.find_feature(Some(&selector))?;
@@ -102,13 +97,9 @@ async fn switch_feature(
         Ok((feature, text))
     })
     .await;
-    match result {
-        Ok((feature, text)) => {
-            context.bind_feature(cx, Some(&feature), None).await?;
-            Ok(Ok(text))
-        }
-        Err(reason) => Ok(Err(reason)),
-    }
+    let (feature, text) = result.map_err(WorkflowExit::Refused)?;
+    context.bind_feature(cx, Some(&feature), None).await?;
+    Ok(text)
 }
 
 fn init_project(context: &ProjectContext) -> Result<String, SpeckitError> {

@@ -13,6 +13,7 @@ use crow_speckit::{
 use crate::speckit::implement::task_facts;
 use crate::speckit::project_context::ProjectContext;
 use crate::speckit::project_files::run_blocking;
+use crate::speckit::workflow_exit::WorkflowExit;
 use crate::turn_context::TurnCx;
 
 /// Names of the tool that creates an issue, newest first.
@@ -34,13 +35,13 @@ pub(super) struct IssueHome {
 }
 
 impl IssueHome {
-    /// Finds the repository, the server and the tasks; the error is the reason why no issue can be created.
+    /// Finds the repository, the server and the tasks.
     pub(super) async fn find(
         cx: &TurnCx<'_>,
         context: &ProjectContext,
         feature: &Feature,
         scope: &str,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, WorkflowExit> {
         let (project, feature, scope) = (context.project.clone(), feature.clone(), scope.to_owned());
         let (repository, tasks) = run_blocking(move || {
             let repository = github_repository(&project)?;
@@ -53,11 +54,13 @@ impl IssueHome {
                 list.tasks.iter().filter(is_selected).map(|task| task_facts(&list, task)).collect();
             Ok((repository, tasks))
         })
-        .await?;
+        .await
+        .map_err(WorkflowExit::Refused)?;
         cx.toolbox.wait_until_connected(cx.cancel).await;
         let server_tools = cx.toolbox.served();
         let Some((server, write_tool)) = writer(&server_tools) else {
-            return Err(unserved(&cx.runtime.config().config_dir.join("config.yaml").display().to_string()));
+            let file = cx.runtime.config().config_dir.join("config.yaml");
+            return Err(WorkflowExit::Refused(unserved(&file.display().to_string())));
         };
         let list_tool_name = LIST_TOOLS.iter().find_map(|name| {
             server_tools

@@ -1,22 +1,29 @@
 //! Creates what a step needs before the model is called: directories, pages, the pointer. What it creates can be
 //! undone.
 
-use std::path::PathBuf;
-
 use crow_speckit::{
-    CommandInvocation, CreatedFeature, Feature, FeatureNaming, FeatureNumbering, NewFeature, REQUIREMENTS,
-    SpeckitError, SpeckitProject, WorkflowCommand, create_feature, default_numbering, init_project,
-    is_untouched, preview_feature, resume_feature, setup_plan, write_pointer,
+    CommandInvocation, Feature, FeatureNaming, FeatureUse, LayoutFile, LayoutRequest, SpeckitError,
+    StepLayout, is_untouched, lay_out_step, step_definition,
 };
 
 use crate::clock;
 use crate::confirm::synthetic_call_id;
+use crate::speckit::notices::send_note;
 use crate::speckit::project_context::ProjectContext;
 use crate::speckit::project_files::{self, run_blocking};
 use crate::speckit::short_name;
-use crate::speckit::step_driver::send_note;
+use crate::speckit::workflow_exit::WorkflowExit;
 use crate::turn_context::{SessionState, TurnCx};
 use crate::undo_recorder::CallUndoRecorder;
+
+/// The features and the name that a layout starts with.
+#[derive(Debug, Default)]
+struct LayoutInput {
+    feature: Option<Feature>,
+    /// The feature that the same text began before.
+    begun_feature: Option<Feature>,
+    short_name: Option<String>,
+}
 
 /// Checks that all files can be created. Writes nothing.
 pub(super) fn check_layout(
@@ -24,28 +31,9 @@ pub(super) fn check_layout(
     invocation: &CommandInvocation,
     feature: Option<&Feature>,
 ) -> Result<(), SpeckitError> {
-    let now = clock::local_now();
-    match invocation.command {
-        WorkflowCommand::Constitution => context.find_page("constitution-template").map(drop),
-        WorkflowCommand::Specify => {
-            context.find_page("spec-template")?;
-            context.find_page("requirements-template")?;
-            let dir = requested_directory(invocation);
-            preview_feature(&context.project, &new_feature(context, invocation, None, dir.as_deref(), &now))
-                .map(drop)
-        }
-        WorkflowCommand::Plan if feature.is_some_and(|feature| !feature.plan_path().is_file()) => {
-            context.find_page("plan-template").map(drop)
-        }
-        WorkflowCommand::Plan => Ok(()),
-        WorkflowCommand::Tasks => context.find_page("tasks-template").map(drop),
-        WorkflowCommand::Checklist => context.find_page("checklist-template").map(drop),
-        WorkflowCommand::Clarify
-        | WorkflowCommand::Analyze
-        | WorkflowCommand::Implement
-        | WorkflowCommand::Converge
-        | WorkflowCommand::TasksToIssues => Ok(()),
-    }
+    let input = LayoutInput { feature: feature.cloned(), ..LayoutInput::default() };
+    let check = step_definition(invocation.command).check_layout;
+    with_request(context, invocation, &input, check)
 }
 
 /// Creates the files of a step; returns its feature.
@@ -55,37 +43,45 @@ pub(super) async fn lay_out(
     context: &ProjectContext,
     invocation: &CommandInvocation,
     feature: Option<Feature>,
-) -> Result<Option<Feature>, String> {
-    let resumed = find_begun_feature(context, invocation).await?;
+) -> Result<Option<Feature>, WorkflowExit> {
+    let begun_feature = find_begun_feature(context, invocation).await?;
     let naming = &invocation.naming;
-    let needs_name = naming.short_name.is_none() && naming.directory.is_none() && resumed.is_none();
-    let short_name = match invocation.command == WorkflowCommand::Specify && needs_name {
+    let needs_name = step_definition(invocation.command).feature == FeatureUse::Creates
+        && naming.short_name.is_none()
+        && naming.directory.is_none()
+        && begun_feature.is_none();
+    let short_name = match needs_name {
         true => short_name::ask_short_name(cx, &invocation.text).await,
         false => naming.short_name.clone(),
     };
     if cx.is_over() {
         return Ok(feature);
     }
+    let input = LayoutInput { feature, begun_feature, short_name };
     let (owned_context, invocation) = (context.clone(), invocation.clone());
-    let result = run_blocking(move || {
-        write_files(&owned_context, &invocation, short_name.as_deref(), feature, resumed)
+    let (layout, files): (StepLayout, Vec<LayoutFile>) = run_blocking(move || {
+        let lay_out = step_definition(invocation.command).lay_out;
+        with_request(&owned_context, &invocation, &input, |request| lay_out_step(lay_out, request))
     })
-    .await?;
-    for note in &result.notes {
+    .await
+    .map_err(WorkflowExit::Refused)?;
+    for note in &layout.notes {
         send_note(cx, note);
     }
     let undo_recorder = CallUndoRecorder::new(cx, state.turn, synthetic_call_id(cx, state));
-    project_files::record_written_files(&undo_recorder, cx.workspace, result.files).await?;
-    Ok(result.feature)
+    project_files::record_written_files(&undo_recorder, cx.workspace, files)
+        .await
+        .map_err(WorkflowExit::Refused)?;
+    Ok(layout.feature)
 }
 
 /// Finds the feature that the same text started before, if it is still untouched.
 async fn find_begun_feature(
     context: &ProjectContext,
     invocation: &CommandInvocation,
-) -> Result<Option<Feature>, String> {
-    let is_repeated = invocation.command == WorkflowCommand::Specify
-        && context.last_command == Some(WorkflowCommand::Specify);
+) -> Result<Option<Feature>, WorkflowExit> {
+    let is_new = step_definition(invocation.command).feature == FeatureUse::Creates;
+    let is_repeated = is_new && context.last_command == Some(invocation.command);
     if !is_repeated || invocation.naming != FeatureNaming::default() {
         return Ok(None);
     }
@@ -96,115 +92,27 @@ async fn find_begun_feature(
         Ok(is_untouched(&feature, &text, &pages)?.then_some(feature))
     })
     .await
+    .map_err(WorkflowExit::Refused)
 }
 
-/// The created files.
-struct LayoutResult {
-    feature: Option<Feature>,
-    files: Vec<LayoutFile>,
-    notes: Vec<String>,
-}
-
-/// A file that Crow wrote, with its content before and after.
-pub(super) struct LayoutFile {
-    pub(super) path: PathBuf,
-    pub(super) before: Option<String>,
-    pub(super) new_text: String,
-}
-
-fn write_files(
+/// Calls a function with the request for a layout.
+fn with_request<T>(
     context: &ProjectContext,
     invocation: &CommandInvocation,
-    short_name: Option<&str>,
-    feature: Option<Feature>,
-    resumed: Option<Feature>,
-) -> Result<LayoutResult, SpeckitError> {
-    let (project, now) = (&context.project, clock::local_now());
-    let pages = |name: &str| context.find_page(name);
-    let mut result = LayoutResult { feature, files: Vec::new(), notes: Vec::new() };
-    let mut created: Vec<PathBuf> = Vec::new();
-    let pointer = project.specify_path("feature.json");
-    let old_pointer = SpeckitProject::read_file(&pointer)?;
-    match (invocation.command, &result.feature) {
-        (WorkflowCommand::Constitution, _) => created = init_project(project, &pages)?,
-        (WorkflowCommand::Specify, _) => {
-            if !project.is_initialized() {
-                created = init_project(project, &pages)?;
-            }
-            let feature = match resumed {
-                Some(feature) => {
-                    created.extend(resume_feature(project, &feature, &invocation.text, &now, &pages)?);
-                    result.notes.push(format!(
-                        "{} is continued: it was started before and left empty.",
-                        feature.name
-                    ));
-                    feature
-                }
-                None => {
-                    let dir = requested_directory(invocation);
-                    let feature_request = new_feature(context, invocation, short_name, dir.as_deref(), &now);
-                    let CreatedFeature { feature, notes, .. } =
-                        create_feature(project, &feature_request, &pages)?;
-                    result.notes = notes;
-                    created.extend([feature.spec_path(), feature.checklists_dir().join(REQUIREMENTS)]);
-                    feature
-                }
-            };
-            if !context.config.variables.no_persist {
-                write_pointer(project, &feature.dir)?;
-            }
-            result.feature = Some(feature);
-        }
-        (WorkflowCommand::Plan, Some(feature)) if setup_plan(project, feature, &now, &pages)? => {
-            created = vec![feature.plan_path()];
-        }
-        (
-            WorkflowCommand::Clarify
-            | WorkflowCommand::Plan
-            | WorkflowCommand::Checklist
-            | WorkflowCommand::Tasks
-            | WorkflowCommand::Analyze
-            | WorkflowCommand::Implement
-            | WorkflowCommand::Converge
-            | WorkflowCommand::TasksToIssues,
-            _,
-        ) => {}
-    }
-    for path in created {
-        // Directories among them cannot be read.
-        if let Ok(Some(now)) = SpeckitProject::read_file(&path) {
-            result.files.push(LayoutFile { path, before: None, new_text: now });
-        }
-    }
-    if let Some(now) = SpeckitProject::read_file(&pointer)?.filter(|now| old_pointer.as_ref() != Some(now)) {
-        result.files.push(LayoutFile { path: pointer, before: old_pointer, new_text: now });
-    }
-    Ok(result)
-}
-
-fn requested_directory(invocation: &CommandInvocation) -> Option<String> {
-    invocation.naming.directory.as_ref().map(|dir| dir.display().to_string())
-}
-
-fn new_feature<'a>(
-    context: &'a ProjectContext,
-    invocation: &'a CommandInvocation,
-    short_name: Option<&'a str>,
-    dir: Option<&'a str>,
-    now: &'a jiff::Zoned,
-) -> NewFeature<'a> {
-    let naming = &invocation.naming;
-    NewFeature {
-        description: &invocation.text,
-        short_name,
-        numbering: match (naming.timestamp, naming.number) {
-            (true, _) => FeatureNumbering::Timestamp,
-            (false, Some(number)) => FeatureNumbering::Prefer(number),
-            (false, None) => default_numbering(&context.project),
-        },
-        dir,
+    input: &LayoutInput,
+    work: impl FnOnce(&LayoutRequest<'_>) -> T,
+) -> T {
+    let (now, pages) = (clock::local_now(), |name: &str| context.find_page(name));
+    work(&LayoutRequest {
+        project: &context.project,
+        invocation,
+        feature: input.feature.as_ref(),
+        begun_feature: input.begun_feature.as_ref(),
+        short_name: input.short_name.as_deref(),
         specs_root: &context.config.specs_root,
         specs_link: context.config.specs_link,
-        now,
-    }
+        writes_pointer: !context.config.variables.no_persist,
+        now: &now,
+        pages: &pages,
+    })
 }

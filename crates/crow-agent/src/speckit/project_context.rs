@@ -14,6 +14,7 @@ use crate::failures::store_failure;
 use crate::project_config;
 use crate::runtime::WorkflowConfig;
 use crate::speckit::project_files::run_blocking;
+use crate::speckit::workflow_exit::WorkflowExit;
 use crate::turn_context::TurnCx;
 
 /// The project context of a session.
@@ -32,13 +33,13 @@ pub(super) struct ProjectContext {
 
 impl ProjectContext {
     /// Finds the project around the session's directory; without one, that directory becomes the project.
-    pub(super) async fn find_project(cx: &TurnCx<'_>) -> Result<Result<Self, String>, Failure> {
+    pub(super) async fn find_project(cx: &TurnCx<'_>) -> Result<Self, WorkflowExit> {
         let row = cx.runtime.store.speckit_state(cx.session).await.map_err(store_failure)?;
         let config = cx.runtime.config();
         let (workflow, cwd) = (config.workflow.clone(), crow_tools::resolve_links(cx.workspace.cwd()));
         let prompts_dir = config.prompts_dir.clone();
         let roots = cx.workspace.roots().to_vec();
-        Ok(run_blocking(move || {
+        run_blocking(move || {
             let found_project = SpeckitProject::find_project(&cwd, workflow.variables.init_dir.as_deref())?;
             // Outside of the session's directories, its repository and the home directory, a project is not used.
             let repository = project_config::repository_root(&cwd);
@@ -67,7 +68,8 @@ impl ProjectContext {
                 cwd,
             })
         })
-        .await)
+        .await
+        .map_err(WorkflowExit::Refused)
     }
 
     /// Returns notes for the user before a step.

@@ -6,12 +6,11 @@ use std::path::{Path, PathBuf};
 
 use crow_core::ContentHash;
 use crow_core::undo::UndoSnapshot;
-use crow_speckit::{SpeckitError, SpeckitProject};
+use crow_speckit::{LayoutFile, SpeckitError, SpeckitProject};
 use crow_tools::{UndoRecorder, Workspace};
 use sha2::{Digest as _, Sha256};
 
 use crate::clock;
-use crate::speckit::layout::LayoutFile;
 
 /// The file into which answers are written.
 #[derive(Debug, Clone)]

@@ -6,7 +6,9 @@ use crow_core::{
     CallId, CrowPart, Failure, Reply, SessionId, SpeckitPart, ToolCallStatus, ToolResult, Transcript,
     TranscriptEntry,
 };
-use crow_speckit::{AnswerFacts, AuxiliaryPrompt, QuestionAnswer, StepQuestion, WorkflowCommand};
+use crow_speckit::{
+    AnswerFacts, AuxiliaryPrompt, QuestionAnswer, StepQuestion, StepWork, WorkflowCommand, step_definition,
+};
 use crow_tools::{UndoRecorder, Workspace};
 use tokio_util::sync::CancellationToken;
 
@@ -137,7 +139,7 @@ fn started_step(entry: &TranscriptEntry) -> Option<WorkflowCommand> {
 
 /// Whether a prompt started a run of tasks.
 pub(super) fn is_run_start(entry: &TranscriptEntry) -> bool {
-    started_step(entry) == Some(WorkflowCommand::Implement)
+    started_step(entry).is_some_and(|command| step_definition(command).work == StepWork::Tasks)
 }
 
 /// Whether a prompt has a part about the workflow.

@@ -3,6 +3,7 @@
 use crow_core::{SuggestedCommand, TurnEnd};
 use crow_speckit::{
     Feature, FeatureOrigin, SpeckitError, TaskItem, TaskList, WorkflowCommand, checklist_facts,
+    step_definition,
 };
 
 use crate::speckit::implement::TaskRunProgress;
@@ -72,7 +73,7 @@ pub(super) fn render_run_summary(
 /// Returns the next steps as suggestions for a client.
 pub(super) fn step_handoffs(steps: &[WorkflowCommand]) -> Vec<SuggestedCommand> {
     let handoff = |step: &WorkflowCommand| SuggestedCommand {
-        label: step.description().to_owned(),
+        label: step_definition(*step).description.to_owned(),
         command: format!("speckit.{}", step.as_str()),
     };
     steps.iter().map(handoff).collect()

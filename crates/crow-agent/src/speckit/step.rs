@@ -7,9 +7,9 @@ use crow_core::{
     ReportOutcome, SessionUpdate, SpeckitPart, SuggestedCommand, TranscriptEntry, TurnEnd,
 };
 use crow_speckit::{
-    AuxiliaryPrompt, FactsInput, Feature, PromptFacts, PromptKind, ProtectedChangeKind, SET_ASIDE_DIR,
-    StepBaseline, StepLimits, TaskFacts, TaskId, TaskList, TaskPlanPriority, TickState, WorkflowCommand,
-    build_plan_view, check_step, gather_facts, render_prompt, set_task_ticked, summarize_step,
+    AuxiliaryPrompt, FactsInput, Feature, FeatureUse, PromptFacts, PromptKind, ProtectedChangeKind,
+    SET_ASIDE_DIR, SpeckitError, StepBaseline, StepDefinition, StepFiles, StepLimits, TaskFacts, TaskId,
+    TaskList, TaskPlanPriority, TickState, build_plan_view, gather_facts, render_prompt, set_task_ticked,
 };
 use crow_store::{DeliveryId, SpeckitEvent};
 use serde_json::json;
@@ -24,10 +24,8 @@ use crate::speckit::issues::IssueHome;
 use crate::speckit::project_context::ProjectContext;
 use crate::speckit::project_files::{self, AnswerRecord, run_blocking};
 use crate::speckit::report;
-use crate::speckit::step_driver::repairs_max;
 use crate::speckit::step_policy::StepPolicy;
 use crate::speckit::step_prompt::StepPrompt;
-use crate::speckit::tools::questions_max;
 use crate::turn_context::TurnHookState;
 use crate::turn_context::{ClaimOutcome, SessionState, TurnCx};
 use crate::undo_recorder::CallUndoRecorder;
@@ -36,7 +34,7 @@ use crate::undo_recorder::CallUndoRecorder;
 pub(super) struct WorkflowStep<'a> {
     pub(super) cx: TurnCx<'a>,
     pub(super) context: ProjectContext,
-    pub(super) command: WorkflowCommand,
+    pub(super) definition: &'static StepDefinition,
     pub(super) feature: Option<Feature>,
     /// The user's text, without options.
     pub(super) text: String,
@@ -89,9 +87,9 @@ impl WorkflowStep<'_> {
         end: TurnEnd,
         state: &mut SessionState,
     ) -> Result<TurnEnd, Failure> {
-        let command = self.command;
-        let text = match (command, &self.feature) {
-            (WorkflowCommand::Specify, Some(feature)) => format!(
+        let command = self.definition.command;
+        let text = match (self.definition.feature, &self.feature) {
+            (FeatureUse::Creates, Some(feature)) => format!(
                 "\n{command} was not finished. {} exists; repeat the same command to continue it.\n",
                 self.context.project.display_path(&feature.spec_path())
             ),
@@ -124,7 +122,7 @@ impl WorkflowStep<'_> {
         let background = self.cx.background_work();
         let restored = self.policy.with_watch(move |watch| watch.end_turn(background)).await;
         for change in restored.map_err(project_failure)? {
-            let (path, command) = (self.context.project.display_path(&change.path), self.command);
+            let (path, command) = (self.context.project.display_path(&change.path), self.definition.command);
             let detail = match change.kind {
                 _ if !change.is_undone => "; the change was kept".to_owned(),
                 ProtectedChangeKind::Changed => {
@@ -166,7 +164,7 @@ impl WorkflowStep<'_> {
         facts.tasks.current = current;
         facts.issues = self.policy.issues.as_ref().map(IssueHome::facts).unwrap_or_default();
         let text = run_blocking(move || prompt.render_prompt(&facts)).await.map_err(project_failure)?;
-        Ok(hidden_part(SpeckitPart::Step(self.command.as_str().to_owned()), text))
+        Ok(hidden_part(SpeckitPart::Step(self.definition.command.as_str().to_owned()), text))
     }
 
     /// Renders a prompt within the step.
@@ -183,16 +181,22 @@ impl WorkflowStep<'_> {
     }
 
     async fn prompt_facts(&self) -> Result<PromptFacts, Failure> {
-        let (context, feature, command) = (self.context.clone(), self.feature.clone(), self.command);
+        let (context, feature, definition) = (self.context.clone(), self.feature.clone(), self.definition);
         let (text, today) = (self.text.clone(), clock::today());
-        let limits = StepLimits { questions: questions_max(command), repairs: repairs_max(command) };
+        let limits = StepLimits { questions: definition.questions_max, repairs: definition.repairs_max };
         let facts = run_blocking(move || {
             let display_path = |path: &Path| context.display_path(path);
             let page = |name: &str| context.find_page(name);
             gather_facts(
                 &context.project,
                 feature.as_ref(),
-                &FactsInput { command, args: &text, today: &today, limits },
+                &FactsInput {
+                    command: definition.command,
+                    args: &text,
+                    template: definition.template,
+                    today: &today,
+                    limits,
+                },
                 &display_path,
                 &page,
             )
@@ -208,27 +212,29 @@ impl WorkflowStep<'_> {
 
     /// Returns the problems of what was written.
     pub(super) async fn find_problems(&self, baseline: &StepBaseline) -> Result<Vec<String>, Failure> {
-        let (context, feature, command) = (self.context.clone(), self.feature.clone(), self.command);
-        let baseline = baseline.clone();
-        let problems = run_blocking(move || {
-            let page = |name: &str| context.find_page(name);
-            check_step(&context.project, feature.as_ref(), command, &baseline, &page)
-        });
-        problems.await.map_err(project_failure)
+        let definition = self.definition;
+        self.read_files(baseline, move |files| definition.find_problems(files)).await
     }
 
     /// Returns the results on disk, one per line.
     pub(super) async fn list_results(&self, baseline: &StepBaseline) -> Result<Vec<String>, Failure> {
-        let (project, feature, command) = (self.context.project.clone(), self.feature.clone(), self.command);
-        let (baseline, today) = (baseline.clone(), clock::today());
-        let results = run_blocking(move || {
-            let mut lines = summarize_step(&project, feature.as_ref(), command, &today)?;
-            if let Some(feature) = feature.filter(|_| command == WorkflowCommand::Tasks) {
-                lines.extend(baseline.describe_lost_ticks(&feature)?);
-            }
-            Ok(lines)
+        let (definition, today) = (self.definition, clock::today());
+        self.read_files(baseline, move |files| definition.list_results(files, &today)).await
+    }
+
+    /// Reads the files that the step worked on.
+    async fn read_files(
+        &self,
+        baseline: &StepBaseline,
+        read: impl FnOnce(&StepFiles<'_>) -> Result<Vec<String>, SpeckitError> + Send + 'static,
+    ) -> Result<Vec<String>, Failure> {
+        let (context, feature, baseline) = (self.context.clone(), self.feature.clone(), baseline.clone());
+        let lines = run_blocking(move || {
+            let pages = |name: &str| context.find_page(name);
+            let (project, feature) = (&context.project, feature.as_ref());
+            read(&StepFiles { project, feature, baseline: &baseline, pages: &pages })
         });
-        results.await.map_err(project_failure)
+        lines.await.map_err(project_failure)
     }
 
     /// Sends the report of the step and stores it.
@@ -246,7 +252,7 @@ impl WorkflowStep<'_> {
         self.cx.client.send_update(self.cx.session, SessionUpdate::Report { message, text, outcome, next });
         let event = SpeckitEvent {
             ts: clock::now(),
-            command: self.command.as_str().to_owned(),
+            command: self.definition.command.as_str().to_owned(),
             args_sha: Some(project_files::hash_text(&self.text)),
             outcome: outcome.as_str().to_owned(),
             files: self.changed_files(state).await?,
@@ -305,7 +311,7 @@ impl WorkflowStep<'_> {
 
     /// Returns where answers are written, in the step that clarifies.
     pub(super) fn answer_record(&self) -> Option<AnswerRecord> {
-        let spec = self.feature.as_ref().filter(|_| self.command == WorkflowCommand::Clarify)?.spec_path();
+        let spec = self.feature.as_ref().filter(|_| self.definition.records_answers)?.spec_path();
         Some(AnswerRecord { spec })
     }
 

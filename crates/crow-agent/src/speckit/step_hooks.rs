@@ -15,13 +15,13 @@ use crate::confirm::{ConfirmationRequest, ask_confirmation};
 use crate::project_config::ApprovedFiles;
 use crate::run_turn::run_turn;
 use crate::speckit::git::{self, HookAction, SyntheticCall};
+use crate::speckit::notices::{report_refusal, send_note};
 use crate::speckit::project_context::ProjectContext;
 use crate::speckit::project_files::run_blocking;
 use crate::speckit::step::{SOURCE, hidden_part};
-use crate::speckit::step_driver::{
-    PromptInput, SteeringReceiver, append_user_prompt, report_refusal, send_note,
-};
 use crate::speckit::step_prompt::unapproved_file;
+use crate::speckit::user_prompt::{PromptInput, SteeringReceiver, append_user_prompt};
+use crate::speckit::workflow_exit::WorkflowExit;
 use crate::turn_context::{SessionState, TurnCx};
 
 /// The command that Crow runs without the model, besides those of git.
@@ -282,28 +282,20 @@ pub(super) struct ExtensionCall {
     pub(super) input: PromptInput,
 }
 
-/// Runs a command of an extension; the inner error is the reason why it cannot run.
+/// Runs a command of an extension.
 pub(super) async fn run_extension_command(
     cx: &TurnCx<'_>,
     state: &mut SessionState,
     ExtensionCall { name, text, input }: ExtensionCall,
     steering: SteeringReceiver<'_>,
-) -> Result<Result<TurnEnd, String>, Failure> {
-    let context = match ProjectContext::find_project(cx).await? {
-        Ok(context) => context,
-        Err(reason) => return Ok(Err(reason)),
-    };
-    let prompt = match find_extension_prompt(cx, &context, &name, text).await {
-        Ok(prompt) => prompt,
-        Err(reason) => return Ok(Err(reason)),
-    };
+) -> Result<TurnEnd, WorkflowExit> {
+    let context = ProjectContext::find_project(cx).await?;
+    let prompt = find_extension_prompt(cx, &context, &name, text).await.map_err(WorkflowExit::Refused)?;
     state.turn = state.transcript.next_seq();
     let expansion =
         hidden_part(SpeckitPart::Command, format!("The command /{name} stands for this:\n\n{prompt}"));
-    if let Some(end) = append_user_prompt(cx, state, input, Some(expansion)).await? {
-        return Ok(Ok(end));
-    }
-    run_turn(cx, state, steering).await.map(Ok)
+    append_user_prompt(cx, state, input, Some(expansion)).await?;
+    Ok(run_turn(cx, state, steering).await?)
 }
 
 /// Returns the prompt of an extension's command.

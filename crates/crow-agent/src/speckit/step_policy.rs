@@ -9,7 +9,7 @@ use crow_core::{
 };
 use crow_speckit::{
     BackgroundWork, ChangeWatch, ConvergenceGap, ProtectedChange, ProtectedChangeKind, SpeckitProject,
-    WorkflowCommand, WriteGuard,
+    StepDefinition, StepWork, WriteGuard,
 };
 use crow_tools::{Tool, Workspace};
 use futures_util::future::BoxFuture;
@@ -24,7 +24,7 @@ const GIVES_WORK: [&str; 2] = ["task", "task_send"];
 
 /// The policy of one step.
 pub(crate) struct StepPolicy {
-    pub(super) command: WorkflowCommand,
+    pub(super) definition: &'static StepDefinition,
     pub(super) guard: WriteGuard,
     pub(super) step_state: Arc<SharedStepState>,
     pub(super) tools: Vec<Arc<dyn Tool>>,
@@ -65,7 +65,7 @@ impl StepPolicy {
             let path_text = escape_path(&path.display().to_string());
             result.for_model.push(ContentPart::Text(format!(
                 "({} may not change {path_text}: {status_text})",
-                self.command
+                self.definition.command
             )));
             if self.guard.may_write(&path).is_ok() {
                 let read =
@@ -100,8 +100,7 @@ impl StepPolicy {
     }
 
     fn only_reads(&self, access: &ToolAccess) -> bool {
-        self.command == WorkflowCommand::Analyze
-            && matches!(access, ToolAccess::Runs(_) | ToolAccess::Calls { .. })
+        self.definition.is_read_only && matches!(access, ToolAccess::Runs(_) | ToolAccess::Calls { .. })
     }
 
     fn write_refusal(&self, access: &ToolAccess) -> Option<String> {
@@ -118,7 +117,7 @@ impl TurnPolicy for StepPolicy {
     fn effective_mode(&self, mode: Mode, access: &ToolAccess) -> Mode {
         match (mode, access) {
             (_, access) if self.only_reads(access) => Mode::Plan,
-            (Mode::Ask, ToolAccess::Writes(_)) if self.command != WorkflowCommand::Implement => {
+            (Mode::Ask, ToolAccess::Writes(_)) if self.definition.work != StepWork::Tasks => {
                 Mode::AcceptEdits
             }
             (mode, _) => mode,
@@ -135,17 +134,17 @@ impl TurnPolicy for StepPolicy {
             return PermissionDecision::Deny(reason);
         }
         // The write limits of the step do not apply to a child.
-        if GIVES_WORK.contains(&call.name.as_str()) && self.command != WorkflowCommand::Implement {
+        if GIVES_WORK.contains(&call.name.as_str()) && self.definition.work != StepWork::Tasks {
             return PermissionDecision::Deny(format!(
                 "{} may not start child agents; do the work yourself",
-                self.command
+                self.definition.command
             ));
         }
         match (self.write_refusal(access), decision) {
             (Some(reason), _) => PermissionDecision::Deny(reason),
             // The reason must not suggest to change the mode, which would have no effect.
             (None, PermissionDecision::Deny(_)) if self.only_reads(access) => {
-                PermissionDecision::Deny(format!("{} may only read", self.command))
+                PermissionDecision::Deny(format!("{} may only read", self.definition.command))
             }
             (None, decision) => decision,
         }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crow_speckit::{
-    PromptFacts, PromptKind, PromptPart, PromptSource, SpeckitError, built_in_prompt, command_prompt,
+    PromptFacts, PromptKind, PromptPart, PromptSource, SpeckitError, StepDefinition, command_prompt,
     render_prompt,
 };
 
@@ -20,12 +20,13 @@ impl StepPrompt {
     /// Finds the prompt of a step; the second value is a note for the user.
     pub(super) fn find_prompt(
         context: &ProjectContext,
-        command: crow_speckit::WorkflowCommand,
+        definition: &StepDefinition,
         approved: &ApprovedFiles,
     ) -> (Self, Option<String>) {
         let built_in = || Self {
-            parts: vec![PromptPart { kind: PromptKind::Jinja, text: built_in_prompt(command).to_owned() }],
+            parts: vec![PromptPart { kind: PromptKind::Jinja, text: definition.prompt.to_owned() }],
         };
+        let command = definition.command;
         let source = match command_prompt(&context.project, Some(&context.prompts_dir), command) {
             Ok(source) => source,
             Err(error) => return (built_in(), Some(format!("{error}; {command} uses the built-in prompt."))),

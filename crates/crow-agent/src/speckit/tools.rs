@@ -7,7 +7,7 @@ mod say;
 use std::sync::Arc;
 
 use crow_core::{ToolAccess, ToolCallInfo, ToolKind};
-use crow_speckit::WorkflowCommand;
+use crow_speckit::{StepDefinition, StepTool};
 use crow_tools::Tool;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -19,47 +19,22 @@ use crate::speckit::project_files::AnswerRecord;
 use crate::speckit::step_policy::SharedStepState;
 use crate::turn_context::TurnCx;
 
-/// Returns the maximum number of questions in a step.
-pub(super) fn questions_max(command: WorkflowCommand) -> usize {
-    match command {
-        WorkflowCommand::Constitution | WorkflowCommand::Specify => 3,
-        WorkflowCommand::Clarify | WorkflowCommand::Checklist => 5,
-        WorkflowCommand::Plan
-        | WorkflowCommand::Tasks
-        | WorkflowCommand::Analyze
-        | WorkflowCommand::Implement
-        | WorkflowCommand::Converge
-        | WorkflowCommand::TasksToIssues => 0,
-    }
-}
-
 /// Returns the tools of a step.
 pub(super) fn step_tools(
     cx: &TurnCx<'_>,
-    command: WorkflowCommand,
+    definition: &StepDefinition,
     step_state: &Arc<SharedStepState>,
     answer_record: Option<AnswerRecord>,
 ) -> Vec<Arc<dyn Tool>> {
     let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
-    if questions_max(command) > 0 {
-        tools.push(Arc::new(AskQuestionTool::new(
-            cx,
-            questions_max(command),
-            step_state.clone(),
-            answer_record,
-        )));
+    let questions_max = definition.questions_max;
+    if questions_max > 0 {
+        tools.push(Arc::new(AskQuestionTool::new(cx, questions_max, step_state.clone(), answer_record)));
     }
-    match command {
-        WorkflowCommand::Implement => tools.push(Arc::new(ReportTaskTool::new(step_state.clone()))),
-        WorkflowCommand::Converge => tools.push(Arc::new(ConvergeTool::new(step_state.clone()))),
-        WorkflowCommand::Constitution
-        | WorkflowCommand::Specify
-        | WorkflowCommand::Clarify
-        | WorkflowCommand::Plan
-        | WorkflowCommand::Checklist
-        | WorkflowCommand::Tasks
-        | WorkflowCommand::Analyze
-        | WorkflowCommand::TasksToIssues => {}
+    match definition.tool {
+        Some(StepTool::ReportTask) => tools.push(Arc::new(ReportTaskTool::new(step_state.clone()))),
+        Some(StepTool::ReportGaps) => tools.push(Arc::new(ConvergeTool::new(step_state.clone()))),
+        None => {}
     }
     tools
 }

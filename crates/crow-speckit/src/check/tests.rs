@@ -1,7 +1,7 @@
 use std::fs;
 
 use crate::fixture::fixture_project;
-use crate::{PageTemplate, compose_page};
+use crate::{PageTemplate, compose_page, step_definition};
 
 use super::*;
 
@@ -15,8 +15,8 @@ fn check_lists(before: impl Fn(StepBaseline) -> StepBaseline, act: impl Fn(&Spec
     let baseline = before(StepBaseline::capture(&project, Some(&feature)).unwrap());
     act(&project);
     let pages = |name: &str| -> Result<PageTemplate, SpeckitError> { compose_page(&project, None, name) };
-    let problems =
-        check_step(&project, Some(&feature), WorkflowCommand::Checklist, &baseline, &pages).unwrap();
+    let files = StepFiles { project: &project, feature: Some(&feature), baseline: &baseline, pages: &pages };
+    let problems = step_definition(WorkflowCommand::Checklist).find_problems(&files).unwrap();
     assert_eq!(problems.join("\n"), expected);
 }
 
@@ -62,10 +62,14 @@ fn check_constitution_line(constitution: Option<&str>, expected: &str) {
         .collect();
     let (_folder, project) = fixture_project(&files);
     let feature = Feature::from_dir(project.resolve_path("specs/001-a"));
+    let pages = |name: &str| -> Result<PageTemplate, SpeckitError> { compose_page(&project, None, name) };
+    let baseline = StepBaseline::default();
+    let step_files =
+        StepFiles { project: &project, feature: Some(&feature), baseline: &baseline, pages: &pages };
     for command in
         WorkflowCommand::ALL.into_iter().filter(|command| *command != WorkflowCommand::Constitution)
     {
-        let lines = summarize_step(&project, Some(&feature), command, "2026-01-31").unwrap();
+        let lines = step_definition(command).list_results(&step_files, "2026-01-31").unwrap();
         let said: Vec<String> = lines.into_iter().filter(|line| line.contains("constitution")).collect();
         assert_eq!(said.join("\n"), expected, "{command}");
     }

@@ -1,22 +1,4 @@
-//! The built-in prompts by command or situation.
-
-use crate::WorkflowCommand;
-
-/// Returns the initial prompt of a command.
-pub fn built_in_prompt(command: WorkflowCommand) -> &'static str {
-    match command {
-        WorkflowCommand::Constitution => include_str!("../../prompts/speckit_constitution.jinja2"),
-        WorkflowCommand::Specify => include_str!("../../prompts/speckit_specify.jinja2"),
-        WorkflowCommand::Clarify => include_str!("../../prompts/speckit_clarify.jinja2"),
-        WorkflowCommand::Plan => include_str!("../../prompts/speckit_plan.jinja2"),
-        WorkflowCommand::Checklist => include_str!("../../prompts/speckit_checklist.jinja2"),
-        WorkflowCommand::Tasks => include_str!("../../prompts/speckit_tasks.jinja2"),
-        WorkflowCommand::Analyze => include_str!("../../prompts/speckit_analyze.jinja2"),
-        WorkflowCommand::Implement => include_str!("../../prompts/speckit_implement.jinja2"),
-        WorkflowCommand::Converge => include_str!("../../prompts/speckit_converge.jinja2"),
-        WorkflowCommand::TasksToIssues => include_str!("../../prompts/speckit_taskstoissues.jinja2"),
-    }
-}
+//! The built-in prompts by situation.
 
 /// A situation in or before a command that has its own prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

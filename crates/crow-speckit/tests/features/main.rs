@@ -11,8 +11,9 @@ use std::path::Path;
 
 use crow_speckit::{
     Feature, FeaturePrerequisite, FeatureSelector, PageTemplate, SpeckitError, SpeckitProject,
-    SpeckitVariables, SpecsRoot, check_feature_prerequisites, init_project, list_docs, list_features,
-    prerequisites_for, resolve_feature, resolve_specs_root, setup_plan, setup_tasks, write_pointer,
+    SpeckitVariables, SpecsRoot, WorkflowCommand, check_feature_prerequisites, init_project, list_docs,
+    list_features, resolve_feature, resolve_specs_root, setup_plan, setup_tasks, step_definition,
+    write_pointer,
 };
 
 /// A directory that contains a project, so that links can lead out of it.
@@ -347,8 +348,9 @@ fn prerequisite_error_has_the_command_that_creates_it() {
     check(planned, "unmet: specs/001-a/tasks.md does not exist; /speckit.tasks");
     check(&format!("{planned} specs/001-a/tasks.md="), "");
     check_prerequisites("specs/001-a/plan.md=", &[FeaturePrerequisite::PlanFile], "");
-    assert_eq!(prerequisites_for(crow_speckit::WorkflowCommand::Specify), None);
-    assert_eq!(prerequisites_for(crow_speckit::WorkflowCommand::Analyze), Some(all.as_slice()));
+    assert_eq!(step_definition(WorkflowCommand::Specify).feature.prerequisites(), None);
+    let analyzed = step_definition(WorkflowCommand::Analyze).feature;
+    assert_eq!(analyzed.prerequisites(), Some(all.as_slice()));
 }
 
 #[test]

@@ -11,9 +11,9 @@ use serde_json::{Map, Value, json};
 
 use super::{call_info, parse_arguments, single_line};
 use crate::runtime::AgentRuntime;
+use crate::speckit::notices::STOPPED;
 use crate::speckit::project_files::AnswerRecord;
 use crate::speckit::questions::{self, QuestionOutcome};
-use crate::speckit::step_driver::STOPPED;
 use crate::speckit::step_policy::SharedStepState;
 use crate::turn_context::TurnCx;
 

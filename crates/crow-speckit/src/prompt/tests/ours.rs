@@ -7,7 +7,7 @@ use expect_test::{ExpectFile, expect_file};
 use crate::{
     AnswerFacts, AuxiliaryPrompt, ChecklistFacts, ConstitutionFacts, ConstitutionState, FeatureFacts,
     IssueFacts, LimitFacts, PathFacts, PromptFacts, PromptKind, TaskFacts, TasksFacts, WorkflowCommand,
-    built_in_prompt, render_prompt,
+    render_prompt, step_definition,
 };
 
 const FOLDER: &str = "specs/001-photo-albums";
@@ -83,7 +83,7 @@ fn albums(args: &str) -> PromptFacts {
 fn commands_begin_with_their_prompt() {
     let facts = albums("Photos in albums, {{7*7}}\nby date");
     for command in WorkflowCommand::ALL {
-        check(built_in_prompt(command), &facts, &golden(command.as_str()));
+        check(step_definition(command).prompt, &facts, &golden(command.as_str()));
     }
 }
 
@@ -101,7 +101,7 @@ fn prompts_read_well_without_arguments_rules_or_documents() {
         ..albums(" \n")
     };
     for command in WorkflowCommand::ALL {
-        check(built_in_prompt(command), &facts, &golden(&format!("{}_bare", command.as_str())));
+        check(step_definition(command).prompt, &facts, &golden(&format!("{}_bare", command.as_str())));
     }
 }
 
@@ -164,7 +164,7 @@ fn repair_and_short_name_prompts() {
 fn prompts_render_without_facts_except_the_child_task() {
     let facts = PromptFacts::default();
     let sources = WorkflowCommand::ALL
-        .map(built_in_prompt)
+        .map(|command| step_definition(command).prompt)
         .into_iter()
         .chain(AuxiliaryPrompt::ALL.map(AuxiliaryPrompt::built_in_text));
     let failed = sources.filter(|source| render_prompt(source, PromptKind::Jinja, &facts).is_err());

@@ -1,0 +1,56 @@
+//! `/speckit.plan`: the technical plan and its documents.
+
+use crate::check::{ProblemList, StepFiles, read_or_empty};
+use crate::lint::{check_plan, check_quickstart, check_research};
+use crate::step_definition::{BASE_STEP, FeatureUse, StepDefinition};
+use crate::step_layout::{LayoutRequest, StepLayout};
+use crate::write_rules::FEATURE_PAGES;
+use crate::{
+    Feature, FeaturePrerequisite, SpeckitError, SpeckitProject, WorkflowCommand, list_docs, setup_plan,
+};
+
+pub(super) static DEFINITION: StepDefinition = StepDefinition {
+    command: WorkflowCommand::Plan,
+    description: "Design how the current spec will be built",
+    argument_hint: "stack and technical limits",
+    feature: FeatureUse::Needs(&[FeaturePrerequisite::Spec]),
+    check_layout: |request| match request.feature {
+        Some(feature) if !feature.plan_path().is_file() => (request.pages)("plan-template").map(drop),
+        Some(_) | None => Ok(()),
+    },
+    lay_out,
+    crow_file: |_, feature| feature.map(Feature::plan_path),
+    writes: FEATURE_PAGES,
+    prompt: include_str!("../../prompts/speckit_plan.jinja2"),
+    check,
+    repairs_max: 2,
+    summarize: |files, _| {
+        let Some(feature) = files.feature else { return Ok(Vec::new()) };
+        let docs = list_docs(feature);
+        let docs = if docs.is_empty() { "no other documents".to_owned() } else { docs.join(", ") };
+        Ok(vec![format!("plan.md, {docs}")])
+    },
+    next: &[WorkflowCommand::Tasks, WorkflowCommand::Checklist],
+    ..BASE_STEP
+};
+
+fn lay_out(request: &LayoutRequest<'_>) -> Result<StepLayout, SpeckitError> {
+    let mut layout = StepLayout { feature: request.feature.cloned(), ..StepLayout::default() };
+    if let Some(feature) = request.feature
+        && setup_plan(request.project, feature, request.now, request.pages)?
+    {
+        layout.created.push(feature.plan_path());
+    }
+    Ok(layout)
+}
+
+fn check(files: &StepFiles<'_>, problems: &mut ProblemList) -> Result<(), SpeckitError> {
+    let Some(feature) = files.feature else { return Ok(()) };
+    let template = (files.pages)("plan-template")?.text;
+    problems.add_problems("plan.md", check_plan(&read_or_empty(&feature.plan_path())?, &template));
+    let research = SpeckitProject::read_file(&feature.research_path())?;
+    problems.add_problems("research.md", check_research(research.as_deref()));
+    let quickstart = SpeckitProject::read_file(&feature.quickstart_path())?;
+    problems.add_problems("quickstart.md", check_quickstart(quickstart.as_deref()));
+    Ok(())
+}

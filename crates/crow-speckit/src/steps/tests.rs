@@ -1,0 +1,45 @@
+use expect_test::expect;
+
+use super::step_definition;
+use crate::{StepWork, WorkflowCommand};
+
+#[test]
+fn definitions_are_complete() {
+    for command in WorkflowCommand::ALL {
+        let definition = step_definition(command);
+        assert_eq!(definition.command, command);
+        assert!(!definition.description.is_empty() && !definition.argument_hint.is_empty(), "{command}");
+        assert!(definition.prompt.contains("{%") || definition.prompt.contains("{{"), "{command}");
+        // A step without a check has nothing to repair, except for a missing report.
+        assert!(definition.work == StepWork::Pages || definition.repairs_max <= 1, "{command}");
+    }
+}
+
+#[test]
+fn definitions_differ_in_what_they_need_and_offer() {
+    let rows = WorkflowCommand::ALL.map(|command| {
+        let step = step_definition(command);
+        let next: Vec<String> = step.next.iter().map(ToString::to_string).collect();
+        format!(
+            "{command}: {:?}, {:?}, tool {:?}, questions {}, repairs {}, next {}\n",
+            step.feature,
+            step.work,
+            step.tool,
+            step.questions_max,
+            step.repairs_max,
+            next.join(" ")
+        )
+    });
+    expect![[r#"
+        /speckit.constitution: Unused, Pages, tool None, questions 3, repairs 2, next /speckit.specify
+        /speckit.specify: Creates, Pages, tool None, questions 3, repairs 1, next /speckit.clarify /speckit.plan
+        /speckit.clarify: Needs([Spec]), Pages, tool None, questions 5, repairs 1, next /speckit.plan
+        /speckit.plan: Needs([Spec]), Pages, tool None, questions 0, repairs 2, next /speckit.tasks /speckit.checklist
+        /speckit.checklist: Needs([Plan]), Pages, tool None, questions 5, repairs 1, next /speckit.tasks
+        /speckit.tasks: Needs([Plan, Spec]), Pages, tool None, questions 0, repairs 2, next /speckit.analyze /speckit.implement
+        /speckit.analyze: Needs([Plan, Spec, Tasks]), Pages, tool None, questions 0, repairs 0, next /speckit.implement
+        /speckit.implement: Needs([Plan, Tasks]), Tasks, tool Some(ReportTask), questions 0, repairs 0, next /speckit.converge
+        /speckit.converge: Needs([Plan, Spec, Tasks]), Gaps, tool Some(ReportGaps), questions 0, repairs 1, next /speckit.implement
+        /speckit.taskstoissues: Needs([Plan, Tasks]), Issues, tool None, questions 0, repairs 0, next /speckit.implement
+    "#]].assert_eq(&rows.concat());
+}
