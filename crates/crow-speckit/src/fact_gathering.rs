@@ -4,8 +4,8 @@ use std::path::Path;
 
 use crate::{
     ChecklistFacts, ConstitutionFacts, ConstitutionState, Feature, FeatureFacts, LimitFacts, PageLoader,
-    PathFacts, PhaseFacts, PromptFacts, SpeckitError, SpeckitProject, TaskList, TaskPhase, TasksFacts,
-    WorkflowCommand, checklist, lint, list_docs, safe_text::is_safe_to_display,
+    PathFacts, PhaseFacts, PromptFacts, SpeckitError, SpeckitProject, TaskFacts, TaskItem, TaskList,
+    TaskPhase, TasksFacts, WorkflowCommand, checklist, lint, list_docs, safe_text::is_safe_to_display,
 };
 
 /// The number of checklists that are read; a feature has a few.
@@ -142,4 +142,14 @@ fn task_list_facts(list: &TaskList) -> TasksFacts {
     }
     phases.retain(|phase| phase.total > 0);
     TasksFacts { total: list.tasks.len(), done: list.done_count(), phases, ..TasksFacts::default() }
+}
+
+/// Returns the facts about one task.
+pub fn task_facts(list: &TaskList, task: &TaskItem) -> TaskFacts {
+    TaskFacts {
+        id: task.id.to_string(),
+        text: task.text.clone(),
+        phase: list.phase_for(task).map(ToString::to_string).unwrap_or_default(),
+        stories: task.stories.iter().map(|story| format!("US{story}")).collect(),
+    }
 }

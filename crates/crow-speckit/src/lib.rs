@@ -57,7 +57,7 @@ pub use command::{CommandInvocation, FeatureNaming, WorkflowCommand};
 pub use create::{CreatedFeature, NewFeature, create_feature, find_existing_feature, preview_feature};
 pub use error::SpeckitError;
 pub use extension::{ExtensionCommand, ExtensionCommands, list_extension_commands};
-pub use fact_gathering::{FactsInput, PathFormatter, StepLimits, checklist_facts, gather_facts};
+pub use fact_gathering::{FactsInput, PathFormatter, StepLimits, checklist_facts, gather_facts, task_facts};
 pub use feature::{Feature, FeatureOrigin, FeatureSelector, list_features, resolve_feature};
 pub use feature_lock::FeatureLock;
 pub use feature_pointer::{read_pointer, write_pointer};

@@ -4,8 +4,8 @@
 use crow_acp::{OfferedAnswers, PermissionOutcome, PermissionSubject};
 use crow_core::{Failure, ReportOutcome, SpeckitPart, ToolCallContent, TurnEnd};
 use crow_speckit::{
-    AuxiliaryPrompt, ChangeWatch, Feature, FeatureLock, TaskFacts, TaskId, TaskItem, TaskList, TickState,
-    WorkflowCommand, checklist_facts, unfilled_constitution_note,
+    AuxiliaryPrompt, ChangeWatch, Feature, FeatureLock, TaskId, TaskItem, TaskList, TickState,
+    WorkflowCommand, checklist_facts, task_facts, unfilled_constitution_note,
 };
 use tokio::sync::mpsc;
 
@@ -13,25 +13,15 @@ use crate::confirm::{ConfirmationRequest, ask_confirmation};
 use crate::handle::SteeringInput;
 use crate::speckit::notices::report_refusal;
 use crate::speckit::parallel_tasks;
-use crate::speckit::project_files::run_blocking;
+use crate::speckit::project_files::{project_failure, run_blocking};
 use crate::speckit::questions;
-use crate::speckit::report;
-use crate::speckit::step::{SOURCE, WorkflowStep, hidden_part, project_failure};
+use crate::speckit::report::{self, TaskRunProgress};
+use crate::speckit::session_step::SessionStep;
+use crate::speckit::step::{SOURCE, WorkflowStep, hidden_part};
 use crate::speckit::step_policy::StepTaskResult;
-use crate::speckit::step_runner;
+use crate::speckit::step_port::{StepPort as _, StepReport};
 use crate::speckit::workflow_exit::WorkflowExit;
 use crate::turn_context::{SessionState, TurnCx};
-
-/// The results of one run.
-#[derive(Debug, Default)]
-pub(super) struct TaskRunProgress {
-    /// Completed tasks, with the note on each.
-    pub(super) done: Vec<(TaskId, String)>,
-    /// Failed tasks, with the reason.
-    pub(super) failed: Vec<(TaskId, String)>,
-    /// True if none of the requested tasks is open.
-    pub(super) is_complete: bool,
-}
 
 /// A run of tasks.
 struct TaskRun<'a, 'b> {
@@ -108,7 +98,7 @@ pub(super) async fn run_task_list(
     state: &mut SessionState,
     steering: &mut mpsc::Receiver<SteeringInput>,
 ) -> Result<TurnEnd, WorkflowExit> {
-    let (owned_project, feature) = (step.context.project.clone(), step.feature.clone());
+    let (owned_project, feature) = (step.scope.context.project.clone(), step.scope.feature.clone());
     // Two sessions would do the same task.
     let _lock = run_blocking(move || {
         feature.map(|feature| FeatureLock::acquire(&owned_project, &feature)).transpose()
@@ -116,22 +106,22 @@ pub(super) async fn run_task_list(
     .await
     .map_err(WorkflowExit::Refused)?;
     let (mut end, progress) = run_tasks(step, state, steering).await?;
-    let list = step.read_task_list().await?;
+    let list = step.scope.read_task_list().await?;
     let is_complete = list.done_count() == list.tasks.len();
     if end == TurnEnd::Completed
         && is_complete
-        && let Some(hooks_end) = step_runner::run_after_hooks(step, state, steering).await?
+        && let Some(hooks_end) = (SessionStep { step, state, steering }).run_after_hooks().await?
     {
         end = hooks_end;
     }
     let outcome = if progress.is_complete { ReportOutcome::Done } else { ReportOutcome::Incomplete };
-    let project = step.context.project.clone();
+    let project = step.scope.context.project.clone();
     let unfilled =
         run_blocking(move || unfilled_constitution_note(&project)).await.map_err(project_failure)?;
     let text = report::render_run_summary(&progress, &list, &end, unfilled.as_deref());
     // An interrupted run continues first.
-    let next = if is_complete { step.definition.next } else { &[step.definition.command] };
-    step.send_report(text, report::step_handoffs(next), outcome, state).await?;
+    let next = if is_complete { step.scope.definition.next } else { &[step.scope.definition.command] };
+    step.send_report(StepReport { text, next: report::step_handoffs(next), outcome }, state).await?;
     Ok(end)
 }
 
@@ -141,7 +131,7 @@ async fn run_tasks(
     state: &mut SessionState,
     steering: &mut mpsc::Receiver<SteeringInput>,
 ) -> Result<(TurnEnd, TaskRunProgress), Failure> {
-    let selected = step.read_task_list().await?.select_tasks(&step.text);
+    let selected = step.scope.read_task_list().await?.select_tasks(&step.scope.text);
     let mut run = TaskRun {
         step,
         selected,
@@ -150,7 +140,7 @@ async fn run_tasks(
         is_step_announced: false,
     };
     let end = run.run_open_tasks(state, steering).await?;
-    let remaining = step.read_task_list().await?;
+    let remaining = step.scope.read_task_list().await?;
     run.progress.is_complete = remaining.next_batch(run.selected.as_deref()).is_empty();
     step.send_plan(&[]).await?;
     Ok((end, run.progress))
@@ -164,7 +154,7 @@ impl TaskRun<'_, '_> {
     ) -> Result<TurnEnd, Failure> {
         while self.progress.failed.is_empty() && !self.step.has_stopped() {
             // The list may have been changed by others meanwhile.
-            let list = self.step.read_task_list().await?;
+            let list = self.step.scope.read_task_list().await?;
             let next: Vec<TaskItem> =
                 list.next_batch(self.selected.as_deref()).into_iter().cloned().collect();
             let end = match next.as_slice() {
@@ -204,6 +194,7 @@ impl TaskRun<'_, '_> {
             false => step.opening_part(current).await?,
             true => {
                 let text = step
+                    .scope
                     .render_side_prompt(AuxiliaryPrompt::Task, |facts| facts.tasks.current = current)
                     .await?;
                 hidden_part(SpeckitPart::Task, text)
@@ -241,7 +232,7 @@ impl TaskRun<'_, '_> {
     async fn untick_tasks(&self, running: &[TaskId], state: &SessionState) -> Result<(), Failure> {
         let ticked =
             self.step.policy.with_watch(ChangeWatch::take_ticked_tasks).await.map_err(project_failure)?;
-        let current = self.step.read_task_list().await?;
+        let current = self.step.scope.read_task_list().await?;
         for id in ticked.iter().filter(|id| current.tasks.iter().any(|task| task.done && task.id == **id)) {
             if let Err(reason) = self.step.mark_task(id, TickState::Unticked, state).await {
                 tracing::warn!(%id, reason, "a tick could not be removed");
@@ -344,13 +335,4 @@ impl TaskRun<'_, '_> {
 
 fn prefix_colon(note: &str) -> String {
     if note.is_empty() { String::new() } else { format!(": {note}") }
-}
-
-pub(super) fn task_facts(list: &TaskList, task: &TaskItem) -> TaskFacts {
-    TaskFacts {
-        id: task.id.to_string(),
-        text: task.text.clone(),
-        phase: list.phase_for(task).map(ToString::to_string).unwrap_or_default(),
-        stories: task.stories.iter().map(|story| format!("US{story}")).collect(),
-    }
 }

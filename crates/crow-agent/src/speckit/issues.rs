@@ -8,9 +8,9 @@ use std::sync::{Mutex, PoisonError};
 use crow_core::{ToolAccess, ToolCall, ToolSpec};
 use crow_speckit::{
     Feature, GithubRepository, IssueFacts, TaskFacts, TaskId, TaskItem, WorkflowCommand, github_repository,
+    task_facts,
 };
 
-use crate::speckit::implement::task_facts;
 use crate::speckit::project_context::ProjectContext;
 use crate::speckit::project_files::run_blocking;
 use crate::speckit::workflow_exit::WorkflowExit;

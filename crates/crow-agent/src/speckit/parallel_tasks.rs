@@ -8,7 +8,7 @@ use crow_core::{
     CallId, Confinement, ContentPart, Failure, OutputStreaming, SessionId, SessionUpdate, ToolAccess,
     ToolCallContent, ToolCallInfo, ToolCallStatus, ToolKind, ToolResult,
 };
-use crow_speckit::{AuxiliaryPrompt, TaskFacts, TaskId, TaskItem, TaskList};
+use crow_speckit::{AuxiliaryPrompt, TaskFacts, TaskId, TaskItem, TaskList, task_facts};
 use crow_store::DeliveryId;
 use crow_tools::{ToolCx, ToolProgress};
 use futures_util::StreamExt;
@@ -18,7 +18,6 @@ use serde_json::{Map, Value};
 use crate::children::{AwaitedTurn, NewTaskRequest, ParentCall};
 use crate::confirm::{ConfirmationRequest, ask_confirmation};
 use crate::runtime::ParallelMode;
-use crate::speckit::implement;
 use crate::speckit::step::{SOURCE, WorkflowStep};
 use crate::speckit::step_policy::StepTaskResult;
 use crate::tasks;
@@ -45,7 +44,7 @@ pub(super) async fn ask_consent(
     tasks: &[TaskItem],
     state: &SessionState,
 ) -> ParallelConsent {
-    match step.context.config.parallel {
+    match step.scope.context.config.parallel {
         ParallelMode::Never => return ParallelConsent { is_allowed: false, is_final: true },
         ParallelMode::Always => return ParallelConsent { is_allowed: true, is_final: true },
         ParallelMode::Ask => {}
@@ -124,14 +123,14 @@ pub(super) async fn start_children<'a>(
     let mut parallel =
         ParallelTasks { step, running: FuturesUnordered::new(), calls: Vec::new(), tasks: Vec::new() };
     let tasks = &tasks[..tasks.len().min(CHILDREN_MAX)];
-    let all_facts: Vec<TaskFacts> = tasks.iter().map(|task| implement::task_facts(list, task)).collect();
+    let all_facts: Vec<TaskFacts> = tasks.iter().map(|task| task_facts(list, task)).collect();
     // Everything that can fail comes before the first child.
     let mut prompts = Vec::new();
     for (index, own) in all_facts.iter().enumerate() {
         let siblings =
             all_facts.iter().enumerate().filter(|(other, _)| *other != index).map(|(_, facts)| facts.clone());
         let (current, siblings) = (vec![own.clone()], siblings.collect());
-        let prompt = step.render_side_prompt(AuxiliaryPrompt::Child, |facts| {
+        let prompt = step.scope.render_side_prompt(AuxiliaryPrompt::Child, |facts| {
             facts.tasks.current = current;
             facts.tasks.beside = siblings;
         });

@@ -72,6 +72,19 @@ impl ProjectContext {
         .map_err(WorkflowExit::Refused)
     }
 
+    /// Returns the context of a session in the root of a project.
+    #[cfg(test)]
+    pub(super) fn in_root(root: &std::path::Path) -> Self {
+        Self {
+            project: SpeckitProject::from_root(root),
+            feature_dir: None,
+            last_command: None,
+            config: WorkflowConfig::default(),
+            prompts_dir: root.join("prompts"),
+            cwd: root.to_owned(),
+        }
+    }
+
     /// Returns notes for the user before a step.
     pub(super) fn project_notes(&self) -> Vec<String> {
         let root = self.project.root();

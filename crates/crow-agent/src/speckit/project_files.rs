@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crow_core::ContentHash;
 use crow_core::undo::UndoSnapshot;
+use crow_core::{ContentHash, Failure, FailureKind};
 use crow_speckit::{LayoutFile, SpeckitError, SpeckitProject};
 use crow_tools::{UndoRecorder, Workspace};
 use sha2::{Digest as _, Sha256};
@@ -110,4 +110,9 @@ pub(super) async fn run_blocking<T: Send + 'static>(
         Some(hint) => format!("{error}; {hint}"),
         None => error.to_string(),
     })
+}
+
+/// Converts a problem with the project's files into the failure of a turn.
+pub(super) fn project_failure(reason: String) -> Failure {
+    Failure::new(FailureKind::InvalidValue, reason)
 }

@@ -13,7 +13,7 @@ use crow_tools::{UndoRecorder, Workspace};
 use tokio_util::sync::CancellationToken;
 
 use crate::speckit::project_files::AnswerRecord;
-use crate::speckit::step::WorkflowStep;
+use crate::speckit::step_scope::StepScope;
 use crate::speckit::tools::{self, ASK};
 
 /// The outcome of a question.
@@ -74,7 +74,7 @@ pub(super) async fn write_answer(
 
 /// Returns the message to the model about an answer that was a prompt.
 pub(super) async fn answer_message(
-    step: &WorkflowStep<'_>,
+    scope: &StepScope,
     question: &StepQuestion,
     answer: &QuestionAnswer,
     n_left: usize,
@@ -84,7 +84,7 @@ pub(super) async fn answer_message(
         QuestionAnswer::NoMore | QuestionAnswer::Stop => String::new(),
     };
     let facts = AnswerFacts { question: question.question.clone(), answer, left: n_left };
-    step.render_side_prompt(AuxiliaryPrompt::Answer, |all| all.answer = facts).await
+    scope.render_side_prompt(AuxiliaryPrompt::Answer, |all| all.answer = facts).await
 }
 
 /// An open question: its step, and the number of questions so far.

@@ -2,11 +2,10 @@
 
 use crow_core::{SuggestedCommand, TurnEnd};
 use crow_speckit::{
-    Feature, FeatureOrigin, SpeckitError, TaskItem, TaskList, WorkflowCommand, checklist_facts,
+    Feature, FeatureOrigin, SpeckitError, TaskId, TaskItem, TaskList, WorkflowCommand, checklist_facts,
     step_definition,
 };
 
-use crate::speckit::implement::TaskRunProgress;
 use crate::speckit::project_context::ProjectContext;
 
 /// Problems in a report; the model was sent all of them.
@@ -14,6 +13,17 @@ const PROBLEMS_SHOWN: usize = 10;
 
 /// Open tasks in a reminder; the model can read the list.
 const TASKS_REMINDED: usize = 10;
+
+/// The results of one run.
+#[derive(Debug, Default)]
+pub(super) struct TaskRunProgress {
+    /// Completed tasks, with the note on each.
+    pub(super) done: Vec<(TaskId, String)>,
+    /// Failed tasks, with the reason.
+    pub(super) failed: Vec<(TaskId, String)>,
+    /// True if none of the requested tasks is open.
+    pub(super) is_complete: bool,
+}
 
 /// Renders the summary of a step.
 pub(super) fn render_summary(command: WorkflowCommand, results: &[String], problems: &[String]) -> String {

@@ -3,13 +3,12 @@
 use std::path::Path;
 
 use crow_core::{
-    CallId, ContentPart, CrowPart, Failure, FailureKind, PlanEntry, PlanPriority, PlanStatus, Prompt,
-    ReportOutcome, SessionUpdate, SpeckitPart, SuggestedCommand, TranscriptEntry, TurnEnd,
+    CallId, ContentPart, CrowPart, Failure, PlanEntry, PlanPriority, PlanStatus, Prompt, SessionUpdate,
+    SpeckitPart, TranscriptEntry, TurnEnd,
 };
 use crow_speckit::{
-    AuxiliaryPrompt, FactsInput, Feature, FeatureUse, PromptFacts, PromptKind, ProtectedChangeKind,
-    SET_ASIDE_DIR, SpeckitError, StepBaseline, StepDefinition, StepFiles, StepLimits, TaskFacts, TaskId,
-    TaskList, TaskPlanPriority, TickState, build_plan_view, gather_facts, render_prompt, set_task_ticked,
+    ProtectedChangeKind, SET_ASIDE_DIR, TaskFacts, TaskId, TaskList, TaskPlanPriority, TickState,
+    build_plan_view, set_task_ticked,
 };
 use crow_store::{DeliveryId, SpeckitEvent};
 use serde_json::json;
@@ -21,11 +20,12 @@ use crate::failures::store_failure;
 use crate::handle::SteeringInput;
 use crate::run_turn::run_turn;
 use crate::speckit::issues::IssueHome;
-use crate::speckit::project_context::ProjectContext;
-use crate::speckit::project_files::{self, AnswerRecord, run_blocking};
+use crate::speckit::project_files::{self, project_failure, run_blocking};
 use crate::speckit::report;
 use crate::speckit::step_policy::StepPolicy;
+use crate::speckit::step_port::StepReport;
 use crate::speckit::step_prompt::StepPrompt;
+use crate::speckit::step_scope::StepScope;
 use crate::turn_context::TurnHookState;
 use crate::turn_context::{ClaimOutcome, SessionState, TurnCx};
 use crate::undo_recorder::CallUndoRecorder;
@@ -33,11 +33,7 @@ use crate::undo_recorder::CallUndoRecorder;
 /// A running step.
 pub(super) struct WorkflowStep<'a> {
     pub(super) cx: TurnCx<'a>,
-    pub(super) context: ProjectContext,
-    pub(super) definition: &'static StepDefinition,
-    pub(super) feature: Option<Feature>,
-    /// The user's text, without options.
-    pub(super) text: String,
+    pub(super) scope: StepScope,
     pub(super) policy: StepPolicy,
     /// The source of its prompt.
     pub(super) prompt: StepPrompt,
@@ -81,24 +77,6 @@ impl WorkflowStep<'_> {
         self.policy.step_state.lock_state().has_stopped
     }
 
-    /// Explains how to continue a step whose turn was interrupted.
-    pub(super) async fn report_interruption(
-        &self,
-        end: TurnEnd,
-        state: &mut SessionState,
-    ) -> Result<TurnEnd, Failure> {
-        let command = self.definition.command;
-        let text = match (self.definition.feature, &self.feature) {
-            (FeatureUse::Creates, Some(feature)) => format!(
-                "\n{command} was not finished. {} exists; repeat the same command to continue it.\n",
-                self.context.project.display_path(&feature.spec_path())
-            ),
-            _ => format!("\n{command} was not finished. Repeat it to continue with what is there.\n"),
-        };
-        self.send_report(text, Vec::new(), ReportOutcome::Incomplete, state).await?;
-        Ok(end)
-    }
-
     /// Appends parts to the model's context without a request.
     pub(super) async fn append_parts(
         &self,
@@ -122,22 +100,23 @@ impl WorkflowStep<'_> {
         let background = self.cx.background_work();
         let restored = self.policy.with_watch(move |watch| watch.end_turn(background)).await;
         for change in restored.map_err(project_failure)? {
-            let (path, command) = (self.context.project.display_path(&change.path), self.definition.command);
+            let (path, command) =
+                (self.scope.context.project.display_path(&change.path), self.scope.definition.command);
             let detail = match change.kind {
                 _ if !change.is_undone => "; the change was kept".to_owned(),
                 ProtectedChangeKind::Changed => {
-                    let set_aside_dir = self.context.project.specify_path(SET_ASIDE_DIR);
+                    let set_aside_dir = self.scope.context.project.specify_path(SET_ASIDE_DIR);
                     format!(
                         "; it was restored, and the changed version is in {}",
-                        self.context.project.display_path(&set_aside_dir)
+                        self.scope.context.project.display_path(&set_aside_dir)
                     )
                 }
                 ProtectedChangeKind::Removed => "; it was restored".to_owned(),
                 ProtectedChangeKind::Created => {
-                    let set_aside_dir = self.context.project.specify_path(SET_ASIDE_DIR);
+                    let set_aside_dir = self.scope.context.project.specify_path(SET_ASIDE_DIR);
                     format!(
                         "; it was new and was moved to {}",
-                        self.context.project.display_path(&set_aside_dir)
+                        self.scope.context.project.display_path(&set_aside_dir)
                     )
                 }
             };
@@ -160,89 +139,17 @@ impl WorkflowStep<'_> {
 
     /// Renders the first prompt of the step.
     pub(super) async fn opening_part(&self, current: Vec<TaskFacts>) -> Result<ContentPart, Failure> {
-        let (prompt, mut facts) = (self.prompt.clone(), self.prompt_facts().await?);
+        let (prompt, mut facts) = (self.prompt.clone(), self.scope.prompt_facts().await?);
         facts.tasks.current = current;
         facts.issues = self.policy.issues.as_ref().map(IssueHome::facts).unwrap_or_default();
         let text = run_blocking(move || prompt.render_prompt(&facts)).await.map_err(project_failure)?;
-        Ok(hidden_part(SpeckitPart::Step(self.definition.command.as_str().to_owned()), text))
-    }
-
-    /// Renders a prompt within the step.
-    pub(super) async fn render_side_prompt(
-        &self,
-        prompt: AuxiliaryPrompt,
-        change: impl FnOnce(&mut PromptFacts),
-    ) -> Result<String, Failure> {
-        let mut facts = self.prompt_facts().await?;
-        change(&mut facts);
-        run_blocking(move || render_prompt(prompt.built_in_text(), PromptKind::Jinja, &facts))
-            .await
-            .map_err(project_failure)
-    }
-
-    async fn prompt_facts(&self) -> Result<PromptFacts, Failure> {
-        let (context, feature, definition) = (self.context.clone(), self.feature.clone(), self.definition);
-        let (text, today) = (self.text.clone(), clock::today());
-        let limits = StepLimits { questions: definition.questions_max, repairs: definition.repairs_max };
-        let facts = run_blocking(move || {
-            let display_path = |path: &Path| context.display_path(path);
-            let page = |name: &str| context.find_page(name);
-            gather_facts(
-                &context.project,
-                feature.as_ref(),
-                &FactsInput {
-                    command: definition.command,
-                    args: &text,
-                    template: definition.template,
-                    today: &today,
-                    limits,
-                },
-                &display_path,
-                &page,
-            )
-        });
-        facts.await.map_err(project_failure)
-    }
-
-    /// Captures the state with which the result of the step is compared.
-    pub(super) async fn take_baseline(&self) -> Result<StepBaseline, Failure> {
-        let (project, feature) = (self.context.project.clone(), self.feature.clone());
-        run_blocking(move || StepBaseline::capture(&project, feature.as_ref())).await.map_err(project_failure)
-    }
-
-    /// Returns the problems of what was written.
-    pub(super) async fn find_problems(&self, baseline: &StepBaseline) -> Result<Vec<String>, Failure> {
-        let definition = self.definition;
-        self.read_files(baseline, move |files| definition.find_problems(files)).await
-    }
-
-    /// Returns the results on disk, one per line.
-    pub(super) async fn list_results(&self, baseline: &StepBaseline) -> Result<Vec<String>, Failure> {
-        let (definition, today) = (self.definition, clock::today());
-        self.read_files(baseline, move |files| definition.list_results(files, &today)).await
-    }
-
-    /// Reads the files that the step worked on.
-    async fn read_files(
-        &self,
-        baseline: &StepBaseline,
-        read: impl FnOnce(&StepFiles<'_>) -> Result<Vec<String>, SpeckitError> + Send + 'static,
-    ) -> Result<Vec<String>, Failure> {
-        let (context, feature, baseline) = (self.context.clone(), self.feature.clone(), baseline.clone());
-        let lines = run_blocking(move || {
-            let pages = |name: &str| context.find_page(name);
-            let (project, feature) = (&context.project, feature.as_ref());
-            read(&StepFiles { project, feature, baseline: &baseline, pages: &pages })
-        });
-        lines.await.map_err(project_failure)
+        Ok(hidden_part(SpeckitPart::Step(self.scope.definition.command.as_str().to_owned()), text))
     }
 
     /// Sends the report of the step and stores it.
     pub(super) async fn send_report(
         &self,
-        text: String,
-        next: Vec<SuggestedCommand>,
-        outcome: ReportOutcome,
+        StepReport { text, next, outcome }: StepReport,
         state: &mut SessionState,
     ) -> Result<(), Failure> {
         let message = state.transcript.next_message_id();
@@ -252,8 +159,8 @@ impl WorkflowStep<'_> {
         self.cx.client.send_update(self.cx.session, SessionUpdate::Report { message, text, outcome, next });
         let event = SpeckitEvent {
             ts: clock::now(),
-            command: self.definition.command.as_str().to_owned(),
-            args_sha: Some(project_files::hash_text(&self.text)),
+            command: self.scope.definition.command.as_str().to_owned(),
+            args_sha: Some(project_files::hash_text(&self.scope.text)),
             outcome: outcome.as_str().to_owned(),
             files: self.changed_files(state).await?,
         };
@@ -270,18 +177,6 @@ impl WorkflowStep<'_> {
         Ok(paths)
     }
 
-    /// Reads the current task list.
-    pub(super) async fn read_task_list(&self) -> Result<TaskList, Failure> {
-        Ok(TaskList::parse(&self.read_tasks_text().await?))
-    }
-
-    pub(super) async fn read_tasks_text(&self) -> Result<String, Failure> {
-        let Some(feature) = self.feature.clone() else { return Ok(String::new()) };
-        run_blocking(move || Ok(feature.read_page("tasks.md")?.unwrap_or_default()))
-            .await
-            .map_err(project_failure)
-    }
-
     /// Ticks or unticks a task.
     pub(super) async fn mark_task(
         &self,
@@ -289,13 +184,13 @@ impl WorkflowStep<'_> {
         tick: TickState,
         state: &SessionState,
     ) -> Result<(), String> {
-        let text = self.read_tasks_text().await.map_err(|failure| failure.message)?;
+        let text = self.scope.read_tasks_text().await.map_err(|failure| failure.message)?;
         let updated = set_task_ticked(&text, id, tick).map_err(|error| error.to_string())?;
         self.write_tasks(&updated, state).await
     }
 
     pub(super) async fn write_tasks(&self, text: &str, state: &SessionState) -> Result<(), String> {
-        let Some(feature) = &self.feature else { return Ok(()) };
+        let Some(feature) = &self.scope.feature else { return Ok(()) };
         let keeper = self.undo_recorder(state);
         project_files::write_project_file(Some(&keeper), self.cx.workspace, &feature.tasks_path(), text)
             .await?;
@@ -307,12 +202,6 @@ impl WorkflowStep<'_> {
         let path = path.to_owned();
         let accepted = self.policy.with_watch(move |watch| watch.accept_file(&path)).await?;
         accepted.map_err(|error| error.to_string())
-    }
-
-    /// Returns where answers are written, in the step that clarifies.
-    pub(super) fn answer_record(&self) -> Option<AnswerRecord> {
-        let spec = self.feature.as_ref().filter(|_| self.definition.records_answers)?.spec_path();
-        Some(AnswerRecord { spec })
     }
 
     pub(super) fn undo_recorder(&self, state: &SessionState) -> CallUndoRecorder<'_> {
@@ -328,7 +217,7 @@ impl WorkflowStep<'_> {
 
     /// Sends the task list as the plan.
     pub(super) async fn send_plan(&self, running: &[TaskId]) -> Result<(), Failure> {
-        let list = self.read_task_list().await?;
+        let list = self.scope.read_task_list().await?;
         if !list.tasks.is_empty() {
             self.cx.client.send_update(self.cx.session, SessionUpdate::Plan(plan_entries(&list, running)));
         }
@@ -380,9 +269,4 @@ pub(super) fn plan_entries(list: &TaskList, running: &[TaskId]) -> Vec<PlanEntry
         } })),
     });
     entries.collect()
-}
-
-/// Converts a problem with the project's files into the failure of a turn.
-pub(super) fn project_failure(reason: String) -> Failure {
-    Failure::new(FailureKind::InvalidValue, reason)
 }

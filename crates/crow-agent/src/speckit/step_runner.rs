@@ -3,27 +3,29 @@
 
 use std::sync::{Arc, Mutex};
 
-use crow_core::{Failure, ReportOutcome, SpeckitPart, TurnEnd};
+use crow_core::{SpeckitPart, TurnEnd};
 use crow_speckit::{
-    AuxiliaryPrompt, ChangeWatch, CommandInvocation, Feature, FeatureUse, GuardSnapshot, HookTiming,
-    QuestionAnswer, StepBaseline, StepDefinition, StepWork, WriteGuard, step_definition,
+    ChangeWatch, CommandInvocation, Feature, FeatureUse, GuardSnapshot, HookTiming, QuestionAnswer,
+    StepDefinition, StepWork, WriteGuard, step_definition,
 };
 use crow_tools::UndoRecorder;
 
-use crate::speckit::converge;
 use crate::speckit::implement;
 use crate::speckit::issues::IssueHome;
 use crate::speckit::layout;
 use crate::speckit::notices::{STOPPED, send_note};
 use crate::speckit::preflight;
 use crate::speckit::project_context::ProjectContext;
-use crate::speckit::project_files::{AnswerRecord, run_blocking};
+use crate::speckit::project_files::run_blocking;
 use crate::speckit::questions::{self, OpenQuestion};
-use crate::speckit::report;
+use crate::speckit::session_step::SessionStep;
 use crate::speckit::step::{WorkflowStep, hidden_part};
 use crate::speckit::step_hooks::{self, HookContext};
 use crate::speckit::step_policy::{SharedStepState, StepPolicy};
+use crate::speckit::step_port::StepPort as _;
 use crate::speckit::step_prompt::StepPrompt;
+use crate::speckit::step_rounds::finish_step;
+use crate::speckit::step_scope::StepScope;
 use crate::speckit::tools;
 use crate::speckit::user_prompt::{PromptInput, SteeringReceiver, append_user_prompt};
 use crate::speckit::workflow_exit::WorkflowExit;
@@ -76,11 +78,12 @@ pub(super) async fn begin_step(
     if definition.work == StepWork::Tasks {
         return implement::run_task_list(&step, state, steering).await;
     }
-    let baseline = step.take_baseline().await?;
+    let baseline = step.scope.take_baseline().await?;
     let current = step.policy.issues.as_ref().map(|issues| issues.tasks.clone()).unwrap_or_default();
     let prompt = step.opening_part(current).await?;
-    let end = step.run_turn(state, vec![prompt], steering).await?;
-    Ok(finish_step(&step, state, end, baseline, steering).await?)
+    let mut port = SessionStep { step: &step, state, steering };
+    let end = port.run_turn(prompt).await?;
+    Ok(finish_step(&mut port, end, &baseline).await?)
 }
 
 /// Resumes a step that asked a question.
@@ -110,7 +113,7 @@ pub(super) async fn resume_step(
     let answer_text = match &answer {
         QuestionAnswer::Stop => STOPPED.to_owned(),
         QuestionAnswer::Answer(_) | QuestionAnswer::NoMore => {
-            questions::answer_message(&step, &question, &answer, n_left).await?
+            questions::answer_message(&step.scope, &question, &answer, n_left).await?
         }
     };
     append_user_prompt(cx, state, input, Some(hidden_part(SpeckitPart::Answer, answer_text))).await?;
@@ -119,17 +122,17 @@ pub(super) async fn resume_step(
         return Ok(TurnEnd::Completed);
     }
     let undo_recorder = step.undo_recorder(state);
-    let answer_record = step.answer_record();
+    let answer_record = step.scope.answer_record();
     let recorder = Some(&undo_recorder as &dyn UndoRecorder);
     questions::write_answer(answer_record.as_ref(), &question, &answer, recorder, cx.workspace)
         .await
         .map_err(WorkflowExit::Refused)?;
     let baseline = match state.step_baseline.take() {
         Some(baseline) => *baseline,
-        None => step.take_baseline().await?.mark_late(),
+        None => step.scope.take_baseline().await?.mark_late(),
     };
     let end = step.continue_turn(state, steering).await?;
-    Ok(finish_step(&step, state, end, baseline, steering).await?)
+    Ok(finish_step(&mut SessionStep { step: &step, state, steering }, end, &baseline).await?)
 }
 
 /// The parameters of a step that starts or resumes.
@@ -163,105 +166,9 @@ async fn prepare_step<'a>(
     if let Some(note) = note {
         send_note(cx, &note);
     }
-    let recorded_feature = feature.as_ref().filter(|_| definition.records_answers);
-    let answer_record = recorded_feature.map(|feature| AnswerRecord { spec: feature.spec_path() });
-    let tools = tools::step_tools(cx, definition, &step_state, answer_record);
+    let scope = StepScope { context, definition, feature, text };
+    let tools = tools::step_tools(cx, definition, &step_state, scope.answer_record());
     let watch = Arc::new(Mutex::new(watch));
     let policy = StepPolicy { definition, guard, step_state, tools, watch, issues };
-    Ok(WorkflowStep { cx: *cx, context, definition, feature, text, policy, prompt })
-}
-
-/// The state of a step after the checks of what the model wrote.
-enum CheckedTurn {
-    /// The work is done; `problems` are those that remain.
-    Finished { end: TurnEnd, problems: Vec<String> },
-    /// The step was interrupted or stopped, or waits for an answer.
-    Unfinished(TurnEnd),
-}
-
-/// Checks what the model wrote, lets it fix problems, and reports the result.
-async fn finish_step(
-    step: &WorkflowStep<'_>,
-    state: &mut SessionState,
-    end: TurnEnd,
-    baseline: StepBaseline,
-    steering: SteeringReceiver<'_>,
-) -> Result<TurnEnd, Failure> {
-    let (end, mut problems) = match check_and_repair(step, state, end, &baseline, steering).await? {
-        CheckedTurn::Finished { end, problems } => (end, problems),
-        CheckedTurn::Unfinished(end) => return Ok(end),
-    };
-    let is_complete = problems.is_empty();
-    let convergence = match step.definition.work {
-        StepWork::Gaps => Some(converge::append_gap_tasks(step, state).await?),
-        StepWork::Pages | StepWork::Tasks | StepWork::Issues => None,
-    };
-    let hooks_end = run_after_hooks(step, state, steering).await?;
-    if step.definition.shows_tasks {
-        step.send_plan(&[]).await?;
-    }
-    let (mut results, mut next) = (step.list_results(&baseline).await?, step.definition.next);
-    results.extend(step.policy.issues.as_ref().map(IssueHome::line));
-    if let Some(convergence) = convergence {
-        results.push(convergence.line);
-        next = convergence.next;
-        problems.clear();
-    } else if !is_complete {
-        // The next step would build on it.
-        next = &[];
-    }
-    let text = report::render_summary(step.definition.command, &results, &problems);
-    let outcome = if is_complete { ReportOutcome::Done } else { ReportOutcome::Incomplete };
-    step.send_report(text, report::step_handoffs(next), outcome, state).await?;
-    Ok(hooks_end.unwrap_or(end))
-}
-
-/// Checks what the model wrote, and lets it fix problems as often as the definition says.
-async fn check_and_repair(
-    step: &WorkflowStep<'_>,
-    state: &mut SessionState,
-    mut end: TurnEnd,
-    baseline: &StepBaseline,
-    steering: SteeringReceiver<'_>,
-) -> Result<CheckedTurn, Failure> {
-    let mut n_left = step.definition.repairs_max;
-    loop {
-        if end != TurnEnd::Completed {
-            return step.report_interruption(end, state).await.map(CheckedTurn::Unfinished);
-        }
-        if step.has_stopped() {
-            step.send_note(&format!("{} was stopped. What is written was kept.", step.definition.command));
-            return Ok(CheckedTurn::Unfinished(end));
-        }
-        if step.policy.step_state.lock_state().is_waiting {
-            // The next prompt is the answer, and the step continues with it.
-            state.step_baseline = Some(Box::new(baseline.clone()));
-            return Ok(CheckedTurn::Unfinished(end));
-        }
-        let problems = match step.definition.work {
-            StepWork::Gaps => converge::missing_report_prompts(step),
-            StepWork::Pages | StepWork::Tasks | StepWork::Issues => step.find_problems(baseline).await?,
-        };
-        if problems.is_empty() || n_left == 0 {
-            return Ok(CheckedTurn::Finished { end, problems });
-        }
-        n_left -= 1;
-        step.policy.step_state.allow_further_replies();
-        let repair = step.render_side_prompt(AuxiliaryPrompt::Repair, |facts| facts.problems = problems);
-        let repair = hidden_part(SpeckitPart::Repair, repair.await?);
-        end = step.run_turn(state, vec![repair], steering).await?;
-    }
-}
-
-/// Runs the hooks after a step; returns how the turn ends if a hook ended it.
-pub(super) async fn run_after_hooks(
-    step: &WorkflowStep<'_>,
-    state: &mut SessionState,
-    steering: SteeringReceiver<'_>,
-) -> Result<Option<TurnEnd>, Failure> {
-    let plan = step.feature.as_ref().map(Feature::plan_path);
-    let (timing, command) = (HookTiming::After, step.definition.command);
-    let hook_context =
-        HookContext { timing, command, context: &step.context, invocation: None, plan_path: plan.as_deref() };
-    step_hooks::run_hooks(&step.cx, state, hook_context, steering).await
+    Ok(WorkflowStep { cx: *cx, scope, policy, prompt })
 }
