@@ -56,3 +56,6 @@ fn check_prerequisites(
     layout::check_layout(context, invocation, prerequisites.feature.as_ref())?;
     Ok(prerequisites)
 }
+
+#[cfg(test)]
+mod tests;
