@@ -16,7 +16,7 @@ use std::{
 const FILE_LINES_MAX: usize = 600;
 
 /// The crates that each crate may use. A crate that is missing here has no place in the architecture.
-const ARROWS: [(&str, &[&str]); 10] = [
+const ARROWS: [(&str, &[&str]); 11] = [
     ("crow-core", &[]),
     ("crow-store", &["crow-core"]),
     ("crow-model", &["crow-core"]),
@@ -25,6 +25,7 @@ const ARROWS: [(&str, &[&str]); 10] = [
     ("crow-tools", &["crow-core", "crow-process", "crow-acp"]),
     ("crow-acp", &["crow-core", "crow-process"]),
     ("crow-agent", &["crow-core", "crow-store", "crow-model", "crow-tools", "crow-acp", "crow-speckit"]),
+    ("crow-tui", &["crow-core", "crow-acp"]),
     (
         "crow-cli",
         &[
@@ -36,6 +37,7 @@ const ARROWS: [(&str, &[&str]); 10] = [
             "crow-acp",
             "crow-speckit",
             "crow-agent",
+            "crow-tui",
         ],
     ),
     ("crow-testkit", &["crow-core", "crow-acp"]),

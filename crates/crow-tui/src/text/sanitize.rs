@@ -1,0 +1,87 @@
+//! Text from outside as text that cannot control the terminal: control characters go, bidirectional controls are shown.
+
+use super::text_width;
+
+/// Columns between tab stops in the output of programs.
+const TAB_COLUMNS: usize = 8;
+
+/// Removes control characters but tab and line feed, and makes bidirectional controls visible. Line breaks become `\n`.
+pub fn sanitize_text(text: &str) -> String {
+    let mut clean = String::with_capacity(text.len());
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\r' if letters.peek() == Some(&'\n') => {}
+            '\r' => clean.push('\n'),
+            '\n' | '\t' => clean.push(letter),
+            _ => push_letter(&mut clean, letter),
+        }
+    }
+    clean
+}
+
+/// The same on one line: breaks and tabs become spaces.
+pub fn sanitize_line(text: &str) -> String {
+    let mut clean = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '\n' | '\t' | '\r' => clean.push(' '),
+            _ => push_letter(&mut clean, letter),
+        }
+    }
+    clean
+}
+
+fn push_letter(clean: &mut String, letter: char) {
+    if is_bidi_control(letter) {
+        clean.extend(letter.escape_unicode());
+    } else if !letter.is_control() && !matches!(letter, '\u{2028}' | '\u{2029}') {
+        clean.push(letter);
+    }
+}
+
+/// Whether a character reorders the letters around it: with it, a command can look like another.
+fn is_bidi_control(letter: char) -> bool {
+    matches!(letter, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Replaces tabs by spaces up to the next tab stop of a line that begins at the left edge.
+pub fn expand_tabs(line: &str) -> String {
+    if !line.contains('\t') {
+        return line.to_owned();
+    }
+    let (mut expanded, mut column) = (String::with_capacity(line.len() + TAB_COLUMNS), 0);
+    for (index, piece) in line.split('\t').enumerate() {
+        if index > 0 {
+            let n_spaces = TAB_COLUMNS - column % TAB_COLUMNS;
+            expanded.extend(std::iter::repeat_n(' ', n_spaces));
+            column += n_spaces;
+        }
+        expanded.push_str(piece);
+        column += text_width(piece);
+    }
+    expanded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_cannot_control_the_terminal() {
+        assert_eq!(sanitize_text("a\x1b[2Jb\u{9b}1mc\x07\x08\x7f\u{85}d"), "a[2Jb1mcd");
+        assert_eq!(sanitize_text("one\r\ntwo\rthree\tfour\n"), "one\ntwo\nthree\tfour\n");
+        assert_eq!(sanitize_text("rm \u{202e}txt.exe\u{2066}"), "rm \\u{202e}txt.exe\\u{2066}");
+        assert_eq!(
+            sanitize_text("größe 语言 می\u{200c}خواهم 👩\u{200d}💻"),
+            "größe 语言 می\u{200c}خواهم 👩\u{200d}💻"
+        );
+        assert_eq!(sanitize_line("a\nb\tc\x1bd"), "a b cd");
+    }
+
+    #[test]
+    fn tabs_reach_the_next_stop() {
+        assert_eq!(expand_tabs("\ta\tb"), "        a       b");
+        assert_eq!(expand_tabs("语言\tx"), "语言    x");
+    }
+}
