@@ -43,6 +43,11 @@ impl CliError {
         Self { code, message: None, hint: None }
     }
 
+    /// Drops the message and the hint, which have been reported.
+    pub(crate) fn into_reported(self) -> Self {
+        Self::without_message(self.code)
+    }
+
     /// An error about an unknown session.
     pub(crate) fn no_session(id: &str) -> Self {
         let error = Self::new(CliExitCode::NoSession, format!("there is no session {id}"));

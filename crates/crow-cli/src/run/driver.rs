@@ -97,10 +97,13 @@ impl RunDriver {
         } else {
             SessionRetention::Gone
         };
-        let end_result =
-            self.plan.output.on_session_end(&session, retention, self.plan.args.agent.as_deref());
-        result?;
-        Ok(end_result?)
+        if let Err(error) = &result {
+            // The error comes before the lines that say how to continue.
+            self.plan.output.prepare_for_input()?;
+            error.report(&mut io::stderr().lock());
+        }
+        self.plan.output.on_session_end(&session, retention, self.plan.args.agent.as_deref())?;
+        result.map_err(CliError::into_reported)
     }
 
     async fn open_session(&mut self) -> Result<(SessionId, ReplayBuffer), CliError> {

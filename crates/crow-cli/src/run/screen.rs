@@ -377,19 +377,37 @@ impl<O: Write + Send, E: Write + Send> RunOutput for TerminalScreen<O, E> {
             return Ok(());
         }
         self.prepare_for_input()?;
-        let dim = Style::new().dim();
         let session = to_one_line(session.as_str());
-        self.write_line(dim.clone(), &format!("session     {session}"))?;
+        self.write_labelled("session", &[&session])?;
         if let Some(cost) = self.cost {
-            self.write_line(dim.clone(), &format!("cost        {}", money::format_dollars(cost)))?;
+            self.write_labelled("cost", &[&money::format_dollars(cost)])?;
         }
-        let agent = agent.map(|name| format!("--agent {name} ")).unwrap_or_default();
+        let agent = agent.map(|name| format!(" --agent {name}")).unwrap_or_default();
         match retention {
-            SessionRetention::Stored => {
-                self.write_line(dim, &format!("continue    crow-cli run {agent}-s {session} \"…\""))
-            }
+            SessionRetention::Stored => self.write_labelled(
+                "continue",
+                &[&format!("crow-cli run{agent}"), &format!("-s {session} \"…\"")],
+            ),
             SessionRetention::Gone => Ok(()),
         }
+    }
+}
+
+impl<O: Write, E: Write> TerminalScreen<O, E> {
+    /// Writes a line of the footer. Where the terminal would break it, the words have a line of their own, or each one
+    /// of them continued by a backslash, so that an ID and a command can be copied.
+    fn write_labelled(&mut self, label: &str, words: &[&str]) -> io::Result<()> {
+        let (dim, line) = (Style::new().dim(), words.join(" "));
+        let columns = self.terminal.map_or(usize::MAX, |terminal| terminal.columns);
+        let labelled = format!("{label:<12}{line}");
+        if console::measure_text_width(&labelled) <= columns {
+            return self.write_line(dim, &labelled);
+        }
+        self.write_line(dim.clone(), label)?;
+        if console::measure_text_width(&line) <= columns {
+            return self.write_line(dim, &line);
+        }
+        self.write_line(dim, &words.join(" \\\n"))
     }
 }
 

@@ -161,20 +161,20 @@ fn turn_is_shown_from_the_first_thought_to_the_end() {
     check(
         script,
         &expect![[r#"
-        Let me
-        see.
+            Let me
+            see.
 
-        I look at it.
+            I look at it.
 
-        ✓ Read a.txt
+            ✓ Read a.txt
 
-        Two lines.
-        Done.
+            Two lines.
+            Done.
 
-        session     brave-otter
-        continue    crow-cli run -s brave-otter
-        "…"
-    "#]],
+            session     brave-otter
+            continue
+            crow-cli run -s brave-otter "…"
+        "#]],
     );
     check_file(
         script,
@@ -577,8 +577,9 @@ fn session_of_another_agent_is_continued_with_that_agent() {
         Done.
 
         session     brave-otter
-        continue    crow-cli run --agent codex -
-        s brave-otter "…"
+        continue
+        crow-cli run --agent codex \
+        -s brave-otter "…"
     "#]]
     .assert_eq(&seen.rendered_lines(SIZE.columns));
 }

@@ -94,10 +94,10 @@ fn request_without_a_terminal_is_rejected() {
         .assert_eq(&stage.hidden(&String::from_utf8_lossy(&ran.stdout)));
         expect![[r#"
             ✓ Task: ALPHA
-            session     $TASK
-            continue    crow-cli run -s $TASK "…"
             error: a tool call needed permission and there was no terminal to ask on
             hint: approve it with -y, or choose another --mode
+            session     $TASK
+            continue    crow-cli run -s $TASK "…"
         "#]]
         .assert_eq(&stage.hidden(&String::from_utf8_lossy(&ran.stderr)));
         assert_eq!(ran.status.code(), Some(5));

@@ -368,6 +368,7 @@ fn broken_agents_are_errors() {
         &expect![[r#"
             exit 1
             echo:
+            error: the agent has disconnected
             error: the agent other exited during the session with code 9; its stderr: the wings fell off
             hint: check that agent_servers.other starts an ACP agent; `crow-cli -v` shows all of its output
         "#]],
@@ -403,6 +404,7 @@ fn broken_agents_are_errors() {
     expect![[r#"
         exit 1
         echo:
+        error: the agent has disconnected
         error: the agent other exited during the session with code 9; its stderr: the wings fell off
         hint: check that agent_servers.other starts an ACP agent; `crow-cli -v` shows all of its output
     "#]]
@@ -555,6 +557,7 @@ fn agents_at_an_address() {
             expect![[r#"
                 exit 1
                 echo:
+                error: the agent has disconnected: the other side closed it (1011): the agent exited: the wings fell off
                 error: the connection to the agent dying was lost during the session: the agent has disconnected: the other side closed it (1011): the agent exited: the wings fell off
             "#]],
         ),

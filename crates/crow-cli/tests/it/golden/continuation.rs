@@ -73,10 +73,10 @@ fn looping_model_without_a_user() {
             $ ✓ Find `*.rs`
             $ ✗ The model repeats itself: Find `*` and 1 more, 5 times in a row with the same result
             $ The model repeats itself: Find `*` and 1 more, 5 times in a row with the same result. The turn was stopped.
-            $ session $TASK
-            $ continue crow-cli run -s $TASK "…"
             $ error: the turn reached a limit before the model was done
             $ hint: continue the session, or raise max_turn_requests
+            $ session $TASK
+            $ continue crow-cli run -s $TASK "…"
             model saw user: "look"
             model saw assistant: glob("{\"pattern\":\"*\"}") glob("{\"pattern\":\"*.rs\"}")
             model saw tool: "no files match\n"
