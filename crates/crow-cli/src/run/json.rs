@@ -1,13 +1,18 @@
 //! Prints events as JSON lines for scripts.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use crow_acp::{AgentUpdate, StopReason};
-use crow_core::{Failure, PlanStatus, ReportOutcome, SessionId, ToolCallContent};
+use crow_core::{Failure, PlanStatus, ReportOutcome, SessionId, ToolCallContent, ToolCallStatus};
 use serde_json::{Value, json};
 
 use super::{RunOutput, SessionRetention};
 use crate::money;
+
+/// Calls in progress whose titles are remembered. Agents run a handful at a time; those beyond have only the titles
+/// that they send.
+const TITLES_MAX: usize = 256;
 
 /// The events to print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,13 +31,39 @@ pub(super) struct JsonLines<W> {
     text: String,
     /// The outcome of the last task report in the turn.
     outcome: Option<ReportOutcome>,
+    /// Titles of the calls in progress, by ID: an agent sends a title once, and each event has it.
+    titles: BTreeMap<String, String>,
     /// Whether events are from before this run.
     is_replay: bool,
 }
 
 impl<W: Write> JsonLines<W> {
     pub(super) fn new(out: W, filter: JsonEventFilter) -> Self {
-        Self { out, filter, session: String::new(), text: String::new(), outcome: None, is_replay: false }
+        Self {
+            out,
+            filter,
+            session: String::new(),
+            text: String::new(),
+            outcome: None,
+            titles: BTreeMap::new(),
+            is_replay: false,
+        }
+    }
+
+    /// Returns the title of a call, and remembers it until the call has ended.
+    fn call_title(
+        &mut self,
+        id: &str,
+        title: Option<String>,
+        status: Option<ToolCallStatus>,
+    ) -> Option<String> {
+        let title = title.or_else(|| self.titles.get(id).cloned())?;
+        if matches!(status, Some(ToolCallStatus::Completed | ToolCallStatus::Failed)) {
+            self.titles.remove(id);
+        } else if self.titles.len() < TITLES_MAX {
+            self.titles.insert(id.to_owned(), title.clone());
+        }
+        Some(title)
     }
 
     fn write_event(&mut self, event: &Value) -> io::Result<()> {
@@ -69,6 +100,7 @@ impl<W: Write + Send> RunOutput for JsonLines<W> {
                     // Text before a call is not the answer.
                     self.text.clear();
                 }
+                let title = self.call_title(&id, title, status);
                 let mut event = json!({"type": "tool_call", "id": id});
                 let fields = [
                     ("title", title.map(Value::from)),

@@ -9,7 +9,14 @@ fn check(say: impl FnOnce(&mut JsonLines<&mut Vec<u8>>) -> io::Result<()>, expec
     let mut lines = JsonLines::new(&mut written, JsonEventFilter::Events);
     lines.on_session_opened(&SessionId::new("brave-otter")).unwrap();
     say(&mut lines).unwrap();
-    expected.assert_eq(&String::from_utf8(written).unwrap());
+    let written = String::from_utf8(written).unwrap();
+    let schema = include_str!("../../../../../docs/user/reference/run-events.schema.json");
+    let schema = jsonschema::validator_for(&serde_json::from_str(schema).unwrap()).unwrap();
+    for line in written.lines() {
+        let event = serde_json::from_str(line).unwrap();
+        assert!(schema.is_valid(&event), "the published schema does not allow {line}");
+    }
+    expected.assert_eq(&written);
 }
 
 fn call(title: Option<&str>, status: ToolCallStatus, content: Option<Vec<ToolCallContent>>) -> AgentUpdate {
@@ -60,8 +67,8 @@ fn events_are_lines_and_the_result_is_the_answer() {
             {"type":"thought","text":"Hm.\n"}
             {"type":"message","text":"I look."}
             {"type":"tool_call","id":"1","title":"Edit a","status":"pending","input":{"file_path":"a"}}
-            {"type":"tool_call","id":"1","status":"in_progress"}
-            {"type":"tool_call","id":"1","status":"completed","content":[{"type":"diff","path":"a","old":"x","new":"y"}]}
+            {"type":"tool_call","id":"1","title":"Edit a","status":"in_progress"}
+            {"type":"tool_call","id":"1","title":"Edit a","status":"completed","content":[{"type":"diff","path":"a","old":"x","new":"y"}]}
             {"type":"plan","entries":[{"content":"Look","status":"in_progress"}]}
             {"type":"message","text":"It is "}
             {"type":"message","text":"done."}

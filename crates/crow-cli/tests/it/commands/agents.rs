@@ -115,7 +115,7 @@ fn agent_is_driven() {
         {"type":"message","text":"echo: "}
         {"type":"message","text":"hi"}
         {"type":"tool_call","id":"call-1","title":"Edit notes.txt","status":"in_progress","input":{"path":"notes.txt"},"content":[]}
-        {"type":"tool_call","id":"call-1","status":"completed","content":[{"type":"diff","path":"$HOME/project/notes.txt","old":"old\n","new":"new\n"}]}
+        {"type":"tool_call","id":"call-1","title":"Edit notes.txt","status":"completed","content":[{"type":"diff","path":"$HOME/project/notes.txt","old":"old\n","new":"new\n"}]}
         {"type":"usage","used":1234,"size":32000}
         {"type":"result","session":"session-1","stop_reason":"end_turn","text":""}
     "#]].assert_eq(&lines);

@@ -30,15 +30,15 @@ fn run_ends_when_the_reported_work_ends() {
         &["reports=refused"],
         "-j hi",
         &expect![[r#"
-        exit 1
-        {"type":"session","session":"session-1"}
-        {"type":"message","text":"echo: "}
-        {"type":"message","text":"hi"}
-        {"type":"tool_call","id":"call-1","title":"Edit notes.txt","status":"in_progress","input":{"path":"notes.txt"},"content":[]}
-        {"type":"tool_call","id":"call-1","status":"completed","content":[{"type":"diff","path":"$HOME/project/notes.txt","old":"old\n","new":"new\n"}]}
-        {"type":"message","text":"It is over."}
-        {"type":"result","session":"session-1","stop_reason":"end_turn","text":"It is over.","outcome":"refused"}
-    "#]],
+            exit 1
+            {"type":"session","session":"session-1"}
+            {"type":"message","text":"echo: "}
+            {"type":"message","text":"hi"}
+            {"type":"tool_call","id":"call-1","title":"Edit notes.txt","status":"in_progress","input":{"path":"notes.txt"},"content":[]}
+            {"type":"tool_call","id":"call-1","title":"Edit notes.txt","status":"completed","content":[{"type":"diff","path":"$HOME/project/notes.txt","old":"old\n","new":"new\n"}]}
+            {"type":"message","text":"It is over."}
+            {"type":"result","session":"session-1","stop_reason":"end_turn","text":"It is over.","outcome":"refused"}
+        "#]],
     );
     check_run(
         &["reports=left", "asks"],
