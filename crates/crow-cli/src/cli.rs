@@ -9,11 +9,14 @@ use clap::{
     Arg, Args, Parser, Subcommand,
     builder::{PossibleValue, StringValueParser, TypedValueParser},
 };
+use clap_complete::ArgValueCandidates;
 use crow_core::Mode;
 
 pub(crate) use self::run::{OutputFormat, RunOverrides};
 pub(crate) use self::speckit::{NewFeatureArgs, PrereqArgs, SpeckitArgs, SpeckitSubcommand};
-use crate::{inspect::ExportFormat, run::ReplaySpan, sessions::SessionAge, socket::ListenAddress};
+use crate::{
+    completion, inspect::ExportFormat, run::ReplaySpan, sessions::SessionAge, socket::ListenAddress,
+};
 
 /// A coding agent that speaks the Agent Client Protocol.
 #[derive(Debug, Parser)]
@@ -78,10 +81,23 @@ pub(crate) enum CliCommand {
     /// Check the configuration, keys, database, servers, agents, shell and sandbox
     Doctor(DoctorArgs),
     /// Print a shell completion script
-    Completions {
-        /// The shell to complete for
-        shell: clap_complete::Shell,
+    Completions(CompletionsArgs),
+    /// Write the man pages into a directory; for packages
+    #[command(hide = true)]
+    ManPages {
+        /// The directory, which must exist
+        directory: PathBuf,
     },
+}
+
+/// Arguments of `completions`.
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell to complete for
+    pub(crate) shell: clap_complete::Shell,
+    /// Also complete sessions, models and agents; the script asks crow-cli for them
+    #[arg(long)]
+    pub(crate) dynamic: bool,
 }
 
 /// Arguments of `acp`.
@@ -190,7 +206,7 @@ pub(crate) struct RunArgs {
     #[arg(short, long)]
     pub(crate) interactive: bool,
     /// Continue this session
-    #[arg(short, long, value_name = "ID")]
+    #[arg(short, long, value_name = "ID", add = ArgValueCandidates::new(completion::list_sessions))]
     pub(crate) session: Option<String>,
     /// Continue in a copy of the session and leave the original unchanged
     #[arg(long, requires = "session")]
@@ -206,13 +222,13 @@ pub(crate) struct RunArgs {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
     /// Use this configured model, or a model of the agent given with --agent
-    #[arg(short, long, value_name = "MODEL")]
+    #[arg(short, long, value_name = "MODEL", add = ArgValueCandidates::new(completion::list_models))]
     pub(crate) model: Option<String>,
     /// Set the permission mode; an agent given with --agent may have other modes
     #[arg(long, value_name = "MODE", value_parser = ModeValueParser)]
     pub(crate) mode: Option<String>,
     /// Drive this agent from `agent_servers` instead of Crow
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(completion::list_agents))]
     pub(crate) agent: Option<String>,
     /// Approve every permission request
     #[arg(short, long)]
@@ -239,7 +255,7 @@ pub(crate) struct InitArgs {
 #[derive(Debug, Default, Args)]
 pub(crate) struct InspectArgs {
     /// Show this session
-    #[arg(short, long, value_name = "ID")]
+    #[arg(short, long, value_name = "ID", add = ArgValueCandidates::new(completion::list_sessions))]
     pub(crate) session: Option<String>,
     /// Show its messages
     #[arg(short, long, requires = "session")]
@@ -305,7 +321,7 @@ pub(crate) struct PruneArgs {
 #[derive(Debug, Args)]
 pub(crate) struct DeleteArgs {
     /// The sessions to delete
-    #[arg(value_name = "ID", required = true)]
+    #[arg(value_name = "ID", required = true, add = ArgValueCandidates::new(completion::list_sessions))]
     pub(crate) sessions: Vec<String>,
     #[command(flatten)]
     pub(crate) options: DeleteOptions,
@@ -375,7 +391,7 @@ pub(crate) struct AgentsArgs {
 #[derive(Debug, Args)]
 pub(crate) struct UndoArgs {
     /// Undo in this session instead of the newest one of the current directory
-    #[arg(short, long, value_name = "ID")]
+    #[arg(short, long, value_name = "ID", add = ArgValueCandidates::new(completion::list_sessions))]
     pub(crate) session: Option<String>,
     /// Show what would be done and change nothing
     #[arg(long)]

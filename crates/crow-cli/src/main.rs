@@ -5,12 +5,14 @@ mod agents;
 mod auth;
 mod bridge;
 mod cli;
+mod completion;
 mod demo;
 mod doctor;
 mod failure;
 mod init;
 mod inspect;
 mod log;
+mod man_pages;
 mod mcp;
 mod migration_notice;
 mod models;
@@ -37,7 +39,7 @@ use std::{
     process::ExitCode,
 };
 
-use clap::{CommandFactory, Parser};
+use clap::Parser;
 use crow_model::{HttpClients, list_models};
 use crow_store::{DatabaseAddress, Timestamp};
 
@@ -63,6 +65,9 @@ fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1);
     if args.next().is_some_and(|word| word == crow_process::SUBCOMMAND) {
         return crow_process::run_sandbox_exec(args);
+    }
+    if let Some(code) = completion::answer_request() {
+        return code;
     }
     crow_process::ignore_file_size_signal();
     crow_process::raise_descriptor_limit();
@@ -123,7 +128,8 @@ fn run_command(cli: Cli) -> Result<(), CliError> {
             agent::tokio_runtime()?.block_on(doctor::run(&args, &dir, &env, current_dir()?, &mut out))?;
         }
         CliCommand::Init(args) => run_init(&args, &dir, &env)?,
-        CliCommand::Completions { shell } => write_completions(shell, &mut out)?,
+        CliCommand::Completions(args) => completion::write_script(&args, &mut out)?,
+        CliCommand::ManPages { directory } => man_pages::write_man_pages(&directory)?,
     }
     Ok(out.flush()?)
 }
@@ -186,13 +192,6 @@ fn run_init(args: &InitArgs, dir: &Path, env: &Environment) -> Result<(), CliErr
     let list = async |provider, wait| list_models(&HttpClients::new()?, &provider, wait).await;
     let context = InitContext { list: &list, servers: &USUAL_SERVERS };
     agent::tokio_runtime()?.block_on(init::run(args, dir, env, &context, &mut io::stderr()))
-}
-
-fn write_completions(shell: clap_complete::Shell, out: &mut impl Write) -> io::Result<()> {
-    // The generator panics on write errors.
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "crow-cli", &mut script);
-    out.write_all(&script)
 }
 
 /// Returns the current directory, in which `run` works by default.

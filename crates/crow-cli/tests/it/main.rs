@@ -8,6 +8,7 @@ mod children;
 mod client_failures;
 mod commands;
 mod compaction;
+mod completion;
 mod confinement;
 mod crash;
 mod demo;
