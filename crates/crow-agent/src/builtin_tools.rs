@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
+use crow_children::ChildAgentsCell;
 use crow_core::SessionId;
 
 use crate::memory;
 use crate::runtime::AgentRuntime;
-use crate::tasks::{self, ChildAgentsCell};
 use crate::tool_set::ToolSet;
 
 /// Returns Crow's own tools, not bound to a session: for their definitions and the descriptions of calls.
 pub(crate) fn unbound_tools(runtime: &AgentRuntime) -> Arc<ToolSet> {
     let assemble = || {
-        let task_tools = tasks::task_tools(&ChildAgentsCell::default(), &runtime.config().agent_servers);
+        let task_tools =
+            crow_children::task_tools(&ChildAgentsCell::default(), &runtime.config().agent_servers);
         let builtin_tools =
             memory::memory_tools(&runtime.store, None).into_iter().chain(task_tools).collect();
         Arc::new(ToolSet::new(runtime.shared_tools.with_tools(builtin_tools)))
@@ -27,7 +28,8 @@ pub(crate) fn session_tools(
     children: Option<&ChildAgentsCell>,
 ) -> Arc<ToolSet> {
     let own = memory::memory_tools(&runtime.store, Some(session));
-    let task_tools = children.map(|children| tasks::task_tools(children, &runtime.config().agent_servers));
+    let task_tools =
+        children.map(|children| crow_children::task_tools(children, &runtime.config().agent_servers));
     let tools =
         runtime.shared_tools.with_tools(own.into_iter().chain(task_tools.into_iter().flatten()).collect());
     if children.is_none() {

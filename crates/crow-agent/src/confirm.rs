@@ -35,7 +35,7 @@ pub(crate) async fn ask_confirmation(
         })
         .collect();
     let info = ToolCallInfo {
-        title: replace_control_chars(&crate::children::single_line(confirmation.title)),
+        title: replace_control_chars(&crow_children::single_line(confirmation.title)),
         kind: ToolKind::Think,
         locations: Vec::new(),
         access: ToolAccess::Nothing,

@@ -7,7 +7,6 @@ mod approvals;
 mod bounded_read;
 mod builtin_tools;
 mod calls;
-mod children;
 mod clock;
 mod commands;
 mod compact;
@@ -38,7 +37,6 @@ mod session_init;
 mod session_settings;
 mod speckit;
 mod stored_session;
-mod tasks;
 mod tool_set;
 mod toolbox;
 mod turn_context;
@@ -48,7 +46,6 @@ mod undo;
 mod undo_recorder;
 
 pub use approvals::{ProjectPermissions, list_permissions, set_permissions};
-pub use children::{DEPTH_VARIABLE, OWN_AGENT};
 pub use host::serve_sessions;
 pub use memory::memory_specs;
 pub use project_config::{
@@ -56,7 +53,6 @@ pub use project_config::{
 };
 pub use repository_config::{RepositoryConfig, RepositoryConfigReader, VariableExpansion};
 pub use runtime::{AgentConfig, AgentRuntime, ParallelMode, PublicEnvironment, WorkflowConfig};
-pub use tasks::task_specs;
 pub use undo::{TurnUndone, undo_turn};
 
 /// The target of the tracing span around the work of a session; its field `session` is the session's name.

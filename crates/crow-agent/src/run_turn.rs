@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crow_acp::{SteerOutcome, TurnScope};
+use crow_children::MailWaitOutcome;
 use crow_core::{
     CallsReport, CompactionTrigger, Failure, FailureKind, MessageId, Prompt, Reply, ReplyBuilder, ReplyDelta,
     ReplyEnd, SessionUpdate, SettleCheck, SettleFinding, TokenUsage, ToolSpec, Transcript, TranscriptEntry,
@@ -14,7 +15,6 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use crate::calls::run_calls;
-use crate::children::MailWaitOutcome;
 use crate::compact::compact_context;
 use crate::failures::store_failure;
 use crate::fallback;

@@ -4,6 +4,7 @@
 mod listing;
 mod mail;
 mod options;
+mod parent_port;
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -11,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crow_acp::{Client, PromptBlock, PromptId, ResponseSender, SessionLocation, SteerOutcome, TurnScope};
+use crow_children::{ChildAgents, ChildAgentsCell, ChildAgentsInit};
 use crow_core::{
     ContentPart, Failure, FailureKind, SessionConfigOptions, SessionId, SessionUpdate, Transcript, TurnEnd,
 };
@@ -20,18 +22,18 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 
+use crate::approvals::GrantStore;
 use crate::builtin_tools;
-use crate::children::{ChildAgents, NotifyParent, ParentSession, SessionEnvironment};
 use crate::commands::{self, SessionCommand};
 use crate::handle::{FinishedTurn, INBOX_LEN, SessionHandle, SessionMsg, SteeringInput};
 use crate::project_config::{ConfigLoaderInit, ProjectConfigLoader};
 use crate::runtime::AgentRuntime;
 use crate::sentence::to_sentence;
+use crate::session::parent_port::{ParentSessionPort, SessionEnvironment};
 use crate::session_init::{self, SessionInit};
 use crate::session_settings::SessionSettings;
 use crate::speckit;
 use crate::stored_session;
-use crate::tasks::ChildAgentsCell;
 use crate::toolbox::{Toolbox, ToolboxInit};
 use crate::turn_context::{SessionState, StoredState};
 use crate::turn_job::{TurnJob, TurnWork};
@@ -54,6 +56,7 @@ struct SessionDriver {
     toolbox: Arc<Toolbox>,
     config_loader: Arc<ProjectConfigLoader>,
     children: Arc<ChildAgents>,
+    grants: Arc<GrantStore>,
     /// `None` if tasks are not available.
     children_cell: Option<ChildAgentsCell>,
     environment: watch::Sender<SessionEnvironment>,
@@ -91,17 +94,6 @@ struct DriverChannels {
     turns: TaskTracker,
 }
 
-/// Returns the callback of the children for new mail.
-fn mail_notifier(inbox_sender: mpsc::WeakSender<SessionMsg>, session: SessionId) -> NotifyParent {
-    Box::new(move || {
-        if let Some(sender) = inbox_sender.upgrade()
-            && sender.try_send(SessionMsg::Mail).is_err()
-        {
-            tracing::debug!(%session, "the mail is found at the end of the turn");
-        }
-    })
-}
-
 /// Starts the project configuration of a session in a directory.
 fn start_config_loader(
     runtime: &Arc<AgentRuntime>,
@@ -117,6 +109,24 @@ fn start_config_loader(
         cwd: cwd.to_owned(),
         toolbox: toolbox.clone(),
         builtin_commands: commands::available_commands(),
+    })
+}
+
+/// Creates the set of children of a session, which is empty.
+fn create_children(
+    session: ParentSessionPort,
+    client: &Client,
+    depth: u32,
+    cancel: CancellationToken,
+) -> Arc<ChildAgents> {
+    ChildAgents::new(ChildAgentsInit {
+        launcher: Arc::new(session.runtime.launcher.clone()),
+        store: session.runtime.store.clone(),
+        client: client.clone(),
+        parent: session.session.clone(),
+        depth,
+        cancel,
+        session: Arc::new(session),
     })
 }
 
@@ -144,19 +154,20 @@ fn build_driver(
     let config_loader = start_config_loader(&runtime, &client, &id, &location.cwd, &toolbox);
     let settings = watch::Sender::new(settings);
     let environment = watch::Sender::new(SessionEnvironment {
-        location: location.clone(),
         workspace: workspace.clone(),
         config_loader: config_loader.clone(),
     });
-    let children = ChildAgents::new(ParentSession {
+    let is_child = client.capabilities().tree_depth.is_some();
+    let grants = Arc::new(GrantStore::new(runtime.clone(), id.clone(), is_child));
+    let port = ParentSessionPort {
+        session: id.clone(),
         runtime: runtime.clone(),
-        client: client.clone(),
-        id: id.clone(),
         settings: settings.subscribe(),
         environment: environment.subscribe(),
-        notify_parent: mail_notifier(inbox_sender.clone(), id.clone()),
-        cancel: cancel.child_token(),
-    });
+        grants: grants.clone(),
+        inbox_sender: inbox_sender.clone(),
+    };
+    let children = create_children(port, &client, depth, cancel.child_token());
     children.tree_budget().set_session_usage(usage);
     if let Some(children_cell) = &children_cell {
         children_cell.set_children(&children);
@@ -166,6 +177,7 @@ fn build_driver(
         toolbox,
         config_loader,
         children,
+        grants,
         children_cell,
         environment,
         id,
@@ -430,6 +442,7 @@ impl SessionDriver {
             toolbox: self.toolbox.clone(),
             config_loader: self.config_loader.clone(),
             children: self.children.clone(),
+            grants: self.grants.clone(),
             settings: self.settings.subscribe(),
             turn_scope,
             cancel,
@@ -513,7 +526,6 @@ impl SessionDriver {
             start_config_loader(&self.runtime, &self.client, &self.id, &location.cwd, &self.toolbox);
         self.location = location;
         self.environment.send_replace(SessionEnvironment {
-            location: self.location.clone(),
             workspace: self.workspace.clone(),
             config_loader: self.config_loader.clone(),
         });

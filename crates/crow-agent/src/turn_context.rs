@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crow_acp::{Client, ClientEditor, TurnScope};
+use crow_children::{ChildAgents, ContextUsage};
 use crow_core::{
     ContentPart, Failure, FailureKind, Prompt, Reply, SessionId, SessionUpdate, TokenUsage, ToolCall,
     ToolCallInfo, ToolResult, ToolSpec, Transcript, TranscriptEntry, TurnLimits, context_limit,
@@ -16,7 +17,6 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::approvals::GrantStore;
-use crate::children::{ChildAgents, ContextUsage};
 use crate::clock;
 use crate::failures::store_failure;
 use crate::pending_session::PendingSession;

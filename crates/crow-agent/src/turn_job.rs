@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crow_acp::{Client, PromptBlock, SessionLocation, TurnScope};
+use crow_children::ChildAgents;
 use crow_core::{
     CompactionOutcome, ContentPart, Failure, FailureKind, MessageId, Prompt, SessionId, SessionUpdate,
     Transcript, TranscriptEntry, TurnEnd,
@@ -13,7 +14,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::children::ChildAgents;
+use crate::approvals::GrantStore;
 use crate::compact::{self, ContextCommand};
 use crate::failures::store_failure;
 use crate::handle::SteeringInput;
@@ -69,6 +70,7 @@ pub(crate) struct TurnJob {
     pub(crate) toolbox: Arc<Toolbox>,
     pub(crate) config_loader: Arc<ProjectConfigLoader>,
     pub(crate) children: Arc<ChildAgents>,
+    pub(crate) grants: Arc<GrantStore>,
     pub(crate) settings: watch::Receiver<SessionSettings>,
     pub(crate) turn_scope: TurnScope,
     pub(crate) cancel: CancellationToken,
@@ -140,7 +142,7 @@ impl TurnJob {
             toolbox: &self.toolbox,
             config_loader: &self.config_loader,
             children: &self.children,
-            approvals: self.children.grant_store(),
+            approvals: &self.grants,
             settings: &self.settings,
             turn_scope: self.turn_scope,
             cancel: &self.cancel,

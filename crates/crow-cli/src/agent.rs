@@ -7,7 +7,8 @@ use std::{
 };
 
 use crow_acp::{AgentInfo, AgentLauncher, CloseReason};
-use crow_agent::{AgentConfig, AgentRuntime, OWN_AGENT};
+use crow_agent::{AgentConfig, AgentRuntime};
+use crow_children::OWN_AGENT;
 use crow_core::{AgentServer, AgentTransport, Failure, FailureKind, TurnLimits};
 use crow_process::{SandboxDefaults, SandboxWrapper};
 use crow_store::Store;

@@ -32,7 +32,7 @@ impl SessionDriver {
                 return "Nothing was changed. Type /trust, /trust yes, /trust session or /trust no.\n".into();
             }
             SessionCommand::Permissions(Some(action)) => {
-                return self.children.grant_store().run_permissions_action(*action, &self.location.cwd).await;
+                return self.grants.run_permissions_action(*action, &self.location.cwd).await;
             }
             SessionCommand::Permissions(None) => {
                 return "Nothing was changed. Type /permissions, /permissions remove N or /permissions clear.\n"

@@ -4,6 +4,7 @@
 use std::pin::Pin;
 
 use crow_acp::{OfferedAnswers, PermissionOutcome, PermissionSubject};
+use crow_children::{AwaitedTurn, NewTaskRequest, ParentCall};
 use crow_core::{
     CallId, Confinement, ContentPart, Failure, OutputStreaming, SessionId, SessionUpdate, ToolAccess,
     ToolCallContent, ToolCallInfo, ToolCallStatus, ToolKind, ToolResult,
@@ -15,12 +16,10 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use serde_json::{Map, Value};
 
-use crate::children::{AwaitedTurn, NewTaskRequest, ParentCall};
 use crate::confirm::{ConfirmationRequest, ask_confirmation};
 use crate::runtime::ParallelMode;
 use crate::speckit::step::{SOURCE, WorkflowStep};
 use crate::speckit::step_policy::StepTaskResult;
-use crate::tasks;
 use crate::turn_context::SessionState;
 
 /// Children started at once; the limits of the agent tree apply as well.
@@ -210,7 +209,7 @@ async fn wait_for_report(
         progress: &progress,
         undo_recorder: None,
     };
-    let result = tasks::wait_for_turn(cx.children, &child, turn, tool_cx).await;
+    let result = crow_children::wait_for_turn(cx.children, &child, turn, tool_cx).await;
     let text = outcome_text(&result);
     let task_result = parse_result(result.status, &text);
     let status = match &task_result {
@@ -257,7 +256,7 @@ fn parse_result(status: ToolCallStatus, text: &str) -> StepTaskResult {
 
 fn task_call_info(task: &TaskItem) -> ToolCallInfo {
     ToolCallInfo {
-        title: crate::children::single_line(&format!("{} {}", task.id, task.text)),
+        title: crow_children::single_line(&format!("{} {}", task.id, task.text)),
         kind: ToolKind::Other,
         locations: Vec::new(),
         access: ToolAccess::Nothing,

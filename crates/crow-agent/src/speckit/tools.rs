@@ -41,7 +41,7 @@ pub(super) fn step_tools(
 
 fn call_info(title: &str) -> ToolCallInfo {
     ToolCallInfo {
-        title: crate::children::single_line(title),
+        title: crow_children::single_line(title),
         kind: ToolKind::Think,
         locations: Vec::new(),
         access: ToolAccess::Nothing,

@@ -16,7 +16,7 @@ use std::{
 const FILE_LINES_MAX: usize = 600;
 
 /// The crates that each crate may use. A crate that is missing here has no place in the architecture.
-const ARROWS: [(&str, &[&str]); 11] = [
+const ARROWS: [(&str, &[&str]); 12] = [
     ("crow-core", &[]),
     ("crow-store", &["crow-core"]),
     ("crow-model", &["crow-core"]),
@@ -24,7 +24,11 @@ const ARROWS: [(&str, &[&str]); 11] = [
     ("crow-speckit", &["crow-core"]),
     ("crow-tools", &["crow-core", "crow-process", "crow-acp"]),
     ("crow-acp", &["crow-core", "crow-process"]),
-    ("crow-agent", &["crow-core", "crow-store", "crow-model", "crow-tools", "crow-acp", "crow-speckit"]),
+    ("crow-children", &["crow-core", "crow-store", "crow-tools", "crow-acp"]),
+    (
+        "crow-agent",
+        &["crow-core", "crow-store", "crow-model", "crow-tools", "crow-acp", "crow-speckit", "crow-children"],
+    ),
     ("crow-tui", &["crow-core", "crow-acp"]),
     (
         "crow-cli",
@@ -36,6 +40,7 @@ const ARROWS: [(&str, &[&str]); 11] = [
             "crow-tools",
             "crow-acp",
             "crow-speckit",
+            "crow-children",
             "crow-agent",
             "crow-tui",
         ],

@@ -164,7 +164,7 @@ pub(super) fn recordings_dir(env: &Environment) -> Option<PathBuf> {
 
 /// Returns the depth of this process below the root agent; an invalid value exceeds every limit.
 pub(super) fn agent_depth(env: &Environment) -> u32 {
-    env.get(crow_agent::DEPTH_VARIABLE).map_or(0, |depth| depth.parse().unwrap_or(u32::MAX))
+    env.get(crow_children::DEPTH_VARIABLE).map_or(0, |depth| depth.parse().unwrap_or(u32::MAX))
 }
 
 #[cfg(test)]

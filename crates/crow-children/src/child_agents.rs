@@ -1,75 +1,71 @@
 //! The children of one session: which exist, and how commands reach them.
 
-use crow_acp::Client;
-use crow_core::{CallId, SessionId};
-use crow_store::{DeliveryId, TaskRow, TaskState};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::sync::{Notify, Semaphore, oneshot, watch};
+
+use crow_acp::Client;
+use crow_core::{CallId, SessionId};
+use crow_store::{DeliveryId, Store, TaskRow, TaskState};
+use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::budget::TreeBudget;
-use super::child::ChildCommand;
-use super::events::ParentCall;
-use super::handle::{AwaitedTurn, ChildHandle};
-use super::report::task_resumed_text;
-use super::shared::{ChildrenShared, NotifyParent, OWN_AGENT, SessionEnvironment};
-use crate::approvals::GrantStore;
-use crate::runtime::AgentRuntime;
+use crate::budget::TreeBudget;
+use crate::child::ChildCommand;
+use crate::events::ParentCall;
+use crate::handle::{AwaitedTurn, ChildHandle};
+use crate::ports::{ChildLauncher, ParentSession};
+use crate::report::task_resumed_text;
+use crate::shared::{ChildrenShared, OWN_AGENT};
 
 /// Idle children that stay alive for another task: each is a process, and starting one takes milliseconds for Crow and
 /// seconds for other agents.
 const IDLE_CHILDREN_MAX: usize = 4;
 
 /// Commands that may wait for a child, which takes each one at once.
-pub(super) const COMMANDS_LEN: usize = 8;
+pub(crate) const COMMANDS_LEN: usize = 8;
 
 /// Time that a session waits for its children when it ends; each of them takes less.
 const END_WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// The children of one session.
-pub(crate) struct ChildAgents {
-    pub(super) shared: Arc<ChildrenShared>,
-    pub(super) handles: Mutex<BTreeMap<SessionId, ChildHandle>>,
+pub struct ChildAgents {
+    pub(crate) shared: Arc<ChildrenShared>,
+    pub(crate) handles: Mutex<BTreeMap<SessionId, ChildHandle>>,
     /// Deliveries that results of calls contain, until these results are stored.
-    pub(super) call_deliveries: Mutex<HashMap<CallId, Vec<DeliveryId>>>,
+    pub(crate) call_deliveries: Mutex<HashMap<CallId, Vec<DeliveryId>>>,
 }
 
-/// The session that the children belong to.
-pub(crate) struct ParentSession {
-    pub(crate) runtime: Arc<AgentRuntime>,
-    pub(crate) client: Client,
-    pub(crate) id: SessionId,
-    pub(crate) settings: watch::Receiver<crate::session_settings::SessionSettings>,
-    pub(crate) environment: watch::Receiver<SessionEnvironment>,
-    /// Called when the mailbox has a message for which the model should be called; must not block.
-    pub(crate) notify_parent: NotifyParent,
-    pub(crate) cancel: CancellationToken,
+/// The parts of a new set of children.
+pub struct ChildAgentsInit {
+    pub session: Arc<dyn ParentSession>,
+    pub launcher: Arc<dyn ChildLauncher>,
+    pub store: Store,
+    /// The client of the session.
+    pub client: Client,
+    /// The ID of the session.
+    pub parent: SessionId,
+    /// The depth of the session in its tree of agents.
+    pub depth: u32,
+    /// Ends the children.
+    pub cancel: CancellationToken,
 }
 
 impl ChildAgents {
     /// Creates an empty set of children.
-    pub(crate) fn new(
-        ParentSession { runtime, client, id: parent, settings, environment, notify_parent, cancel }: ParentSession,
-    ) -> Arc<Self> {
-        let config = runtime.config();
+    pub fn new(init: ChildAgentsInit) -> Arc<Self> {
+        let ChildAgentsInit { session, launcher, store, client, parent, depth, cancel } = init;
         let upstream = client.capabilities().tree_depth.is_some().then(|| (client.clone(), parent.clone()));
-        let depth = runtime.tree_depth(&client);
-        let approvals =
-            GrantStore::new(runtime.clone(), parent.clone(), client.capabilities().tree_depth.is_some());
         let shared = ChildrenShared {
-            budget: TreeBudget::new(config.tree_limits, upstream),
-            runtime,
+            budget: TreeBudget::new(session.agents_config().tree_limits, upstream),
+            session,
+            launcher,
+            store,
             client,
             parent,
-            settings,
-            environment,
-            approvals,
             depth,
-            notify_parent,
             has_mail: AtomicBool::new(false),
             has_urgent_mail: AtomicBool::new(false),
             idle_slots: Semaphore::new(IDLE_CHILDREN_MAX),
@@ -86,13 +82,8 @@ impl ChildAgents {
     }
 
     /// Returns the budget that counts the tokens of the session and its children.
-    pub(crate) fn tree_budget(&self) -> &TreeBudget {
+    pub fn tree_budget(&self) -> &TreeBudget {
         &self.shared.budget
-    }
-
-    /// Returns the grants that apply to the session and its children.
-    pub(crate) fn grant_store(&self) -> &GrantStore {
-        &self.shared.approvals
     }
 
     /// Sends a prompt to a task: it starts another turn, or steers the running one.
@@ -136,7 +127,7 @@ impl ChildAgents {
     }
 
     /// Returns a handle to wait for the running turn of a task.
-    pub(crate) fn running_turn(&self, task: &SessionId) -> Option<AwaitedTurn> {
+    pub fn running_turn(&self, task: &SessionId) -> Option<AwaitedTurn> {
         let child = self.child_handle(task)?;
         let status = child.status.subscribe();
         let n_ended = status.borrow().n_ended;
@@ -192,12 +183,12 @@ impl ChildAgents {
     }
 
     /// Cancels all running tasks, without waiting.
-    pub(crate) fn cancel_all(&self) {
+    pub fn cancel_all(&self) {
         self.lock_children().values().for_each(ChildHandle::cancel_turn);
     }
 
     /// Ends all children and waits for them for a limited time.
-    pub(crate) async fn end_all(&self) {
+    pub async fn end_all(&self) {
         self.shared.cancel.cancel();
         self.lock_children().clear();
         self.shared.tasks.close();
@@ -207,14 +198,9 @@ impl ChildAgents {
     }
 
     /// Renders the tasks of the session, one per line.
-    pub(crate) async fn list_tasks(&self) -> Result<String, String> {
-        let rows = self
-            .shared
-            .runtime
-            .store
-            .list_tasks(&self.shared.parent)
-            .await
-            .map_err(|error| error.to_string())?;
+    pub async fn list_tasks(&self) -> Result<String, String> {
+        let rows = self.shared.store.list_tasks(&self.shared.parent).await;
+        let rows = rows.map_err(|error| error.to_string())?;
         if rows.is_empty() {
             return Ok("This session has no tasks.\n".to_owned());
         }
@@ -227,18 +213,18 @@ impl ChildAgents {
     }
 
     /// Reads a task of this session; tasks of other sessions are not found.
-    pub(super) async fn task_row(&self, task: &SessionId) -> Result<TaskRow, String> {
-        let row = self.shared.runtime.store.find_task(task).await.map_err(|error| error.to_string())?;
+    pub(crate) async fn task_row(&self, task: &SessionId) -> Result<TaskRow, String> {
+        let row = self.shared.store.find_task(task).await.map_err(|error| error.to_string())?;
         row.filter(|row| row.parent == self.shared.parent).ok_or_else(|| unknown_task(task))
     }
 
-    pub(super) fn child_handle(&self, task: &SessionId) -> Option<ChildHandle> {
+    pub(crate) fn child_handle(&self, task: &SessionId) -> Option<ChildHandle> {
         let mut handles = self.lock_children();
         handles.retain(|_, child| !child.stopped.is_cancelled());
         handles.get(task).cloned()
     }
 
-    pub(super) fn lock_children(&self) -> MutexGuard<'_, BTreeMap<SessionId, ChildHandle>> {
+    pub(crate) fn lock_children(&self) -> MutexGuard<'_, BTreeMap<SessionId, ChildHandle>> {
         self.handles.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -259,6 +245,6 @@ pub(crate) enum TaskSendOutcome {
     Steered,
 }
 
-pub(super) fn unknown_task(task: &SessionId) -> String {
+pub(crate) fn unknown_task(task: &SessionId) -> String {
     format!("this session has no task {task}; /tasks lists its tasks")
 }

@@ -18,7 +18,7 @@ fn check(heard: &str, expected: &Expect) {
     expected.assert_eq(&text);
 }
 
-pub(in crate::children) fn view(heard: &str) -> ChildView {
+pub(crate) fn view(heard: &str) -> ChildView {
     let mut view = ChildView::default();
     for line in heard.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let words: Vec<&str> = line.splitn(4, ' ').collect();

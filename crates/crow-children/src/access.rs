@@ -9,15 +9,10 @@ use crow_acp::{
     AgentPermissionRequest, ClientAccess, ClientAccessRequest, PermissionAnswer, PermissionOption,
     PermissionSubject,
 };
-use crow_core::{
-    GrantSet, PermissionDecision, SandboxMode, SandboxSupport, ToolAccess, ToolCallContent, ToolCallInfo,
-    ToolKind, shell,
-};
-use crow_tools::{PermissionPolicy, PolicySources};
+use crow_core::{PermissionDecision, ToolAccess, ToolCallContent, ToolCallInfo, ToolKind, shell};
 use serde_json::Value;
 
-use crate::children::shared::ChildrenShared;
-use crate::session_settings::SessionSettings;
+use crate::shared::ChildrenShared;
 
 /// Approvals remembered per child; a request beyond them is asked again.
 const APPROVED_MAX: usize = 1_000;
@@ -52,11 +47,11 @@ impl ToolEffect {
 /// direct access to the machine, so this grants nothing; it avoids asking twice. A child on another machine has no
 /// direct access, and each of its requests is asked.
 #[derive(Debug, Default)]
-pub(super) struct ApprovalCache(Mutex<HashSet<(ToolEffect, String)>>);
+pub(crate) struct ApprovalCache(Mutex<HashSet<(ToolEffect, String)>>);
 
 impl ApprovalCache {
     /// Remembers an approval.
-    pub(super) fn remember_answer(&self, request: &AgentPermissionRequest, answer: &PermissionAnswer) {
+    pub(crate) fn remember_answer(&self, request: &AgentPermissionRequest, answer: &PermissionAnswer) {
         let PermissionAnswer::Selected(id) = answer else { return };
         // The option must be unambiguous.
         let chosen: Vec<_> = request.options.iter().filter(|choice| choice.id == *id).collect();
@@ -88,7 +83,7 @@ impl ApprovalCache {
 
 /// The decision about a request for the client.
 #[derive(Debug)]
-pub(super) enum ClientAccessDecision {
+pub(crate) enum ClientAccessDecision {
     Allow,
     Deny(String),
     /// The user decides.
@@ -96,7 +91,7 @@ pub(super) enum ClientAccessDecision {
 }
 
 /// Decides on a request of a child that works in `cwd`.
-pub(super) fn decide_access(
+pub(crate) fn decide_access(
     shared: &ChildrenShared,
     cwd: &Path,
     approvals: &ApprovalCache,
@@ -108,7 +103,7 @@ pub(super) fn decide_access(
         ClientAccess::Write(path) => file_call_info(cwd, path, ToolKind::Edit),
         ClientAccess::Run { program, args, cwd: directory, env } => {
             let directory = crow_tools::resolve_links(&cwd.join(directory.unwrap_or(cwd)));
-            let roots = shared.environment().workspace.roots().to_vec();
+            let roots = shared.session.workspace().roots().to_vec();
             if !directory.starts_with(crow_tools::resolve_links(cwd))
                 && !roots.iter().any(|root| directory.starts_with(root))
             {
@@ -131,12 +126,12 @@ pub(super) fn decide_access(
                     words.map(shell::quote_word).collect::<Vec<_>>().join(" ")
                 }
             };
-            let title = super::view::single_line(&format!("Run {command_line}"));
+            let title = crate::view::single_line(&format!("Run {command_line}"));
             let access = ToolAccess::Runs(command_line.clone());
             (ToolCallInfo { title, kind: ToolKind::Execute, locations: Vec::new(), access }, command_line)
         }
     };
-    match evaluate_access(shared, cwd, &info) {
+    match shared.session.evaluate_access(cwd, &info) {
         PermissionDecision::Allow => ClientAccessDecision::Allow,
         PermissionDecision::Deny(reason) => ClientAccessDecision::Deny(reason),
         PermissionDecision::Ask { .. } if approvals.is_approved(info.kind, &target) => {
@@ -184,37 +179,8 @@ fn file_call_info(cwd: &Path, path: &Path, kind: ToolKind) -> (ToolCallInfo, Str
         | ToolKind::Fetch
         | ToolKind::Other => ("Write", ToolAccess::Writes(vec![resolved])),
     };
-    let title = super::view::single_line(&format!("{verb} {target}"));
+    let title = crate::view::single_line(&format!("{verb} {target}"));
     (ToolCallInfo { title, kind, locations: Vec::new(), access }, target)
-}
-
-fn evaluate_access(shared: &ChildrenShared, cwd: &Path, info: &ToolCallInfo) -> PermissionDecision {
-    let environment = shared.environment();
-    let config = shared.runtime.config();
-    let policy = PermissionPolicy::new(PolicySources {
-        workspace: &environment.workspace,
-        cwd: Some(cwd),
-        readable: vec![config.spill_dir.clone()],
-        config_dir: &config.config_dir,
-        rules: environment.config_loader.current_config().rules.clone(),
-        // Its commands run in the client's terminals, which have no sandbox.
-        sandbox: SandboxMode::Off,
-        support: SandboxSupport::Full,
-    });
-    let SessionSettings { mode, .. } = *shared.settings.borrow();
-    let tool = match info.access {
-        ToolAccess::Reads(_) => "read",
-        ToolAccess::Runs(_) => "terminal",
-        ToolAccess::Nothing
-        | ToolAccess::Writes(_)
-        | ToolAccess::Calls { .. }
-        | ToolAccess::Fetches { .. }
-        | ToolAccess::Searches => "write",
-    };
-    // In another directory the same command is a different one.
-    let grants =
-        if cwd == environment.location.cwd { shared.approvals.all_grants() } else { GrantSet::default() };
-    policy.evaluate(mode, &grants, tool, info)
 }
 
 fn permission_request(info: &ToolCallInfo, reason: Option<String>) -> AgentPermissionRequest {
@@ -240,6 +206,6 @@ fn permission_request(info: &ToolCallInfo, reason: Option<String>) -> AgentPermi
 }
 
 /// Whether an answer to one of our questions is an approval.
-pub(super) fn is_allowed(answer: Option<&PermissionAnswer>) -> bool {
+pub(crate) fn is_allowed(answer: Option<&PermissionAnswer>) -> bool {
     matches!(answer, Some(PermissionAnswer::Selected(id)) if id == ALLOW_ID)
 }

@@ -7,16 +7,15 @@ use std::sync::{MutexGuard, PoisonError};
 use crow_core::{CallId, SessionId};
 use crow_store::{Delivery, DeliveryId, StoreError, TaskRow};
 
-use crate::children::child_agents::ChildAgents;
-use crate::children::handle::ChildHandle;
-use crate::clock;
+use crate::child_agents::ChildAgents;
+use crate::handle::ChildHandle;
 
 /// A full page means that there may be more.
 const PAGE_LEN: usize = 500;
 
 /// The outcome of waiting for mail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum MailWaitOutcome {
+pub enum MailWaitOutcome {
     Mail,
     /// There is no mail, and no running task could send any.
     NoTasks,
@@ -25,9 +24,9 @@ pub(crate) enum MailWaitOutcome {
 impl ChildAgents {
     /// Looks for tasks that ended or were lost while the session was closed; returns the number of deliveries that the
     /// model has not seen.
-    pub(crate) async fn recover_tasks(&self) -> usize {
-        let (store, parent) = (&self.shared.runtime.store, &self.shared.parent);
-        let marked = store.mark_lost_tasks(parent, clock::now(), lost_task_text).await;
+    pub async fn recover_tasks(&self) -> usize {
+        let (store, parent) = (&self.shared.store, &self.shared.parent);
+        let marked = store.mark_lost_tasks(parent, self.shared.session.now(), lost_task_text).await;
         if let Err(error) = marked {
             tracing::warn!(%error, session = %parent, "could not look for lost tasks");
         }
@@ -52,7 +51,7 @@ impl ChildAgents {
     }
 
     /// Whether the mailbox has a message for which the model should be called without a prompt.
-    pub(crate) fn has_pending_mail(&self) -> bool {
+    pub fn has_pending_mail(&self) -> bool {
         self.shared.has_urgent_mail.load(Ordering::Relaxed)
     }
 
@@ -62,13 +61,13 @@ impl ChildAgents {
     }
 
     /// Removes and returns the deliveries that the result of a call contains.
-    pub(crate) fn deliveries_for_call(&self, call: CallId) -> Vec<DeliveryId> {
+    pub fn deliveries_for_call(&self, call: CallId) -> Vec<DeliveryId> {
         self.lock_deliveries().remove(&call).unwrap_or_default()
     }
 
     /// Returns the pending deliveries of a task.
     pub(crate) async fn task_deliveries(&self, task: &SessionId) -> Vec<Delivery> {
-        match self.shared.runtime.store.pending_task_deliveries(task).await {
+        match self.shared.store.pending_task_deliveries(task).await {
             Ok(deliveries) => deliveries,
             Err(error) => {
                 tracing::warn!(%error, "could not read the mailbox; the model may get a report twice");
@@ -82,12 +81,12 @@ impl ChildAgents {
     }
 
     /// Returns the pending deliveries; they are claimed by the entry that contains them.
-    pub(crate) async fn take_deliveries(&self) -> Result<Vec<Delivery>, StoreError> {
+    pub async fn take_deliveries(&self) -> Result<Vec<Delivery>, StoreError> {
         if !self.shared.has_mail.swap(false, Ordering::Relaxed) {
             return Ok(Vec::new());
         }
         let is_urgent = self.shared.has_urgent_mail.swap(false, Ordering::Relaxed);
-        let deliveries = self.shared.runtime.store.pending_deliveries(&self.shared.parent).await;
+        let deliveries = self.shared.store.pending_deliveries(&self.shared.parent).await;
         if deliveries.as_ref().map_or(true, |deliveries| deliveries.len() >= PAGE_LEN) {
             self.mark_mail_pending();
             self.shared.has_urgent_mail.fetch_or(is_urgent, Ordering::Relaxed);
@@ -96,17 +95,17 @@ impl ChildAgents {
     }
 
     /// Marks the mailbox as not empty.
-    pub(crate) fn mark_mail_pending(&self) {
+    pub fn mark_mail_pending(&self) {
         self.shared.has_mail.store(true, Ordering::Relaxed);
     }
 
     /// Whether a task is running.
-    pub(crate) fn is_any_working(&self) -> bool {
+    pub fn is_any_working(&self) -> bool {
         self.lock_children().values().any(ChildHandle::is_working)
     }
 
     /// Waits for mail as long as a task is running.
-    pub(crate) async fn wait_for_mail(&self) -> MailWaitOutcome {
+    pub async fn wait_for_mail(&self) -> MailWaitOutcome {
         loop {
             let turn_ended = self.shared.turn_ended.notified();
             tokio::pin!(turn_ended);

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 /// The budget from which the children of a session are paid.
 #[derive(Debug)]
-pub(crate) struct TreeBudget {
+pub struct TreeBudget {
     /// Usage below this session. The root's limits are decisive; below it they limit a subtree once more.
     usage: Mutex<TreeUsage>,
     upstream: Option<(Client, SessionId)>,
@@ -25,13 +25,13 @@ pub(crate) struct TreeBudget {
 
 /// The context usage of a session.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ContextUsage {
+pub struct ContextUsage {
     /// Tokens in the context.
-    pub(crate) used: u64,
+    pub used: u64,
     /// The model's context window.
-    pub(crate) size: u64,
+    pub size: u64,
     /// True if the tokens are an estimate.
-    pub(crate) is_estimate: bool,
+    pub is_estimate: bool,
 }
 
 /// The slot of one running child. Dropping it releases it.
@@ -75,19 +75,19 @@ impl TreeBudget {
     }
 
     /// Sets the usage of the session itself, as the store has it.
-    pub(crate) fn set_session_usage(&self, session_usage: TokenUsage) {
+    pub fn set_session_usage(&self, session_usage: TokenUsage) {
         *self.session_usage.lock().unwrap_or_else(PoisonError::into_inner) = session_usage;
     }
 
     /// Adds usage of the session itself, as the provider counted it.
-    pub(crate) fn add_session_usage(&self, usage: TokenUsage) {
+    pub fn add_session_usage(&self, usage: TokenUsage) {
         self.n_session_tokens.fetch_add(usage.total_tokens(), Ordering::Relaxed);
         let mut session_usage = self.session_usage.lock().unwrap_or_else(PoisonError::into_inner);
         *session_usage = session_usage.saturating_add(usage);
     }
 
     /// Stores the current context usage and returns it as an update.
-    pub(crate) fn record_context(&self, context: ContextUsage) -> SessionUpdate {
+    pub fn record_context(&self, context: ContextUsage) -> SessionUpdate {
         if self.upstream.is_some() {
             *self.last_context.lock().unwrap_or_else(PoisonError::into_inner) = Some(context);
         }

@@ -16,14 +16,13 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::children::budget::BudgetSlot;
-use crate::children::events::{ChildEventHandler, ChildKind, ParentCall};
-use crate::children::record::ChildRecorder;
-use crate::children::resume::resume_session;
-use crate::children::shared::{ChildrenShared, DEPTH_VARIABLE};
-use crate::children::turn_end::{ChildTurnEnd, end_program, turn_end_from};
-use crate::children::view::ChildView;
-use crate::clock;
+use crate::budget::BudgetSlot;
+use crate::events::{ChildEventHandler, ChildKind, ParentCall};
+use crate::record::ChildRecorder;
+use crate::resume::resume_session;
+use crate::shared::{ChildrenShared, DEPTH_VARIABLE};
+use crate::turn_end::{ChildTurnEnd, end_program, turn_end_from};
+use crate::view::ChildView;
 
 /// Events of a child that may wait to be handled, which takes microseconds.
 const EVENTS_LEN: usize = 64;
@@ -49,7 +48,7 @@ const IDLE_MAX: Duration = Duration::from_secs(300);
 
 /// A command to a child.
 #[derive(Debug)]
-pub(super) enum ChildCommand {
+pub(crate) enum ChildCommand {
     /// Starts another turn.
     Turn(ChildTurnRequest),
     /// Sends a message into the running turn.
@@ -58,13 +57,13 @@ pub(super) enum ChildCommand {
 
 /// A turn to run, with its slot.
 #[derive(Debug)]
-pub(super) struct ChildTurnRequest {
-    pub(super) text: String,
-    pub(super) slot: BudgetSlot,
-    pub(super) cancel: CancellationToken,
+pub(crate) struct ChildTurnRequest {
+    pub(crate) text: String,
+    pub(crate) slot: BudgetSlot,
+    pub(crate) cancel: CancellationToken,
     /// Whether the end of the turn is announced; otherwise a call of the parent waits for it.
-    pub(super) notify_parent: bool,
-    pub(super) parent_call: ParentCall,
+    pub(crate) notify_parent: bool,
+    pub(crate) parent_call: ParentCall,
 }
 
 /// The state of a child.
@@ -81,14 +80,14 @@ pub(crate) struct ChildStatus {
 
 impl ChildStatus {
     /// Returns the status of a child during its first turn.
-    pub(super) fn new_working() -> Self {
+    pub(crate) fn new_working() -> Self {
         Self { n_ended: 0, state: TaskState::Running, report: String::new(), diff: None }
     }
 }
 
 /// Which session of its agent a child uses.
 #[derive(Debug)]
-pub(super) enum ChildSessionStart {
+pub(crate) enum ChildSessionStart {
     /// The session that the parent stored: the agent is Crow itself.
     Stored,
     /// A new session of an external agent.
@@ -98,36 +97,36 @@ pub(super) enum ChildSessionStart {
 }
 
 /// One child.
-pub(super) struct ChildActor {
-    pub(super) task: SessionId,
-    pub(super) title: String,
-    pub(super) agent_name: String,
-    pub(super) transport: AgentTransport,
-    pub(super) cwd: PathBuf,
-    pub(super) program_cwd: PathBuf,
-    pub(super) event_handler: ChildEventHandler,
-    pub(super) commands: mpsc::Receiver<ChildCommand>,
-    pub(super) status: Arc<watch::Sender<ChildStatus>>,
-    pub(super) lease: TaskLease,
-    pub(super) turn: Option<ChildTurn>,
-    pub(super) worktree: Option<Worktree>,
+pub(crate) struct ChildActor {
+    pub(crate) task: SessionId,
+    pub(crate) title: String,
+    pub(crate) agent_name: String,
+    pub(crate) transport: AgentTransport,
+    pub(crate) cwd: PathBuf,
+    pub(crate) program_cwd: PathBuf,
+    pub(crate) event_handler: ChildEventHandler,
+    pub(crate) commands: mpsc::Receiver<ChildCommand>,
+    pub(crate) status: Arc<watch::Sender<ChildStatus>>,
+    pub(crate) lease: TaskLease,
+    pub(crate) turn: Option<ChildTurn>,
+    pub(crate) worktree: Option<Worktree>,
     /// Signals that another process may drive the task.
-    pub(super) stopped: DropGuard,
+    pub(crate) stopped: DropGuard,
 }
 
 /// A running turn.
-pub(super) struct ChildTurn {
+pub(crate) struct ChildTurn {
     text: String,
     cancel: CancellationToken,
     /// Cancelled when its open questions become invalid.
-    pub(super) questions: CancellationToken,
-    pub(super) notify_parent: bool,
+    pub(crate) questions: CancellationToken,
+    pub(crate) notify_parent: bool,
     deadline: Instant,
     _slot: BudgetSlot,
 }
 
 /// Why a child cannot continue.
-pub(super) enum ChildStop {
+pub(crate) enum ChildStop {
     /// Its turn has ended, and its worktree is removed.
     Finished(ChildTurnEnd),
     /// It was cancelled, or its session has ended.
@@ -154,7 +153,7 @@ impl From<Failure> for ChildStop {
 }
 
 impl ChildTurn {
-    pub(super) fn new(request: ChildTurnRequest, time_max: Duration) -> Self {
+    pub(crate) fn new(request: ChildTurnRequest, time_max: Duration) -> Self {
         let ChildTurnRequest { text, slot, cancel, notify_parent, .. } = request;
         Self {
             text,
@@ -169,7 +168,7 @@ impl ChildTurn {
 
 impl ChildActor {
     /// Runs the child until it gets no more commands or cannot continue.
-    pub(super) async fn run(mut self, start: ChildSessionStart) {
+    pub(crate) async fn run(mut self, start: ChildSessionStart) {
         let cancel = self.turn.as_ref().map(|turn| turn.cancel.clone()).unwrap_or_default();
         let transport = cancel.run_until_cancelled(self.open_transport()).await;
         let (stop, exit_note) = match transport {
@@ -195,7 +194,7 @@ impl ChildActor {
         };
         self.finish_turn(end).await;
         let Self { lease, event_handler, stopped, .. } = self;
-        event_handler.shared.runtime.store.release_task_lease(lease).await;
+        event_handler.shared.store.release_task_lease(lease).await;
         drop(stopped);
     }
 
@@ -214,15 +213,15 @@ impl ChildActor {
 
     /// Starts the child's program, or connects to its address.
     async fn open_transport(&self) -> Result<(LineTransport, Option<AgentProgram>), String> {
-        let runtime = &self.event_handler.shared.runtime;
+        let shared = &self.event_handler.shared;
         match &self.transport {
             AgentTransport::Program { command, args, env } => {
-                let depth = (DEPTH_VARIABLE.to_owned(), (self.event_handler.shared.depth + 1).to_string());
+                let depth = (DEPTH_VARIABLE.to_owned(), (shared.depth + 1).to_string());
                 let is_configured = |name: &String| env.iter().any(|(key, _)| key == name);
-                let variables = self.event_handler.shared.environment().workspace.variables();
+                let variables = shared.session.workspace().variables();
                 let removed_variables = match self.event_handler.kind {
                     ChildKind::Crow => Vec::new(),
-                    ChildKind::External => runtime.config().secret_variables.clone(),
+                    ChildKind::External => shared.session.agents_config().secret_variables,
                 };
                 let command = AgentCommand {
                     program: command.clone(),
@@ -231,10 +230,8 @@ impl ChildActor {
                     env: variables.into_iter().chain(env.iter().cloned()).chain([depth]).collect(),
                     env_removed: removed_variables.into_iter().filter(|name| !is_configured(name)).collect(),
                 };
-                let started = runtime.launcher.start(&self.agent_name, command).await;
-                let (lines, program) =
-                    started.map_err(|error| format!("it could not be started: {error}"))?;
-                Ok((lines, Some(program)))
+                let started = shared.launcher.start_program(&self.agent_name, command).await;
+                started.map_err(|reason| format!("it could not be started: {reason}"))
             }
             AgentTransport::Socket { url, headers } => {
                 let connected = crow_acp::connect_socket(url, headers, Instant::now() + OPEN_WAIT_MAX).await;
@@ -329,7 +326,7 @@ impl ChildActor {
         start: ChildSessionStart,
     ) -> Result<SessionId, ChildStop> {
         let (task, cwd, store) =
-            (self.task.clone(), self.cwd.clone(), self.event_handler.shared.runtime.store.clone());
+            (self.task.clone(), self.cwd.clone(), self.event_handler.shared.store.clone());
         let is_resuming = matches!(start, ChildSessionStart::Resume { .. });
         let open_result = async move {
             match start {
@@ -343,7 +340,7 @@ impl ChildActor {
                     }
                     let session = new_session.session;
                     let stored = store.set_agent_session(&task, session.as_str()).await;
-                    stored.map_err(crate::failures::store_failure)?;
+                    stored.map_err(|error| Failure::new(FailureKind::Store, error.to_string()))?;
                     Ok(session)
                 }
                 ChildSessionStart::Resume { session: agent_session } => {
@@ -381,12 +378,10 @@ impl ChildActor {
         self.event_handler.n_turn_tokens = 0;
         self.event_handler.parent_call = request.parent_call.clone();
         // From here on the turn is always finished properly.
-        self.turn = Some(ChildTurn::new(
-            request,
-            self.event_handler.shared.runtime.config().tree_limits.task_timeout,
-        ));
-        let store = &self.event_handler.shared.runtime.store;
-        let begin_result = store.begin_task(&self.lease, &self.title, clock::now()).await;
+        self.turn = Some(ChildTurn::new(request, self.event_handler.shared.tree_limits().task_timeout));
+        let store = &self.event_handler.shared.store;
+        let begin_result =
+            store.begin_task(&self.lease, &self.title, self.event_handler.shared.session.now()).await;
         begin_result.map_err(|error| ChildStop::Failed(error.to_string()))?;
         self.event_handler.send_child_state(true);
         self.status.send_modify(|status| status.state = TaskState::Running);
@@ -402,12 +397,10 @@ impl ChildActor {
     ) -> Result<ChildTurnEnd, ChildStop> {
         let Some(turn) = &self.turn else { return Err(ChildStop::Stopped) };
         let (text, cancel, questions) = (turn.text.clone(), turn.cancel.clone(), turn.questions.clone());
-        let (deadline, time_max) =
-            (turn.deadline, self.event_handler.shared.runtime.config().tree_limits.task_timeout);
+        let (deadline, time_max) = (turn.deadline, self.event_handler.shared.tree_limits().task_timeout);
         self.begin_record(&text).await?;
         let shared = self.event_handler.shared.clone();
-        let mut settings = shared.settings.clone();
-        let mode = settings.borrow_and_update().mode;
+        let mut mode = shared.session.settings().mode;
         self.sync_mode(connection, session, mode, &cancel).await?;
         let prompt_end = connection.send_prompt(session, vec![ContentPart::Text(text)], TurnScope::WithTasks);
         let budget_exhausted = shared.budget.wait_until_exhausted();
@@ -455,8 +448,9 @@ impl ChildActor {
                     }
                 }
                 Some(order) = self.commands.recv() => steer_child(connection, session, order),
-                Ok(()) = settings.changed(), if self.event_handler.kind == ChildKind::Crow => {
-                    set_mode(connection, session, settings.borrow_and_update().mode);
+                changed = shared.session.wait_for_mode_change(mode), if self.event_handler.kind == ChildKind::Crow => {
+                    mode = changed;
+                    set_mode(connection, session, mode);
                 }
             }
         }
@@ -491,8 +485,7 @@ impl ChildActor {
     /// Starts to store the messages of an external agent; Crow stores its own.
     async fn begin_record(&mut self, text: &str) -> Result<(), ChildStop> {
         if self.event_handler.kind == ChildKind::External {
-            let recorder =
-                ChildRecorder::begin(&self.event_handler.shared.runtime.store, &self.task, text).await;
+            let recorder = ChildRecorder::begin(&self.event_handler.shared, &self.task, text).await;
             self.event_handler.recorder =
                 Some(recorder.map_err(|error| ChildStop::Failed(error.to_string()))?);
         }
@@ -585,6 +578,6 @@ fn steer_child(connection: &AgentConnection, session: &SessionId, command: Child
 }
 
 /// Creates a client for a child that forwards to the client of its parent.
-pub(super) fn parent_client(shared: &ChildrenShared) -> Arc<ParentClient> {
+pub(crate) fn parent_client(shared: &ChildrenShared) -> Arc<ParentClient> {
     Arc::new(ParentClient::new(shared.client.clone(), shared.parent.clone()))
 }

@@ -19,10 +19,13 @@ use tokio::time::{MissedTickBehavior, interval};
 
 pub use self::specs::task_specs;
 use self::specs::{cancel_spec, read_spec, send_spec, task_spec};
-use crate::children::{
-    AwaitedTurn, ChildAgents, NewTaskRequest, OWN_AGENT, ParentCall, TaskReport, TaskSendOutcome,
-    task_resumed_text, task_started_text,
-};
+use crate::child_agents::{ChildAgents, TaskReport, TaskSendOutcome};
+use crate::events::ParentCall;
+use crate::handle::AwaitedTurn;
+use crate::report::{task_resumed_text, task_started_text};
+use crate::shared::OWN_AGENT;
+use crate::start::NewTaskRequest;
+use crate::view::single_line;
 
 /// People read no faster than this.
 const SHOW_EVERY: Duration = Duration::from_millis(100);
@@ -34,11 +37,11 @@ const NO_SESSION: &str = "this session cannot start tasks";
 
 /// Gives the tools of a session access to its children. It is set once, when the session has created them.
 #[derive(Clone, Default)]
-pub(crate) struct ChildAgentsCell(Arc<OnceLock<Weak<ChildAgents>>>);
+pub struct ChildAgentsCell(Arc<OnceLock<Weak<ChildAgents>>>);
 
 impl ChildAgentsCell {
     /// Sets the children; a second call has no effect.
-    pub(crate) fn set_children(&self, children: &Arc<ChildAgents>) {
+    pub fn set_children(&self, children: &Arc<ChildAgents>) {
         self.0.get_or_init(|| Arc::downgrade(children));
     }
 
@@ -48,7 +51,7 @@ impl ChildAgentsCell {
 }
 
 /// Creates the tools for a session. With an empty cell they can only be listed.
-pub(crate) fn task_tools(children: &ChildAgentsCell, agents: &[AgentServer]) -> Vec<Arc<dyn Tool>> {
+pub fn task_tools(children: &ChildAgentsCell, agents: &[AgentServer]) -> Vec<Arc<dyn Tool>> {
     let children = children.clone();
     vec![
         Arc::new(TaskTool { spec: task_spec(agents), children: children.clone() }),
@@ -263,7 +266,7 @@ async fn run_task_send(
 }
 
 /// Shows the progress of a child turn until it has ended; returns its result.
-pub(crate) async fn wait_for_turn(
+pub async fn wait_for_turn(
     children: &ChildAgents,
     task: &SessionId,
     mut turn: AwaitedTurn,
@@ -329,12 +332,7 @@ fn call_title(verb: &str, arguments: &Map<String, Value>) -> String {
 }
 
 fn call_info(title: &str, access: ToolAccess) -> ToolCallInfo {
-    ToolCallInfo {
-        title: crate::children::single_line(title),
-        kind: ToolKind::Other,
-        locations: Vec::new(),
-        access,
-    }
+    ToolCallInfo { title: single_line(title), kind: ToolKind::Other, locations: Vec::new(), access }
 }
 
 fn parse_arguments<T: serde::de::DeserializeOwned>(arguments: &Map<String, Value>) -> Result<T, String> {

@@ -7,7 +7,7 @@ use crow_core::{Failure, FailureKind, SessionId};
 
 /// Resumes an earlier session of an external agent. Some agents declare that they can resume sessions, and can only
 /// load them.
-pub(super) async fn resume_session(
+pub(crate) async fn resume_session(
     connection: &AgentConnection,
     session: &SessionId,
     cwd: &Path,

@@ -10,29 +10,28 @@ use serde_json::{Value, json};
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::children::budget::BudgetSlot;
-use crate::children::child::{self, ChildActor, ChildSessionStart, ChildStatus, ChildTurn, ChildTurnRequest};
-use crate::children::child_agents::{COMMANDS_LEN, ChildAgents, unknown_task};
-use crate::children::events::{ChildEventHandler, ChildKind, OPEN_REQUESTS_MAX, ParentCall};
-use crate::children::handle::ChildHandle;
-use crate::children::report::task_started_text;
-use crate::children::shared::OWN_AGENT;
-use crate::children::view::{self, ChildView};
-use crate::clock;
+use crate::budget::BudgetSlot;
+use crate::child::{self, ChildActor, ChildSessionStart, ChildStatus, ChildTurn, ChildTurnRequest};
+use crate::child_agents::{COMMANDS_LEN, ChildAgents, unknown_task};
+use crate::events::{ChildEventHandler, ChildKind, OPEN_REQUESTS_MAX, ParentCall};
+use crate::handle::ChildHandle;
+use crate::report::task_started_text;
+use crate::shared::OWN_AGENT;
+use crate::view::{self, ChildView};
 
 /// Characters of a title made from a prompt.
 const TITLE_CHARS: usize = 40;
 
 /// A request to start a task.
 #[derive(Debug)]
-pub(crate) struct NewTaskRequest {
-    pub(crate) prompt: String,
-    pub(crate) agent: Option<String>,
-    pub(crate) cwd: Option<PathBuf>,
-    pub(crate) model: Option<String>,
-    pub(crate) title: Option<String>,
-    pub(crate) worktree: bool,
-    pub(crate) notify_parent: bool,
+pub struct NewTaskRequest {
+    pub prompt: String,
+    pub agent: Option<String>,
+    pub cwd: Option<PathBuf>,
+    pub model: Option<String>,
+    pub title: Option<String>,
+    pub worktree: bool,
+    pub notify_parent: bool,
 }
 
 /// The parameters of a new child.
@@ -51,7 +50,7 @@ struct ChildSpec {
 
 impl ChildAgents {
     /// Starts a task and returns its id, or the reason why it cannot be started.
-    pub(crate) async fn start_task(
+    pub async fn start_task(
         &self,
         request: NewTaskRequest,
         parent_call: ParentCall,
@@ -60,8 +59,7 @@ impl ChildAgents {
         let shared = &self.shared;
         let agent = self.find_agent(request.agent.as_deref())?;
         let slot = self.acquire_slot().await?;
-        let environment = shared.environment();
-        let session_cwd = environment.location.cwd.clone();
+        let session_cwd = shared.session_cwd();
         let is_remote = agent.cwd.is_some();
         let cwd = request.cwd.clone().or_else(|| agent.cwd.clone()).unwrap_or_else(|| session_cwd.clone());
         if !is_remote {
@@ -88,11 +86,11 @@ impl ChildAgents {
         };
         let session = self.new_child_session(&cwd, model.clone(), &agent);
         let lease_result = async {
-            shared.runtime.store.create_session(&task, session).await?;
+            shared.store.create_session(&task, session).await?;
             if worktree.is_some() {
-                shared.runtime.store.set_config(&task, WORKTREE_OF, Some(json!(directory))).await?;
+                shared.store.set_config(&task, WORKTREE_OF, Some(json!(directory))).await?;
             }
-            shared.runtime.store.acquire_task_lease(&task).await
+            shared.store.acquire_task_lease(&task).await
         };
         let lease = lease_result.await.map_err(|error| error.to_string())?;
         let start = match kind {
@@ -114,7 +112,7 @@ impl ChildAgents {
     }
 
     fn new_child_session(&self, cwd: &Path, model: Option<String>, agent: &AgentServer) -> NewSession {
-        let settings = self.shared.settings.borrow();
+        let settings = self.shared.session.settings();
         NewSession {
             cwd: cwd.display().to_string(),
             model: model.unwrap_or_default(),
@@ -124,23 +122,20 @@ impl ChildAgents {
             system_prompt: String::new(),
             parent: Some(self.shared.parent.clone()),
             agent_type: (self.child_kind(agent) == ChildKind::External).then(|| agent.name.clone()),
-            now: clock::now(),
+            now: self.shared.session.now(),
         }
     }
 
     /// Returns the model for a child that is Crow: the given one, or that of the session.
     fn resolve_own_model(&self, name: Option<&str>) -> Result<Option<String>, String> {
         match name {
-            None => Ok(self.shared.settings.borrow().model.clone()),
-            Some(name) => {
-                let result = self.shared.runtime.find_model(Some(name));
-                result.map(|model| Some(model.name)).map_err(|failure| failure.message)
-            }
+            None => Ok(self.shared.session.settings().model),
+            Some(name) => self.shared.session.find_model(name).map(Some),
         }
     }
 
     /// Resumes a task whose agent has ended.
-    pub(super) async fn resume_task(
+    pub(crate) async fn resume_task(
         &self,
         task: &SessionId,
         text: String,
@@ -148,7 +143,7 @@ impl ChildAgents {
         parent_call: ParentCall,
     ) -> Result<(), String> {
         let shared = &self.shared;
-        let store = &shared.runtime.store;
+        let store = &shared.store;
         let row = self.task_row(task).await?;
         if let Some(handle) = self.child_handle(task) {
             // It accepts no more commands and ends in a moment.
@@ -176,7 +171,7 @@ impl ChildAgents {
         let cwd = worktree.as_ref().map_or(cwd, |worktree| worktree.path.clone());
         let turn_request = self.child_turn_request(text, slot, notify_parent, parent_call);
         let program_cwd = match agent.cwd {
-            Some(_) => shared.environment().location.cwd,
+            Some(_) => shared.session_cwd(),
             None => cwd.clone(),
         };
         let spec = ChildSpec {
@@ -191,7 +186,7 @@ impl ChildAgents {
         self.start_child(spec, lease, start, turn_request).await
     }
 
-    pub(super) fn child_turn_request(
+    pub(crate) fn child_turn_request(
         &self,
         text: String,
         slot: BudgetSlot,
@@ -209,7 +204,7 @@ impl ChildAgents {
         turn_request: ChildTurnRequest,
     ) -> Result<(), String> {
         let shared = self.shared.clone();
-        let begin_result = shared.runtime.store.begin_task(&lease, &title, clock::now()).await;
+        let begin_result = shared.store.begin_task(&lease, &title, self.shared.session.now()).await;
         begin_result.map_err(|error| error.to_string())?;
         let (commands, inbox) = mpsc::channel(COMMANDS_LEN);
         let status = Arc::new(watch::Sender::new(ChildStatus::new_working()));
@@ -237,8 +232,7 @@ impl ChildAgents {
             view_changed,
             recorder: None,
             approvals: Arc::default(),
-            shares_approvals: kind == ChildKind::Crow
-                && (worktree.is_some() || shared.is_session_directory(&cwd)),
+            shares_approvals: kind == ChildKind::Crow && (worktree.is_some() || shared.session_cwd() == cwd),
             slots: Arc::default(),
             // Crow counts per process, other agents per session.
             n_reported_tokens: if kind == ChildKind::Crow { 0 } else { n_tokens_before },
@@ -248,7 +242,7 @@ impl ChildAgents {
             shared: shared.clone(),
         };
         event_handler.send_child_state(true);
-        let turn = Some(ChildTurn::new(turn_request, shared.runtime.config().tree_limits.task_timeout));
+        let turn = Some(ChildTurn::new(turn_request, shared.tree_limits().task_timeout));
         let AgentServer { name: agent_name, transport: reach, .. } = agent;
         let child = ChildActor {
             task: task.clone(),
@@ -281,9 +275,7 @@ impl ChildAgents {
         task: &SessionId,
         cancel: &CancellationToken,
     ) -> Result<Worktree, String> {
-        let (runtime, workspace) = (&self.shared.runtime, self.shared.environment().workspace);
-        let git = runtime.shared_tools.git_for(&workspace);
-        let config = runtime.config();
+        let (git, config) = (self.shared.session.git(), self.shared.session.agents_config());
         let legacy_dir = &config.legacy_worktrees_dir;
         let is_legacy = tokio::fs::try_exists(legacy_dir.join(task.as_str())).await.unwrap_or_default();
         let worktrees_dir = if is_legacy { legacy_dir } else { &config.worktrees_dir };
@@ -291,9 +283,9 @@ impl ChildAgents {
         worktree.map_err(|error| format!("could not create a worktree: {error}"))
     }
 
-    pub(super) async fn acquire_slot(&self) -> Result<BudgetSlot, String> {
+    pub(crate) async fn acquire_slot(&self) -> Result<BudgetSlot, String> {
         let shared = &self.shared;
-        let limits = shared.runtime.config().tree_limits;
+        let limits = shared.tree_limits();
         if !limits.may_start(shared.depth) {
             return Err(format!(
                 "this agent is {} levels below the root, and agents.max_depth allows {}; do the work yourself",
@@ -304,8 +296,8 @@ impl ChildAgents {
     }
 
     /// Finds an agent by its name.
-    pub(super) fn find_agent(&self, name: Option<&str>) -> Result<AgentServer, String> {
-        let config = self.shared.runtime.config();
+    pub(crate) fn find_agent(&self, name: Option<&str>) -> Result<AgentServer, String> {
+        let config = self.shared.session.agents_config();
         let name = name.unwrap_or(OWN_AGENT);
         let configured = config.agent_servers.iter().find(|server| server.name == name);
         let crow = || config.own_agent.clone().filter(|_| name == OWN_AGENT);
@@ -320,8 +312,8 @@ impl ChildAgents {
         })
     }
 
-    pub(super) fn child_kind(&self, agent: &AgentServer) -> ChildKind {
-        match self.shared.runtime.config().own_agent.as_ref() == Some(agent) {
+    pub(crate) fn child_kind(&self, agent: &AgentServer) -> ChildKind {
+        match self.shared.session.agents_config().own_agent.as_ref() == Some(agent) {
             true => ChildKind::Crow,
             false => ChildKind::External,
         }

@@ -9,23 +9,22 @@ use crow_tools::SettledWorktree;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::children::child::{ChildActor, ChildStatus, ChildStop};
-use crate::children::report::{self, ChildTurnSummary, render_report};
-use crate::clock;
+use crate::child::{ChildActor, ChildStatus, ChildStop};
+use crate::report::{self, ChildTurnSummary, render_report};
 
 /// Time to wait for the exit of a program whose connection was lost: both happen at the same moment.
 const END_WAIT_MAX: Duration = Duration::from_millis(200);
 
 /// The outcome of a turn.
 #[derive(Debug)]
-pub(super) struct ChildTurnEnd {
-    pub(super) state: TaskState,
-    pub(super) reason: Option<String>,
+pub(crate) struct ChildTurnEnd {
+    pub(crate) state: TaskState,
+    pub(crate) reason: Option<String>,
 }
 
 impl ChildActor {
     /// Ends the running turn, if there is one: first in the store, then for those who wait.
-    pub(super) async fn finish_turn(&mut self, end: ChildTurnEnd) {
+    pub(crate) async fn finish_turn(&mut self, end: ChildTurnEnd) {
         let Some(turn) = self.turn.take() else { return };
         // Its open questions are no longer answered.
         turn.questions.cancel();
@@ -53,9 +52,15 @@ impl ChildActor {
             };
             render_report(&summary, &view)
         };
-        let end = TaskEnd { state, n_tokens, branch, delivery: Some(text.clone()), now: clock::now() };
+        let end = TaskEnd {
+            state,
+            n_tokens,
+            branch,
+            delivery: Some(text.clone()),
+            now: self.event_handler.shared.session.now(),
+        };
         let shared = self.event_handler.shared.clone();
-        if let Err(error) = shared.runtime.store.end_task(&self.lease, end).await {
+        if let Err(error) = shared.store.end_task(&self.lease, end).await {
             tracing::error!(%error, task = %self.task, "the end of a task could not be stored");
         }
         let notify_parent = turn.notify_parent;
@@ -74,7 +79,7 @@ impl ChildActor {
     async fn settle_worktree(&self) -> Option<(SettledWorktree, String)> {
         let worktree = self.worktree.as_ref()?;
         let shared = &self.event_handler.shared;
-        let git = shared.runtime.shared_tools.git_for(&shared.environment().workspace);
+        let git = shared.session.git();
         // This is short, and cancelling the child must not interrupt it.
         let settled = worktree.settle(&git, &CancellationToken::new()).await;
         let text = report::describe_worktree(worktree, &settled);
@@ -83,7 +88,7 @@ impl ChildActor {
 }
 
 /// Converts the stop reason of an agent that was not cancelled from here.
-pub(super) fn turn_end_from(reason: StopReason) -> ChildTurnEnd {
+pub(crate) fn turn_end_from(reason: StopReason) -> ChildTurnEnd {
     let completed =
         |note: Option<&str>| ChildTurnEnd { state: TaskState::Completed, reason: note.map(str::to_owned) };
     match reason {
@@ -101,7 +106,7 @@ pub(super) fn turn_end_from(reason: StopReason) -> ChildTurnEnd {
 }
 
 /// Ends a child's program; returns a description of its exit.
-pub(super) async fn end_program(program: Option<AgentProgram>, stop: Option<&ChildStop>) -> String {
+pub(crate) async fn end_program(program: Option<AgentProgram>, stop: Option<&ChildStop>) -> String {
     let Some(mut program) = program else { return String::new() };
     let (exit, shutdown) = match stop {
         Some(ChildStop::Disconnected(_)) => {

@@ -1,21 +1,18 @@
 //! State shared by all children of a session: its client, environment, grants and budget.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crow_acp::{Client, GrantScope, SessionLocation};
-use crow_core::{GrantOffer, SessionId, SessionUpdate};
-use crow_store::TaskState;
-use crow_tools::Workspace;
-use tokio::sync::{Notify, Semaphore, watch};
+use crow_acp::{Client, GrantScope};
+use crow_core::{GrantOffer, SessionId, SessionUpdate, TreeLimits};
+use crow_store::{Store, TaskState};
+use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::approvals::{GrantStore, project_root};
-use crate::children::budget::TreeBudget;
-use crate::project_config::ProjectConfigLoader;
-use crate::runtime::AgentRuntime;
+use crate::budget::TreeBudget;
+use crate::ports::{ChildLauncher, ParentSession};
 
 /// Environment variable with the depth of an agent in its tree, for the agent and everything it starts.
 pub const DEPTH_VARIABLE: &str = "CROW_DEPTH";
@@ -23,51 +20,40 @@ pub const DEPTH_VARIABLE: &str = "CROW_DEPTH";
 /// The name of the agent that exists in every configuration: Crow itself.
 pub const OWN_AGENT: &str = "crow";
 
-/// Callback for a new message in the mailbox of the session.
-pub(crate) type NotifyParent = Box<dyn Fn() + Send + Sync>;
-
-/// The environment of a session, which can change.
-#[derive(Clone)]
-pub(crate) struct SessionEnvironment {
-    pub(crate) location: SessionLocation,
-    pub(crate) workspace: Arc<Workspace>,
-    pub(crate) config_loader: Arc<ProjectConfigLoader>,
-}
-
+/// State shared by all children of a session.
 pub(crate) struct ChildrenShared {
-    pub(crate) runtime: Arc<AgentRuntime>,
+    pub(crate) session: Arc<dyn ParentSession>,
+    pub(crate) launcher: Arc<dyn ChildLauncher>,
+    pub(crate) store: Store,
     pub(crate) client: Client,
     pub(crate) parent: SessionId,
-    pub(crate) settings: watch::Receiver<crate::session_settings::SessionSettings>,
-    pub(super) environment: watch::Receiver<SessionEnvironment>,
-    pub(crate) approvals: GrantStore,
     pub(crate) budget: Arc<TreeBudget>,
-    pub(super) depth: u32,
-    pub(super) notify_parent: NotifyParent,
-    pub(super) has_mail: AtomicBool,
+    pub(crate) depth: u32,
+    pub(crate) has_mail: AtomicBool,
     /// True if the mailbox has a message for which the model should be called without a prompt.
-    pub(super) has_urgent_mail: AtomicBool,
+    pub(crate) has_urgent_mail: AtomicBool,
     /// Limits the number of idle children.
-    pub(super) idle_slots: Semaphore,
+    pub(crate) idle_slots: Semaphore,
     /// Signals the end of a turn that is announced to the parent.
-    pub(super) turn_ended: Notify,
-    pub(super) question_lock: tokio::sync::Mutex<()>,
-    pub(super) cancel: CancellationToken,
-    pub(super) tasks: TaskTracker,
+    pub(crate) turn_ended: Notify,
+    pub(crate) question_lock: tokio::sync::Mutex<()>,
+    pub(crate) cancel: CancellationToken,
+    pub(crate) tasks: TaskTracker,
 }
 
 impl ChildrenShared {
-    pub(crate) fn environment(&self) -> SessionEnvironment {
-        self.environment.borrow().clone()
+    /// Returns the working directory of the session.
+    pub(crate) fn session_cwd(&self) -> PathBuf {
+        self.session.workspace().cwd().to_owned()
     }
 
-    /// Whether this is the working directory of the session.
-    pub(super) fn is_session_directory(&self, directory: &Path) -> bool {
-        self.environment.borrow().location.cwd == directory
+    /// Returns the current limits of the tree of agents.
+    pub(crate) fn tree_limits(&self) -> TreeLimits {
+        self.session.agents_config().tree_limits
     }
 
     /// Stores an approval that was given to a child that is Crow; the child itself keeps it until it ends.
-    pub(super) async fn remember_for_child(
+    pub(crate) async fn remember_for_child(
         &self,
         scope: GrantScope,
         offer: &GrantOffer,
@@ -75,12 +61,10 @@ impl ChildrenShared {
         cwd: &Path,
     ) {
         let stored = match scope {
-            _ if shares_approvals => self.approvals.remember_grant(scope, offer).await,
+            _ if shares_approvals => self.session.remember_grant(scope, offer).await,
             // It works in another directory, where the parent's grants mean something else.
             GrantScope::Session => Ok(()),
-            GrantScope::Project => {
-                self.approvals.remember_for_project(&project_root(cwd), &offer.project).await.map(drop)
-            }
+            GrantScope::Project => self.session.remember_for_project(cwd, &offer.project).await,
         };
         if let Err(reason) = stored {
             self.client.send_update(&self.parent, SessionUpdate::Notice(reason));
@@ -88,7 +72,7 @@ impl ChildrenShared {
     }
 
     /// Adds tokens that a child has used, and notifies the client if it counts them.
-    pub(super) fn add_tokens(&self, n_tokens: u64) {
+    pub(crate) fn add_tokens(&self, n_tokens: u64) {
         self.budget.add_child_tokens(n_tokens);
         if n_tokens > 0
             && let Some(context) = self.budget.last_context()
@@ -98,13 +82,13 @@ impl ChildrenShared {
     }
 
     /// Notifies the session of mail. A cancelled task does not start a turn.
-    pub(super) fn notify_mail(&self, state: TaskState) {
+    pub(crate) fn notify_mail(&self, state: TaskState) {
         self.has_mail.store(true, Ordering::Relaxed);
         self.turn_ended.notify_waiters();
         if state == TaskState::Cancelled {
             return;
         }
         self.has_urgent_mail.store(true, Ordering::Relaxed);
-        (self.notify_parent)();
+        self.session.on_mail();
     }
 }

@@ -3,14 +3,14 @@
 use crow_core::{AgentServer, ToolSpec};
 use serde_json::json;
 
-use crate::children::OWN_AGENT;
+use crate::shared::OWN_AGENT;
 
 /// Returns the definitions of the task tools, for these agents and Crow itself.
 pub fn task_specs(agents: &[AgentServer]) -> Vec<ToolSpec> {
     vec![task_spec(agents), send_spec(), read_spec(), cancel_spec()]
 }
 
-pub(super) fn task_spec(agents: &[AgentServer]) -> ToolSpec {
+pub(crate) fn task_spec(agents: &[AgentServer]) -> ToolSpec {
     let others = agents.iter().map(|agent| agent.name.as_str()).filter(|name| *name != OWN_AGENT);
     let names: Vec<&str> = std::iter::once(OWN_AGENT).chain(others).collect();
     let agent = format!("Which agent: {}. {OWN_AGENT}, the default, is one like you", names.join(", "));
@@ -37,7 +37,7 @@ pub(super) fn task_spec(agents: &[AgentServer]) -> ToolSpec {
     }
 }
 
-pub(super) fn send_spec() -> ToolSpec {
+pub(crate) fn send_spec() -> ToolSpec {
     ToolSpec {
         name: "task_send".into(),
         description: "Says more to the agent of a task: a further round when it is done, words for the round that runs \
@@ -55,7 +55,7 @@ pub(super) fn send_spec() -> ToolSpec {
     }
 }
 
-pub(super) fn read_spec() -> ToolSpec {
+pub(crate) fn read_spec() -> ToolSpec {
     ToolSpec {
         name: "task_read".into(),
         description:
@@ -66,7 +66,7 @@ pub(super) fn read_spec() -> ToolSpec {
     }
 }
 
-pub(super) fn cancel_spec() -> ToolSpec {
+pub(crate) fn cancel_spec() -> ToolSpec {
     ToolSpec {
         name: "task_cancel".into(),
         description: "Stops a running task, with all that its agent has started.".into(),

@@ -5,7 +5,7 @@ use crow_core::SessionId;
 use crow_store::TaskState;
 use crow_tools::{SettledWorktree, Worktree};
 
-use crate::children::view::{ChangedFiles, ChildView};
+use crate::view::{ChangedFiles, ChildView};
 
 /// Length of the answer in a report; the child's session has all of it.
 const ANSWER_CHARS_MAX: usize = 24_000;

@@ -1,7 +1,7 @@
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::children::view::tests::view;
+use crate::view::tests::view;
 
 #[track_caller]
 fn check(state: TaskState, reason: Option<&str>, heard: &str, expected: &Expect) {

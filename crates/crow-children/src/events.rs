@@ -15,17 +15,17 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::children::access::{ApprovalCache, ClientAccessDecision, decide_access, is_allowed};
-use crate::children::budget::BudgetSlot;
-use crate::children::record::ChildRecorder;
-use crate::children::shared::ChildrenShared;
-use crate::children::view::ChildView;
+use crate::access::{ApprovalCache, ClientAccessDecision, decide_access, is_allowed};
+use crate::budget::BudgetSlot;
+use crate::record::ChildRecorder;
+use crate::shared::ChildrenShared;
+use crate::view::ChildView;
 
 /// Slots that the children of one child may hold; the root's budget allows fewer.
 const SLOTS_MAX: usize = 1_000;
 
 /// Requests of one child that may be open at once; agents have a handful.
-pub(super) const OPEN_REQUESTS_MAX: usize = 64;
+pub(crate) const OPEN_REQUESTS_MAX: usize = 64;
 
 /// An agent that continues after so many rejections does not stop on its own.
 const REJECTED_MAX: u32 = 1_000;
@@ -35,7 +35,7 @@ const STOP_WAIT_MAX: Duration = Duration::from_millis(200);
 
 /// Whose permissions apply to a child's requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ChildKind {
+pub(crate) enum ChildKind {
     /// Crow with the same configuration, which has evaluated the request itself.
     Crow,
     /// Another agent.
@@ -44,46 +44,46 @@ pub(super) enum ChildKind {
 
 /// The call of the parent in which a child runs.
 #[derive(Debug, Clone)]
-pub(crate) struct ParentCall {
-    pub(crate) call: CallId,
-    pub(crate) info: ToolCallInfo,
+pub struct ParentCall {
+    pub call: CallId,
+    pub info: ToolCallInfo,
     /// The final text of the call, if it does not wait for the child.
-    pub(crate) shown_text: Option<String>,
+    pub shown_text: Option<String>,
 }
 
 /// Handles the events of one child.
-pub(super) struct ChildEventHandler {
-    pub(super) shared: Arc<ChildrenShared>,
-    pub(super) task: SessionId,
-    pub(super) label: String,
-    pub(super) parent_call: ParentCall,
-    pub(super) kind: ChildKind,
+pub(crate) struct ChildEventHandler {
+    pub(crate) shared: Arc<ChildrenShared>,
+    pub(crate) task: SessionId,
+    pub(crate) label: String,
+    pub(crate) parent_call: ParentCall,
+    pub(crate) kind: ChildKind,
     /// True if it is a program on this machine.
-    pub(super) is_local: bool,
-    pub(super) cwd: PathBuf,
-    pub(super) view: Arc<Mutex<ChildView>>,
+    pub(crate) is_local: bool,
+    pub(crate) cwd: PathBuf,
+    pub(crate) view: Arc<Mutex<ChildView>>,
     /// Signals a change of the view.
-    pub(super) view_changed: Arc<watch::Sender<()>>,
-    pub(super) parent_client: Option<Arc<ParentClient>>,
-    pub(super) recorder: Option<ChildRecorder>,
-    pub(super) approvals: Arc<ApprovalCache>,
+    pub(crate) view_changed: Arc<watch::Sender<()>>,
+    pub(crate) parent_client: Option<Arc<ParentClient>>,
+    pub(crate) recorder: Option<ChildRecorder>,
+    pub(crate) approvals: Arc<ApprovalCache>,
     /// True if it is Crow in the parent's directory or a worktree of it: grants of one apply to the other.
-    pub(super) shares_approvals: bool,
+    pub(crate) shares_approvals: bool,
     /// The slots of the child's own children.
-    pub(super) slots: Arc<Mutex<HashMap<u64, BudgetSlot>>>,
+    pub(crate) slots: Arc<Mutex<HashMap<u64, BudgetSlot>>>,
     /// Tokens that it has reported since it was started.
-    pub(super) n_reported_tokens: u64,
+    pub(crate) n_reported_tokens: u64,
     /// Tokens of this turn.
-    pub(super) n_turn_tokens: u64,
+    pub(crate) n_turn_tokens: u64,
     /// Limits the number of open requests.
-    pub(super) request_slots: Arc<Semaphore>,
+    pub(crate) request_slots: Arc<Semaphore>,
     /// Number of requests rejected because too many were open.
-    pub(super) n_rejected: u32,
+    pub(crate) n_rejected: u32,
 }
 
 impl ChildEventHandler {
     /// Handles an update or a request of the child.
-    pub(super) fn handle_event(&mut self, event: ClientEvent, turn_cancel: &CancellationToken) {
+    pub(crate) fn handle_event(&mut self, event: ClientEvent, turn_cancel: &CancellationToken) {
         match event {
             ClientEvent::Update { update, .. } => self.handle_update(&update),
             ClientEvent::RawUpdate(message) => {
@@ -101,7 +101,7 @@ impl ChildEventHandler {
     }
 
     /// Handles an event between turns: usage and released slots are counted.
-    pub(super) fn handle_idle_event(&mut self, event: &ClientEvent) {
+    pub(crate) fn handle_idle_event(&mut self, event: &ClientEvent) {
         match event {
             ClientEvent::Update {
                 update: AgentUpdate::Usage { tokens_spent: Some(n_tokens), .. }, ..
@@ -120,7 +120,7 @@ impl ChildEventHandler {
     }
 
     /// Whether the child sends more requests than can be answered and does not stop.
-    pub(super) fn is_flooded(&self) -> bool {
+    pub(crate) fn is_flooded(&self) -> bool {
         self.n_rejected > REJECTED_MAX
     }
 
@@ -144,7 +144,7 @@ impl ChildEventHandler {
     }
 
     /// Counts the tokens that the child reports as its total.
-    pub(super) fn record_spent(&mut self, n_tokens: u64) {
+    pub(crate) fn record_spent(&mut self, n_tokens: u64) {
         let n_new_tokens = n_tokens.saturating_sub(self.n_reported_tokens);
         self.n_reported_tokens = self.n_reported_tokens.max(n_tokens);
         self.n_turn_tokens += n_new_tokens;
@@ -182,7 +182,7 @@ impl ChildEventHandler {
             let is_granted = request
                 .offer
                 .as_ref()
-                .is_some_and(|offer| shares_approvals && shared.approvals.covers_offer(offer));
+                .is_some_and(|offer| shares_approvals && shared.session.covers_offer(offer));
             let known_answer = if is_granted { request.allow_once() } else { None };
             // In another directory the same command means something else, for the ancestors as well.
             let forwarded = AgentPermissionRequest {
@@ -259,7 +259,7 @@ impl ChildEventHandler {
     }
 
     /// Reports to a client that follows children whether this one is running.
-    pub(super) fn send_child_state(&self, is_working: bool) {
+    pub(crate) fn send_child_state(&self, is_working: bool) {
         let (child, cwd) = (self.task.clone(), self.cwd.display().to_string());
         let update = SessionUpdate::Child { child, title: self.label.clone(), cwd, is_running: is_working };
         self.shared.client.send_update(&self.shared.parent, update);

@@ -230,7 +230,7 @@ impl ChildView {
 }
 
 /// Makes one line from any text.
-pub(crate) fn single_line(text: &str) -> String {
+pub fn single_line(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let line: String = line.chars().filter(|c| !c.is_control()).collect();
     match line.char_indices().nth(TITLE_CHARS_MAX) {
@@ -240,4 +240,4 @@ pub(crate) fn single_line(text: &str) -> String {
 }
 
 #[cfg(test)]
-pub(in crate::children) mod tests;
+pub(crate) mod tests;

@@ -1,13 +1,15 @@
 //! Stores the prompts and messages of an external agent. Children that are Crow store their own sessions.
 
-use crow_core::{ContentPart, MessageId, Prompt, Reply, ReplyEnd, SessionId, TranscriptEntry};
-use crow_store::{Draft, SessionLease, Store, StoreError};
+use std::sync::Arc;
 
-use crate::clock;
+use crow_core::{ContentPart, MessageId, Prompt, Reply, ReplyEnd, SessionId, TranscriptEntry};
+use crow_store::{Draft, SessionLease, StoreError};
+
+use crate::shared::ChildrenShared;
 
 /// The record of one turn.
-pub(super) struct ChildRecorder {
-    store: Store,
+pub(crate) struct ChildRecorder {
+    shared: Arc<ChildrenShared>,
     lease: SessionLease,
     seq: u64,
     draft: Draft,
@@ -19,28 +21,29 @@ const TEXT_BYTES_MAX: usize = 1024 * 1024;
 
 impl ChildRecorder {
     /// Stores the prompt.
-    pub(super) async fn begin(
-        store: &Store,
+    pub(crate) async fn begin(
+        shared: &Arc<ChildrenShared>,
         task: &SessionId,
         prompt_text: &str,
     ) -> Result<Self, StoreError> {
+        let (store, session) = (&shared.store, &shared.session);
         let lease = store.acquire_session_lease(task).await?;
         let tip = store.session_tip(task).await?;
         let mut seq = tip.map_or(0, |tip| tip.n_messages);
         if let Some(unfinished) = store.read_draft(task, seq).await {
-            store.append_entry(&lease, seq, &TranscriptEntry::Reply(unfinished), clock::now()).await?;
+            store.append_entry(&lease, seq, &TranscriptEntry::Reply(unfinished), session.now()).await?;
             seq += 1;
         }
         let prompt =
             Prompt { id: MessageId::from_seq(seq), parts: vec![ContentPart::Text(prompt_text.to_owned())] };
-        store.append_entry(&lease, seq, &TranscriptEntry::Prompt(prompt), clock::now()).await?;
+        store.append_entry(&lease, seq, &TranscriptEntry::Prompt(prompt), session.now()).await?;
         seq += 1;
         let draft = store.begin_draft(&lease, seq);
-        Ok(Self { store: store.clone(), lease, seq, draft, text: String::new() })
+        Ok(Self { shared: shared.clone(), lease, seq, draft, text: String::new() })
     }
 
     /// Adds text of the child, before it is displayed.
-    pub(super) fn push_text(&mut self, text: &str) {
+    pub(crate) fn push_text(&mut self, text: &str) {
         if self.text.len() + text.len() <= TEXT_BYTES_MAX {
             self.text.push_str(text);
             self.draft.push_text(text);
@@ -49,8 +52,9 @@ impl ChildRecorder {
     }
 
     /// Stores the reply.
-    pub(super) async fn end(self) -> Result<(), StoreError> {
-        let Self { store, lease, seq, draft, text } = self;
+    pub(crate) async fn end(self) -> Result<(), StoreError> {
+        let Self { shared, lease, seq, draft, text } = self;
+        let store = &shared.store;
         let reply = Reply {
             id: MessageId::from_seq(seq),
             thought: String::new(),
@@ -63,7 +67,9 @@ impl ChildRecorder {
         };
         let stored = match reply.is_empty() {
             true => Ok(()),
-            false => store.append_entry(&lease, seq, &TranscriptEntry::Reply(reply), clock::now()).await,
+            false => {
+                store.append_entry(&lease, seq, &TranscriptEntry::Reply(reply), shared.session.now()).await
+            }
         };
         store.release_session_lease(lease).await;
         stored?;

@@ -7,42 +7,42 @@ use crow_store::TaskState;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::children::child::{ChildCommand, ChildStatus};
-use crate::children::view::ChildView;
+use crate::child::{ChildCommand, ChildStatus};
+use crate::view::ChildView;
 
 /// A handle to a child.
 #[derive(Clone)]
-pub(super) struct ChildHandle {
-    pub(super) commands: mpsc::Sender<ChildCommand>,
-    pub(super) status: Arc<watch::Sender<ChildStatus>>,
-    pub(super) view: Arc<Mutex<ChildView>>,
-    pub(super) view_changed: Arc<watch::Sender<()>>,
+pub(crate) struct ChildHandle {
+    pub(crate) commands: mpsc::Sender<ChildCommand>,
+    pub(crate) status: Arc<watch::Sender<ChildStatus>>,
+    pub(crate) view: Arc<Mutex<ChildView>>,
+    pub(crate) view_changed: Arc<watch::Sender<()>>,
     /// Cancelled when the child has ended and another process may drive its task.
-    pub(super) stopped: CancellationToken,
+    pub(crate) stopped: CancellationToken,
     /// Cancels the running turn.
-    pub(super) turn_cancel: Arc<Mutex<CancellationToken>>,
+    pub(crate) turn_cancel: Arc<Mutex<CancellationToken>>,
 }
 
 impl ChildHandle {
-    pub(super) fn is_working(&self) -> bool {
+    pub(crate) fn is_working(&self) -> bool {
         !self.stopped.is_cancelled() && self.status.borrow().state == TaskState::Running
     }
 
-    pub(super) fn cancel_turn(&self) {
+    pub(crate) fn cancel_turn(&self) {
         self.turn_cancel.lock().unwrap_or_else(PoisonError::into_inner).cancel();
     }
 
-    pub(super) fn lock_view(&self) -> MutexGuard<'_, ChildView> {
+    pub(crate) fn lock_view(&self) -> MutexGuard<'_, ChildView> {
         self.view.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A turn whose end is awaited.
 #[derive(Clone)]
-pub(crate) struct AwaitedTurn {
-    pub(super) child: ChildHandle,
-    pub(super) status: watch::Receiver<ChildStatus>,
-    pub(super) n_ended: u32,
+pub struct AwaitedTurn {
+    pub(crate) child: ChildHandle,
+    pub(crate) status: watch::Receiver<ChildStatus>,
+    pub(crate) n_ended: u32,
 }
 
 impl AwaitedTurn {
