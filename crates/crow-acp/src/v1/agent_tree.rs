@@ -12,8 +12,7 @@ use serde_json::{Value, json};
 
 use crate::client::{AcpAgentCapabilities, ClientInfo};
 use crate::incoming::TurnScope;
-use crate::v1::session_id;
-use crate::v1::session_setup::to_meta;
+use crate::v1::primitives::{session_id, to_meta};
 
 /// The key of our own data in `_meta`.
 const CROW: &str = "crow";

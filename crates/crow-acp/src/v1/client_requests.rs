@@ -7,7 +7,7 @@ use crow_core::SessionId;
 use sdk::v1::schema as wire;
 
 use crate::editor::{ClientError, ClientTerminalOutput, TerminalCommand, TerminalExit};
-use crate::v1::session_id;
+use crate::v1::primitives::session_id;
 
 pub(crate) fn read_file(session: &SessionId, path: &Path) -> wire::ReadTextFileRequest {
     wire::ReadTextFileRequest::new(session_id(session), path)

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use crate::form::{ElicitationChoice, ElicitationForm, ElicitationOutcome};
 use crate::v1::permission::SUBJECT_KEY;
-use crate::v1::session_id;
-use crate::v1::session_setup::to_meta;
+use crate::v1::primitives::{session_id, to_meta};
+use crate::v1::rpc_errors::no_user_error;
 
 /// The property with the chosen label. Clients show properties in this order.
 const ANSWER: &str = "answer";
@@ -165,7 +165,7 @@ pub(crate) fn to_elicitation_response(
         ElicitationOutcome::Cancelled => {
             return Ok(wire::CreateElicitationResponse::new(wire::ElicitationAction::Cancel));
         }
-        ElicitationOutcome::Unavailable { reason } => return Err(super::no_user_error(&reason)),
+        ElicitationOutcome::Unavailable { reason } => return Err(no_user_error(&reason)),
     };
     let position = form.options.iter().position(|choice| choice.label == answer);
     let option_value = position.and_then(|position| field_names.values.get(position).cloned());

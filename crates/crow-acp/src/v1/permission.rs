@@ -7,8 +7,7 @@ use serde_json::{Value, json};
 
 use crate::client::{AgentPermissionRequest, GrantScope, PermissionAnswer};
 use crate::outbox::{OfferedAnswers, PermissionOutcome, PermissionRequest, PermissionSubject};
-use crate::v1::session_id;
-use crate::v1::session_setup::to_meta;
+use crate::v1::primitives::{session_id, to_meta};
 use crate::v1::tool_calls::{tool_call_locations, tool_content, tool_kind};
 
 const ALLOW_ONCE: &str = "allow_once";
@@ -220,11 +219,6 @@ pub(crate) fn permission_outcome(
         }
         _ => PermissionOutcome::Reject,
     }
-}
-
-/// The error of a client without a user, which neither rejects nor cancels.
-pub(crate) fn no_user_error(reason: &str) -> sdk::Error {
-    sdk::Error::new(-32603, reason)
 }
 
 /// Converts a client's answer; no answer counts as cancelled.

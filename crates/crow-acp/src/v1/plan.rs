@@ -9,7 +9,7 @@ use crow_core::{PlanEntry, PlanPriority, PlanStatus};
 use sdk::v1::schema as wire;
 use serde_json::Value;
 
-use crate::v1::session_setup::to_meta;
+use crate::v1::primitives::to_meta;
 
 pub(super) fn to_wire_entry(entry: PlanEntry) -> wire::PlanEntry {
     let status = match entry.status {

@@ -6,7 +6,7 @@ use crow_core::{MessageId, ReportOutcome, SuggestedCommand};
 use sdk::v1::schema as wire;
 use serde_json::json;
 
-use crate::v1::session_setup::to_meta;
+use crate::v1::primitives::to_meta;
 
 const SPECKIT: &str = "speckit";
 const OUTCOME: &str = "outcome";

@@ -1,8 +1,4 @@
 //! Converts the beginning of a connection and of a session: `initialize`, capabilities, options, MCP servers.
-#![expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "the protocol's enums are open: what is new is passed over"
-)]
 
 use agent_client_protocol as sdk;
 use crow_core::{Failure, FailureKind, McpServer, McpTransport, Mode, SessionConfigOptions, ThoughtLevel};
@@ -12,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::capabilities::AcpClientCapabilities;
 use crate::incoming::{AgentInfo, OpenSessionResult, SessionLocation, SessionPage};
-use crate::v1::session_id;
+use crate::v1::primitives::{session_id, to_meta};
 
 /// The authentication method that the agent performs itself.
 const AUTH_CONFIGURED: &str = "configured";
@@ -102,13 +98,6 @@ pub(crate) fn check_sign_in_method(method: &str) -> Result<(), Failure> {
         _ => format!("there is no authentication method {method}; use {AUTH_CONFIGURED}"),
     };
     Err(Failure::new(FailureKind::InvalidValue, reason))
-}
-
-pub(crate) fn to_meta(value: Value) -> Option<wire::Meta> {
-    match value {
-        Value::Object(object) => Some(object),
-        _ => None,
-    }
 }
 
 pub(crate) fn new_session_response(session: &OpenSessionResult) -> wire::NewSessionResponse {

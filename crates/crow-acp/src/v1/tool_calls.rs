@@ -11,7 +11,7 @@ use crow_core::{
 use sdk::v1::schema as wire;
 use serde_json::{Value, json};
 
-use crate::v1::session_setup::to_meta;
+use crate::v1::primitives::to_meta;
 
 /// Converts an update of a call; `None` for every other update.
 pub(super) fn to_call_update(update: SessionUpdate) -> Option<wire::SessionUpdate> {

@@ -1,4 +1,5 @@
 use crow_core::{CrowPart, SpeckitPart};
+use serde_json::{Value, json};
 
 use super::*;
 
