@@ -1,4 +1,4 @@
-//! The client's capabilities, as declared in its first request. Undeclared capabilities are never used.
+//! The capabilities of both ends, as declared in `initialize`. Undeclared capabilities are never used.
 
 use std::sync::{Arc, OnceLock};
 
@@ -27,6 +27,30 @@ pub struct AcpClientCapabilities {
     pub terminal_auth: bool,
     /// Supports that in the older form, as a whole command line.
     pub terminal_auth_by_command: bool,
+}
+
+/// The client's part of `initialize`.
+#[derive(Debug, Clone, Copy)]
+pub struct ClientInfo {
+    pub version: &'static str,
+    pub capabilities: AcpClientCapabilities,
+    /// Whether the client also wants each update as raw JSON.
+    pub wants_raw_updates: bool,
+}
+
+/// The agent's capabilities.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct AcpAgentCapabilities {
+    /// Supports `session/load`, with replay.
+    pub load_session: bool,
+    /// Supports `session/resume`, without replay.
+    pub resume_session: bool,
+    /// Accepts steering input during a turn.
+    pub steering: bool,
+    /// Supports `session/fork`.
+    pub fork_session: bool,
+    /// Accepts images in prompts.
+    pub reads_images: bool,
 }
 
 /// The capabilities of a connection's client: none until `initialize`, and constant from then on.

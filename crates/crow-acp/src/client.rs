@@ -21,12 +21,10 @@ use tokio::task::yield_now;
 
 use self::access::ClientMethodCall;
 pub use self::access::{ClientAccess, ClientAccessRequest, ParentClient};
-pub use self::events::{
-    AgentPermissionRequest, AgentUpdate, ClientEvent, GrantScope, PermissionAnswer, PermissionOption,
-    StopReason,
-};
+pub use self::events::ClientEvent;
 pub use self::session::{ConfigOption, OpenedSession};
-use crate::capabilities::AcpClientCapabilities;
+use crate::agent_update::{AgentUpdate, StopReason};
+use crate::capabilities::{AcpAgentCapabilities, ClientInfo};
 use crate::incoming::TurnScope;
 use crate::transport::{IncomingLines, LineTransport};
 use crate::v1::{self, ClaimRequest, ClaimResponse, ReleaseNotification, SteerRequest};
@@ -36,30 +34,6 @@ pub const INITIALIZE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Lines read before their events are handled; at most the capacity of a listener's inbox.
 const LINES_PER_YIELD: u32 = 8;
-
-/// The client's part of `initialize`.
-#[derive(Debug, Clone, Copy)]
-pub struct ClientInfo {
-    pub version: &'static str,
-    pub capabilities: AcpClientCapabilities,
-    /// Whether the client also wants each update as raw JSON.
-    pub wants_raw_updates: bool,
-}
-
-/// The agent's capabilities.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct AcpAgentCapabilities {
-    /// Supports `session/load`, with replay.
-    pub load_session: bool,
-    /// Supports `session/resume`, without replay.
-    pub resume_session: bool,
-    /// Accepts steering input during a turn.
-    pub steering: bool,
-    /// Supports `session/fork`.
-    pub fork_session: bool,
-    /// Accepts images in prompts.
-    pub reads_images: bool,
-}
 
 /// The response to a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The client's files, including unsaved buffers, and terminals, for tools. Uses only declared capabilities, never
 //! waits forever, and releases every terminal.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use crow_core::SessionId;
 use tokio_util::sync::CancellationToken;
 
 use crate::capabilities::AcpClientCapabilities;
+use crate::client_terminal::{ClientError, ClientTerminalOutput, TerminalCommand, TerminalExit};
 use crate::outbox::Client;
 use crate::v1;
 
@@ -22,18 +23,6 @@ const LATE_TERMINAL_TIMEOUT: Duration = Duration::from_mins(10);
 /// The wait of a cancelled turn for the client to open a pending terminal, to kill a command, to return its output.
 const CANCELLED_TURN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The reason why a client did not do what was requested.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ClientError {
-    #[error("the client rejected the request: {0}")]
-    Rejected(String),
-    #[error("the client did not answer within {} s", .0.as_secs())]
-    TimedOut(Duration),
-    /// The turn was cancelled.
-    #[error("stopped: the turn was cancelled")]
-    Cancelled,
-}
-
 /// A client's files and terminals, for one session.
 #[derive(Debug, Clone)]
 pub struct ClientEditor {
@@ -41,44 +30,14 @@ pub struct ClientEditor {
     session: SessionId,
 }
 
-/// A command for a client's terminal.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TerminalCommand {
-    pub program: String,
-    pub args: Vec<String>,
-    /// Variables in addition to the client's own.
-    pub env: Vec<(String, String)>,
-    /// Absolute working directory.
-    pub cwd: PathBuf,
-    /// Bytes of output that the client keeps, from the end.
-    pub output_bytes_max: u64,
-}
-
-/// The exit status of a command in a client's terminal.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TerminalExit {
-    /// The exit code; `None` if a signal ended it.
-    pub code: Option<u32>,
-    /// The signal's name.
-    pub signal: Option<String>,
-}
-
-/// The output of a command in a client's terminal.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClientTerminalOutput {
-    /// The text, or its end.
-    pub text: String,
-    /// The beginning is missing.
-    pub is_truncated: bool,
-    /// The exit status, once it has ended.
-    pub exit: Option<TerminalExit>,
+impl Client {
+    /// Returns the client's files and terminals, for a session.
+    pub fn editor(&self, session: &SessionId) -> ClientEditor {
+        ClientEditor { client: self.clone(), session: session.clone() }
+    }
 }
 
 impl ClientEditor {
-    pub(crate) fn new(client: Client, session: SessionId) -> Self {
-        Self { client, session }
-    }
-
     /// Returns the client's capabilities.
     pub fn capabilities(&self) -> AcpClientCapabilities {
         self.client.capabilities()

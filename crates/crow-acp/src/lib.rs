@@ -3,13 +3,16 @@
 //! The rest of Crow uses [`crow_core::SessionUpdate`] and [`IncomingRequest`]; only `v1.rs` uses ACP's own types, and
 //! no SDK type leaves this crate.
 
+mod agent_update;
 mod capabilities;
 mod client;
+mod client_terminal;
 mod editor;
 mod form;
 mod handshake;
 mod incoming;
 mod outbox;
+mod permission;
 mod program;
 mod server;
 mod socket;
@@ -17,22 +20,25 @@ mod splice;
 mod transport;
 mod v1;
 
-pub use capabilities::AcpClientCapabilities;
+pub use agent_update::{AgentUpdate, StopReason};
+pub use capabilities::{AcpAgentCapabilities, AcpClientCapabilities, ClientInfo};
 pub use client::{
-    AcpAgentCapabilities, AgentConnection, AgentPermissionRequest, AgentUpdate, ClientAccess,
-    ClientAccessRequest, ClientEvent, ClientInfo, ConfigOption, GrantScope, INITIALIZE_TIMEOUT,
-    OpenedSession, ParentClient, PermissionAnswer, PermissionOption, PromptOutcome, StopReason, drive_agent,
+    AgentConnection, ClientAccess, ClientAccessRequest, ClientEvent, ConfigOption, INITIALIZE_TIMEOUT,
+    OpenedSession, ParentClient, PromptOutcome, drive_agent,
 };
+pub use client_terminal::{ClientError, ClientTerminalOutput, TerminalCommand, TerminalExit};
 pub use crow_process::{CommandSpec as AgentCommand, ExitReason as ProgramEnded, SpawnError};
-pub use editor::{
-    ClientEditor, ClientError, ClientTerminal, ClientTerminalOutput, TerminalCommand, TerminalExit,
-};
+pub use editor::{ClientEditor, ClientTerminal};
 pub use form::{ElicitationChoice, ElicitationForm, ElicitationOutcome};
 pub use incoming::{
     AgentInfo, IncomingRequest, OpenSessionResult, PromptBlock, PromptId, ResponseSender, SessionInfo,
     SessionLocation, SessionOpenKind, SessionPage, SteerOutcome, TurnScope,
 };
-pub use outbox::{Client, OfferedAnswers, PermissionOutcome, PermissionRequest, PermissionSubject};
+pub use outbox::Client;
+pub use permission::{
+    AgentPermissionRequest, GrantScope, OfferedAnswers, PermissionAnswer, PermissionOption,
+    PermissionOutcome, PermissionRequest, PermissionSubject,
+};
 pub use program::{AgentExit, AgentLauncher, AgentProgram};
 pub use server::{ServeError, serve_client};
 pub use socket::{

@@ -10,17 +10,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use agent_client_protocol as sdk;
-use crow_core::{
-    CallId, GrantOffer, SessionId, SessionUpdate, ToolCallContent, ToolCallInfo, ToolCallStatus,
-};
-use serde_json::{Map, Value};
+use crow_core::{CallId, SessionId, SessionUpdate, ToolCallStatus};
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use self::update_size::{content_bytes, update_bytes};
 use crate::capabilities::{AcpClientCapabilities, SharedCapabilities};
-use crate::client::{AgentPermissionRequest, PermissionAnswer};
-use crate::editor::ClientEditor;
+use crate::permission::{AgentPermissionRequest, PermissionAnswer, PermissionOutcome, PermissionRequest};
 use crate::v1;
 
 /// Notifications that may be queued inside the SDK.
@@ -54,81 +50,6 @@ impl std::fmt::Debug for Client {
     }
 }
 
-/// The user's answer to a permission request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PermissionOutcome {
-    AllowOnce,
-    /// Approved for the rest of the session.
-    AllowForSession,
-    /// Approved permanently for this project.
-    AllowInProject,
-    /// Rejected once.
-    Reject,
-    /// Rejected for the rest of the session.
-    RejectForSession,
-    /// Rejected, and the user will say what to do instead.
-    RejectWithFeedback,
-    /// The turn was cancelled before an answer.
-    Cancelled,
-    /// No user could be asked.
-    Unavailable {
-        reason: String,
-    },
-}
-
-impl PermissionOutcome {
-    /// Whether the call is approved.
-    pub fn is_allowed(&self) -> bool {
-        match self {
-            Self::AllowOnce | Self::AllowForSession | Self::AllowInProject => true,
-            Self::Reject | Self::RejectForSession | Self::RejectWithFeedback => false,
-            Self::Cancelled | Self::Unavailable { .. } => false,
-        }
-    }
-}
-
-/// A call that needs the user's approval.
-#[derive(Debug, Clone, Copy)]
-pub struct PermissionRequest<'a> {
-    pub subject: PermissionSubject,
-    pub call: CallId,
-    pub info: &'a ToolCallInfo,
-    pub arguments: &'a Map<String, Value>,
-    /// The changes it would make, as far as known.
-    pub preview: &'a [ToolCallContent],
-    /// The reason why it needs approval.
-    pub reason: Option<&'a str>,
-    pub offered_answers: OfferedAnswers<'a>,
-}
-
-/// The subject of an approval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum PermissionSubject {
-    /// A call of the model.
-    #[default]
-    Call,
-    /// Something that Crow offers beyond the request. Nothing fails without it.
-    Proposal,
-    /// Continuing although the model repeats itself. Automatic approval would make it run on.
-    Continue,
-}
-
-/// The answers offered in addition to approving and rejecting once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OfferedAnswers<'a> {
-    /// None.
-    Once,
-    /// Approving and rejecting for the rest of the session.
-    Session,
-    /// For a call: approvals that are remembered, and rejecting with instructions.
-    Remembered {
-        /// The grants that an approval may be remembered as.
-        offer: &'a GrantOffer,
-        /// Whether the user can say what to do instead.
-        accepts_feedback: bool,
-    },
-}
-
 impl Client {
     pub(crate) fn new(connection: sdk::v1::ConnectionTo<sdk::Client>, outbox: Arc<Outbox>) -> Self {
         Self { connection, outbox }
@@ -157,11 +78,6 @@ impl Client {
     /// Returns the client's capabilities.
     pub fn capabilities(&self) -> AcpClientCapabilities {
         self.outbox.capabilities.get()
-    }
-
-    /// Returns the client's files and terminals, for a session.
-    pub fn editor(&self, session: &SessionId) -> ClientEditor {
-        ClientEditor::new(self.clone(), session.clone())
     }
 
     pub(crate) async fn send_request<R: sdk::JsonRpcRequest>(

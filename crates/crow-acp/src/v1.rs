@@ -34,7 +34,7 @@ pub(crate) use self::extensions::{
     SetModelRequest, SetModelResponse, SteerRequest, SteerResponse, steer_response,
 };
 pub(crate) use self::permission::{
-    child_permission_answer, child_permission_request, grant_scope, permission_outcome, permission_request,
+    child_permission_answer, child_permission_request, permission_outcome, permission_request,
     permission_response,
 };
 pub(crate) use self::primitives::session_id;

@@ -1,16 +1,13 @@
-//! The events that a client receives from an agent, and its answers.
+//! The events that a client receives from an agent.
 
-use std::borrow::Cow;
-
-use crow_core::{
-    CommandInfo, GrantOffer, PlanEntry, ReportOutcome, SessionId, ToolCallContent, ToolCallStatus, ToolKind,
-};
+use crow_core::SessionId;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::access::ClientAccessRequest;
+use crate::agent_update::AgentUpdate;
 use crate::form::{ElicitationForm, ElicitationOutcome};
-use crate::outbox::PermissionSubject;
+use crate::permission::{AgentPermissionRequest, PermissionAnswer};
 
 /// A message of an agent to a client.
 #[derive(Debug)]
@@ -46,144 +43,4 @@ pub enum ClientEvent {
         /// The number of its slot.
         claim: u64,
     },
-}
-
-/// A parsed update of any agent.
-#[derive(Debug, Clone, PartialEq)]
-pub enum AgentUpdate {
-    /// The user's prompt, in a replay.
-    Prompt(String),
-    /// Text of the model.
-    Text(String),
-    /// Thinking of the model.
-    Thought(String),
-    /// A tool call, new or changed; absent fields are unchanged.
-    Call {
-        /// The agent's ID.
-        id: String,
-        /// A title of one line.
-        title: Option<String>,
-        /// Determines the icon.
-        kind: Option<ToolKind>,
-        status: Option<ToolCallStatus>,
-        content: Option<Vec<ToolCallContent>>,
-        /// The arguments.
-        input: Option<Value>,
-    },
-    /// The whole plan.
-    Plan(Vec<PlanEntry>),
-    /// The session's title.
-    Title(String),
-    /// Context usage.
-    Usage {
-        /// Tokens in context.
-        used: u64,
-        /// The model's context window.
-        size: u64,
-        /// Tokens used by the session and its children so far, if the agent reports them.
-        tokens_spent: Option<u64>,
-        /// Cost of the session so far in billionths of a US dollar, if the agent reports it.
-        cost: Option<u64>,
-        /// True if the context usage is an estimate.
-        is_estimate: bool,
-    },
-    /// The current mode.
-    Mode(String),
-    /// The available commands.
-    Commands(Vec<CommandInfo>),
-    /// A notice for the user.
-    Notice(String),
-    /// The result of a compaction.
-    Compaction(String),
-    /// The outcome of the work that was just reported.
-    Outcome(ReportOutcome),
-}
-
-/// A call that needs the user's approval.
-#[derive(Debug, Clone, PartialEq)]
-pub struct AgentPermissionRequest {
-    pub subject: PermissionSubject,
-    /// The agent's ID of the call.
-    pub call: String,
-    pub title: String,
-    /// Determines the icon.
-    pub kind: ToolKind,
-    /// The arguments.
-    pub input: Option<Value>,
-    pub content: Vec<ToolCallContent>,
-    pub options: Vec<PermissionOption>,
-    /// The grants that an approval would be remembered as, if the agent is Crow.
-    pub offer: Option<GrantOffer>,
-}
-
-impl AgentPermissionRequest {
-    /// Finds the option that allows this call and nothing else.
-    pub fn allow_once(&self) -> Option<PermissionAnswer> {
-        let option = self.options.iter().find(|choice| choice.allows && !choice.always)?;
-        Some(PermissionAnswer::Selected(option.id.clone()))
-    }
-
-    /// Returns the scope of an answer to another Crow's question, beyond the call.
-    pub fn grant_scope(&self, answer: &PermissionAnswer) -> Option<GrantScope> {
-        match answer {
-            PermissionAnswer::Selected(id) => crate::v1::grant_scope(id),
-            PermissionAnswer::Unavailable { .. } => None,
-        }
-    }
-}
-
-/// The scope of an approval beyond its call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GrantScope {
-    Session,
-    /// Permanently for this project.
-    Project,
-}
-
-/// A client's answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PermissionAnswer {
-    /// The ID of an option.
-    Selected(String),
-    /// No user could be asked.
-    Unavailable {
-        /// The reason, to be shown in parentheses.
-        reason: Cow<'static, str>,
-    },
-}
-
-/// An option of a permission request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PermissionOption {
-    pub id: String,
-    pub name: String,
-    /// Whether it approves.
-    pub allows: bool,
-    /// Whether it applies from now on.
-    pub always: bool,
-}
-/// The stop reason of a turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StopReason {
-    EndTurn,
-    /// The output limit was reached.
-    MaxTokens,
-    /// The limit of model requests was reached.
-    MaxTurnRequests,
-    /// The model refused.
-    Refusal,
-    Cancelled,
-}
-
-impl StopReason {
-    /// Returns the reason as in the protocol.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::EndTurn => "end_turn",
-            Self::MaxTokens => "max_tokens",
-            Self::MaxTurnRequests => "max_turn_requests",
-            Self::Refusal => "refusal",
-            Self::Cancelled => "cancelled",
-        }
-    }
 }

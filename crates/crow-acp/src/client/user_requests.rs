@@ -5,9 +5,10 @@ use agent_client_protocol as sdk;
 use sdk::v1::schema as wire;
 use tokio::sync::oneshot;
 
-use super::events::{ClientEvent, PermissionAnswer};
+use super::events::ClientEvent;
 use super::{AgentEventHandler, HandlerResult, Responder, log_send_error};
 use crate::form::ElicitationOutcome;
+use crate::permission::PermissionAnswer;
 use crate::v1;
 
 impl AgentEventHandler {

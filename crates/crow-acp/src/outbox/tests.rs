@@ -1,5 +1,6 @@
-use crow_core::{ContentPart, MessageId, ToolCallContent};
+use crow_core::{ContentPart, MessageId, ToolCallContent, ToolCallInfo};
 use expect_test::{Expect, expect};
+use serde_json::{Map, Value};
 
 use super::*;
 

@@ -10,7 +10,7 @@ use sdk::v1::schema as wire;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::client::{AcpAgentCapabilities, ClientInfo};
+use crate::capabilities::{AcpAgentCapabilities, ClientInfo};
 use crate::incoming::TurnScope;
 use crate::v1::primitives::{session_id, to_meta};
 

@@ -11,7 +11,8 @@ use sdk::v1::schema as wire;
 
 use super::permission::{grant_offer, permission_subject};
 use super::{agent_tree, plan};
-use crate::client::{AgentPermissionRequest, AgentUpdate, PermissionOption, StopReason};
+use crate::agent_update::{AgentUpdate, StopReason};
+use crate::permission::{AgentPermissionRequest, PermissionOption};
 
 pub(crate) fn to_agent_update(update: wire::SessionUpdate) -> Option<AgentUpdate> {
     Some(match update {

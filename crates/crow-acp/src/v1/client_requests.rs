@@ -6,7 +6,7 @@ use agent_client_protocol as sdk;
 use crow_core::SessionId;
 use sdk::v1::schema as wire;
 
-use crate::editor::{ClientError, ClientTerminalOutput, TerminalCommand, TerminalExit};
+use crate::client_terminal::{ClientError, ClientTerminalOutput, TerminalCommand, TerminalExit};
 use crate::v1::primitives::session_id;
 
 pub(crate) fn read_file(session: &SessionId, path: &Path) -> wire::ReadTextFileRequest {

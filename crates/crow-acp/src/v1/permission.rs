@@ -5,8 +5,10 @@ use crow_core::{CallId, Grant, GrantOffer, SessionId, ToolCallContent};
 use sdk::v1::schema as wire;
 use serde_json::{Value, json};
 
-use crate::client::{AgentPermissionRequest, GrantScope, PermissionAnswer};
-use crate::outbox::{OfferedAnswers, PermissionOutcome, PermissionRequest, PermissionSubject};
+use crate::permission::{
+    AgentPermissionRequest, GrantScope, OfferedAnswers, PermissionAnswer, PermissionOutcome,
+    PermissionRequest, PermissionSubject,
+};
 use crate::v1::primitives::{session_id, to_meta};
 use crate::v1::tool_calls::{tool_call_locations, tool_content, tool_kind};
 
@@ -172,8 +174,19 @@ pub(super) fn permission_subject(request: &wire::RequestPermissionRequest) -> Pe
     }
 }
 
+// The scope of an answer is in its ID, which belongs to the protocol.
+impl AgentPermissionRequest {
+    /// Returns the scope of an answer to another Crow's question, beyond the call.
+    pub fn grant_scope(&self, answer: &PermissionAnswer) -> Option<GrantScope> {
+        match answer {
+            PermissionAnswer::Selected(id) => grant_scope(id),
+            PermissionAnswer::Unavailable { .. } => None,
+        }
+    }
+}
+
 /// Parses the scope of one of Crow's own answers beyond its call.
-pub(crate) fn grant_scope(id: &str) -> Option<GrantScope> {
+fn grant_scope(id: &str) -> Option<GrantScope> {
     match id {
         ALLOW_SESSION => Some(GrantScope::Session),
         ALLOW_PROJECT => Some(GrantScope::Project),

@@ -1,0 +1,138 @@
+//! Permission requests and their answers: a session's own, and those of an agent that it drives. Knows neither
+//! the protocol nor how a request is sent.
+
+use std::borrow::Cow;
+
+use crow_core::{CallId, GrantOffer, ToolCallContent, ToolCallInfo, ToolKind};
+use serde_json::{Map, Value};
+
+/// The user's answer to a permission request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PermissionOutcome {
+    AllowOnce,
+    /// Approved for the rest of the session.
+    AllowForSession,
+    /// Approved permanently for this project.
+    AllowInProject,
+    /// Rejected once.
+    Reject,
+    /// Rejected for the rest of the session.
+    RejectForSession,
+    /// Rejected, and the user will say what to do instead.
+    RejectWithFeedback,
+    /// The turn was cancelled before an answer.
+    Cancelled,
+    /// No user could be asked.
+    Unavailable {
+        reason: String,
+    },
+}
+
+impl PermissionOutcome {
+    /// Whether the call is approved.
+    pub fn is_allowed(&self) -> bool {
+        match self {
+            Self::AllowOnce | Self::AllowForSession | Self::AllowInProject => true,
+            Self::Reject | Self::RejectForSession | Self::RejectWithFeedback => false,
+            Self::Cancelled | Self::Unavailable { .. } => false,
+        }
+    }
+}
+
+/// A call that needs the user's approval.
+#[derive(Debug, Clone, Copy)]
+pub struct PermissionRequest<'a> {
+    pub subject: PermissionSubject,
+    pub call: CallId,
+    pub info: &'a ToolCallInfo,
+    pub arguments: &'a Map<String, Value>,
+    /// The changes it would make, as far as known.
+    pub preview: &'a [ToolCallContent],
+    /// The reason why it needs approval.
+    pub reason: Option<&'a str>,
+    pub offered_answers: OfferedAnswers<'a>,
+}
+
+/// The subject of an approval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PermissionSubject {
+    /// A call of the model.
+    #[default]
+    Call,
+    /// Something that Crow offers beyond the request. Nothing fails without it.
+    Proposal,
+    /// Continuing although the model repeats itself. Automatic approval would make it run on.
+    Continue,
+}
+
+/// The answers offered in addition to approving and rejecting once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OfferedAnswers<'a> {
+    /// None.
+    Once,
+    /// Approving and rejecting for the rest of the session.
+    Session,
+    /// For a call: approvals that are remembered, and rejecting with instructions.
+    Remembered {
+        /// The grants that an approval may be remembered as.
+        offer: &'a GrantOffer,
+        /// Whether the user can say what to do instead.
+        accepts_feedback: bool,
+    },
+}
+
+/// A call that needs the user's approval.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentPermissionRequest {
+    pub subject: PermissionSubject,
+    /// The agent's ID of the call.
+    pub call: String,
+    pub title: String,
+    /// Determines the icon.
+    pub kind: ToolKind,
+    /// The arguments.
+    pub input: Option<Value>,
+    pub content: Vec<ToolCallContent>,
+    pub options: Vec<PermissionOption>,
+    /// The grants that an approval would be remembered as, if the agent is Crow.
+    pub offer: Option<GrantOffer>,
+}
+
+impl AgentPermissionRequest {
+    /// Finds the option that allows this call and nothing else.
+    pub fn allow_once(&self) -> Option<PermissionAnswer> {
+        let option = self.options.iter().find(|choice| choice.allows && !choice.always)?;
+        Some(PermissionAnswer::Selected(option.id.clone()))
+    }
+}
+
+/// The scope of an approval beyond its call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GrantScope {
+    Session,
+    /// Permanently for this project.
+    Project,
+}
+
+/// A client's answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PermissionAnswer {
+    /// The ID of an option.
+    Selected(String),
+    /// No user could be asked.
+    Unavailable {
+        /// The reason, to be shown in parentheses.
+        reason: Cow<'static, str>,
+    },
+}
+
+/// An option of a permission request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PermissionOption {
+    pub id: String,
+    pub name: String,
+    /// Whether it approves.
+    pub allows: bool,
+    /// Whether it applies from now on.
+    pub always: bool,
+}
