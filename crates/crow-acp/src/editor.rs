@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::capabilities::AcpClientCapabilities;
 use crate::client_terminal::{ClientError, ClientTerminalOutput, TerminalCommand, TerminalExit};
-use crate::outbox::Client;
+use crate::connected_client::Client;
 use crate::v1;
 
 /// A client answers such a request from memory or disk; a slower one has stopped answering.

@@ -1,12 +1,6 @@
 //! A question that the user answers by choosing or with free text. Knows nothing of the subject, and accepts no
 //! choice that was not offered.
 
-use crow_core::SessionId;
-use tokio_util::sync::CancellationToken;
-
-use crate::outbox::{Client, USER_ANSWER_TIMEOUT};
-use crate::v1;
-
 /// One question with its answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ElicitationForm {
@@ -52,38 +46,3 @@ pub enum ElicitationOutcome {
     /// No user could be asked.
     Unavailable { reason: String },
 }
-
-impl Client {
-    /// Shows a form to the user, if the client supports forms; otherwise nothing is sent.
-    pub async fn elicit_form(
-        &self,
-        session: &SessionId,
-        form: &ElicitationForm,
-        cancel: &CancellationToken,
-    ) -> ElicitationOutcome {
-        if !self.capabilities().forms {
-            return ElicitationOutcome::Unavailable { reason: "the client does not support forms".into() };
-        }
-        if form.options.is_empty() && !form.free_text {
-            return ElicitationOutcome::Unavailable { reason: "the form has no answers".into() };
-        }
-        let answer = async {
-            // The updates that led to the question precede it.
-            self.flush_updates(session).await;
-            self.send_request(v1::to_elicitation_request(session, form)).await
-        };
-        // Dropping the request cancels it at the client.
-        tokio::select! {
-            biased;
-            () = cancel.cancelled() => ElicitationOutcome::Cancelled,
-            answered = tokio::time::timeout(USER_ANSWER_TIMEOUT, answer) => match answered {
-                Ok(_) if self.is_gone() => ElicitationOutcome::Cancelled,
-                Ok(answer) => v1::elicitation_outcome(answer, form),
-                Err(_) => ElicitationOutcome::Unavailable { reason: "no answer within twelve hours".into() },
-            },
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests;

@@ -7,6 +7,7 @@ mod agent_update;
 mod capabilities;
 mod client;
 mod client_terminal;
+mod connected_client;
 mod editor;
 mod form;
 mod handshake;
@@ -18,6 +19,7 @@ mod server;
 mod socket;
 mod splice;
 mod transport;
+mod user_questions;
 mod v1;
 
 pub use agent_update::{AgentUpdate, StopReason};
@@ -27,6 +29,7 @@ pub use client::{
     OpenedSession, ParentClient, PromptOutcome, drive_agent,
 };
 pub use client_terminal::{ClientError, ClientTerminalOutput, TerminalCommand, TerminalExit};
+pub use connected_client::Client;
 pub use crow_process::{CommandSpec as AgentCommand, ExitReason as ProgramEnded, SpawnError};
 pub use editor::{ClientEditor, ClientTerminal};
 pub use form::{ElicitationChoice, ElicitationForm, ElicitationOutcome};
@@ -34,7 +37,6 @@ pub use incoming::{
     AgentInfo, IncomingRequest, OpenSessionResult, PromptBlock, PromptId, ResponseSender, SessionInfo,
     SessionLocation, SessionOpenKind, SessionPage, SteerOutcome, TurnScope,
 };
-pub use outbox::Client;
 pub use permission::{
     AgentPermissionRequest, GrantScope, OfferedAnswers, PermissionAnswer, PermissionOption,
     PermissionOutcome, PermissionRequest, PermissionSubject,

@@ -7,16 +7,13 @@ mod update_size;
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use agent_client_protocol as sdk;
-use crow_core::{CallId, SessionId, SessionUpdate, ToolCallStatus};
+use crow_core::{SessionId, SessionUpdate, ToolCallStatus};
 use tokio::sync::{Notify, Semaphore};
-use tokio_util::sync::CancellationToken;
 
 use self::update_size::{content_bytes, update_bytes};
 use crate::capabilities::{AcpClientCapabilities, SharedCapabilities};
-use crate::permission::{AgentPermissionRequest, PermissionAnswer, PermissionOutcome, PermissionRequest};
 use crate::v1;
 
 /// Notifications that may be queued inside the SDK.
@@ -28,145 +25,8 @@ const CHUNK_BYTES_MAX: usize = 32 * 1024;
 /// Bytes queued for one client beyond which producers are held back.
 const QUEUED_BYTES_MAX: usize = 1024 * 1024;
 
-/// A question asked in the evening is answered in the morning; later answers do not come.
-pub(crate) const USER_ANSWER_TIMEOUT: Duration = Duration::from_hours(12);
-
-/// A slot is counted in memory, however many processes are in between.
-const CLAIM_TIMEOUT: Duration = Duration::from_secs(10);
-
 /// Queued output of a call for a slow client; a terminal shows the end, so the end is kept.
 const OUTPUT_BYTES_MAX: usize = 64 * 1024;
-
-/// A connected client, as sessions use it.
-#[derive(Clone)]
-pub struct Client {
-    connection: sdk::v1::ConnectionTo<sdk::Client>,
-    outbox: Arc<Outbox>,
-}
-
-impl std::fmt::Debug for Client {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Client")
-    }
-}
-
-impl Client {
-    pub(crate) fn new(connection: sdk::v1::ConnectionTo<sdk::Client>, outbox: Arc<Outbox>) -> Self {
-        Self { connection, outbox }
-    }
-
-    /// Sends an update; the order is preserved within a session.
-    pub fn send_update(&self, session: &SessionId, update: SessionUpdate) {
-        self.outbox.push_update(session, update);
-    }
-
-    /// Waits until the client has caught up enough for more updates.
-    pub async fn wait_for_capacity(&self) {
-        self.outbox.wait_for_capacity().await;
-    }
-
-    /// Waits until all updates of a session are with the SDK, so that an answer cannot overtake them.
-    pub async fn flush_updates(&self, session: &SessionId) {
-        self.outbox.flush_updates(session).await;
-    }
-
-    /// Whether the client has disconnected: no more model requests are made for it.
-    pub fn is_gone(&self) -> bool {
-        self.outbox.is_gone.load(Ordering::Relaxed)
-    }
-
-    /// Returns the client's capabilities.
-    pub fn capabilities(&self) -> AcpClientCapabilities {
-        self.outbox.capabilities.get()
-    }
-
-    pub(crate) async fn send_request<R: sdk::JsonRpcRequest>(
-        &self,
-        request: R,
-    ) -> Result<R::Response, sdk::Error>
-    where
-        R::Response: Send,
-    {
-        self.connection.send_request(request).block_task().await
-    }
-
-    /// Sends a request whose answer has no effect.
-    pub(crate) fn send_detached_request<R: sdk::JsonRpcRequest>(&self, request: R)
-    where
-        R::Response: Send,
-    {
-        self.connection.send_request(request).detach();
-    }
-
-    /// Sends a child's permission request to the user, in place of the call that started the child; `None` if the
-    /// child no longer waits for the answer.
-    pub async fn request_child_permission(
-        &self,
-        session: &SessionId,
-        (call, agent_name): (CallId, &str),
-        question: &AgentPermissionRequest,
-        cancel: &CancellationToken,
-    ) -> Option<PermissionAnswer> {
-        let answer = async {
-            self.flush_updates(session).await;
-            let is_child = self.capabilities().tree_depth.is_some();
-            self.send_request(v1::child_permission_request(session, (call, agent_name), question, is_child))
-                .await
-        };
-        tokio::select! {
-            biased;
-            () = cancel.cancelled() => None,
-            answered = tokio::time::timeout(USER_ANSWER_TIMEOUT, answer) => match answered {
-                Ok(_) if self.is_gone() => None,
-                Ok(answer) => v1::child_permission_answer(answer, question),
-                Err(_) => Some(PermissionAnswer::Unavailable { reason: "no answer within twelve hours".into() }),
-            },
-        }
-    }
-
-    /// Requests a slot for one more agent from a client that keeps the tree's budget.
-    pub async fn acquire_budget_slot(&self, session: &SessionId) -> Result<u64, String> {
-        let request = v1::ClaimRequest { session_id: v1::session_id(session) };
-        let answer = tokio::time::timeout(CLAIM_TIMEOUT, self.send_request(request)).await;
-        match answer {
-            Ok(Ok(answer)) => Ok(answer.claim),
-            Ok(Err(error)) => Err(error.message),
-            Err(_) => Err("the parent agent did not say whether a slot is free".to_owned()),
-        }
-    }
-
-    /// Releases such a slot.
-    pub fn release_budget_slot(&self, claim: u64) {
-        if let Err(error) = self.connection.send_notification(v1::ReleaseNotification { claim }) {
-            tracing::debug!(%error, "the client has disconnected, which frees every slot");
-        }
-    }
-
-    /// Requests permission for a call.
-    pub async fn request_permission(
-        &self,
-        session: &SessionId,
-        question: PermissionRequest<'_>,
-        cancel: &CancellationToken,
-    ) -> PermissionOutcome {
-        let answer = async {
-            // The call must be visible before the question about it.
-            self.flush_updates(session).await;
-            let is_child = self.capabilities().tree_depth.is_some();
-            self.send_request(v1::permission_request(session, question, is_child)).await
-        };
-        // Dropping the request cancels it at the client.
-        tokio::select! {
-            biased;
-            () = cancel.cancelled() => PermissionOutcome::Cancelled,
-            answered = tokio::time::timeout(USER_ANSWER_TIMEOUT, answer) => match answered {
-                Ok(_) if self.is_gone() => PermissionOutcome::Cancelled,
-                Ok(answer) => v1::permission_outcome(answer, question.offered_answers),
-                Err(_) => PermissionOutcome::Unavailable { reason: "no answer within twelve hours".into() },
-            },
-        }
-    }
-}
 
 /// The queued updates.
 #[derive(Debug)]
@@ -205,17 +65,27 @@ impl Outbox {
         })
     }
 
-    fn push_update(&self, session: &SessionId, update: SessionUpdate) {
+    /// The client's capabilities.
+    pub(crate) fn capabilities(&self) -> AcpClientCapabilities {
+        self.capabilities.get()
+    }
+
+    /// Whether the client has disconnected.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.is_gone.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn push_update(&self, session: &SessionId, update: SessionUpdate) {
         self.lock().push_update(session, update);
         self.pushed.notify_one();
     }
 
-    async fn wait_for_capacity(&self) {
+    pub(crate) async fn wait_for_capacity(&self) {
         self.wait_until(|state| state.n_bytes < QUEUED_BYTES_MAX).await;
     }
 
     /// Waits for the updates queued until now and no longer: a busy turn would otherwise delay it forever.
-    async fn flush_updates(&self, session: &SessionId) {
+    pub(crate) async fn flush_updates(&self, session: &SessionId) {
         let n_pushed = self.lock().n_pushed;
         self.wait_until(|state| {
             let next = state.sessions.get(session).and_then(VecDeque::front);

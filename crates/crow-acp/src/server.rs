@@ -14,9 +14,10 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::capabilities::SharedCapabilities;
+use crate::connected_client::Client;
 use crate::handshake::HandshakeGate;
 use crate::incoming::{AgentInfo, IncomingRequest, PromptId, ResponseSender, SessionOpenKind};
-use crate::outbox::{Client, Outbox};
+use crate::outbox::Outbox;
 use crate::transport::LineTransport;
 use crate::v1::{self, SetModelRequest, SetModelResponse, SteerRequest, SteerResponse};
 

@@ -9,7 +9,7 @@ use agent_client_protocol as sdk;
 use crow_core::SessionId;
 use sdk::v1::schema as wire;
 
-use crate::outbox::Client;
+use crate::connected_client::Client;
 use crate::v1;
 
 /// The terminals that one child may have open; more are forgotten ones.

@@ -1,4 +1,4 @@
-use crow_core::{ContentPart, MessageId, ToolCallContent, ToolCallInfo};
+use crow_core::{CallId, ContentPart, MessageId, ToolCallContent, ToolCallInfo};
 use expect_test::{Expect, expect};
 use serde_json::{Map, Value};
 

@@ -6,8 +6,8 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::*;
 use crate::{
-    AcpClientCapabilities, AgentInfo, ClientEvent, ClientInfo, IncomingRequest, LineTransport, drive_agent,
-    duplex_transport, serve_client,
+    AcpClientCapabilities, AgentInfo, ClientEvent, ClientInfo, ElicitationChoice, IncomingRequest,
+    LineTransport, drive_agent, duplex_transport, serve_client,
 };
 
 fn nests() -> ElicitationForm {
