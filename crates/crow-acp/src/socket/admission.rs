@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use http::{HeaderMap, HeaderValue, header, uri::Authority};
 use tokio::net::TcpListener;
 
-use super::DEFAULT_PATH;
+use super::limits::DEFAULT_PATH;
 
 /// The token that a client must send: `Authorization: Bearer …`.
 #[derive(Clone, PartialEq, Eq)]

@@ -17,10 +17,10 @@ use tokio_tungstenite::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    DEFAULT_PATH, PING_INTERVAL,
     close_reason::CloseReason,
+    limits::{DEFAULT_PATH, PING_INTERVAL, websocket_config},
     message_pump::{CountingStream, carry_messages},
-    queued_transport, websocket_config,
+    queue::queued_transport,
 };
 use crate::transport::LineTransport;
 
@@ -100,18 +100,26 @@ pub async fn connect_socket(
     headers: &[(String, String)],
     deadline: Instant,
 ) -> Result<LineTransport, ConnectError> {
-    connect_socket_with(url, headers, deadline, (PING_INTERVAL, load_root_certificates)).await
+    let settings = SocketClientSettings { ping_interval: PING_INTERVAL, load_roots: load_root_certificates };
+    connect_socket_with(url, headers, deadline, settings).await
+}
+
+/// The client's settings, which tests replace.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SocketClientSettings {
+    pub(super) ping_interval: Duration,
+    pub(super) load_roots: RootsLoader,
 }
 
 pub(super) async fn connect_socket_with(
     url: &str,
     headers: &[(String, String)],
     deadline: Instant,
-    (ping_interval, load_roots): (Duration, RootsLoader),
+    settings: SocketClientSettings,
 ) -> Result<LineTransport, ConnectError> {
     let target = SocketTarget::parse(url)?;
     let request = target.build_request(headers)?;
-    let connection = Box::pin(target.open_connection(request, (ping_interval, load_roots)));
+    let connection = Box::pin(target.open_connection(request, settings));
     match timeout_at(deadline, connection).await {
         Ok(connected) => connected,
         Err(_) => Err(ConnectError::TimedOut { host: target.host }),
@@ -221,7 +229,7 @@ impl SocketTarget {
     async fn open_connection(
         &self,
         request: Request,
-        (ping_interval, load_roots): (Duration, RootsLoader),
+        SocketClientSettings { ping_interval, load_roots }: SocketClientSettings,
     ) -> Result<LineTransport, ConnectError> {
         let stream = TcpStream::connect((self.bare_host(), self.port)).await;
         let stream = stream.map_err(|error| self.unreachable_error(&error))?;
@@ -250,12 +258,12 @@ impl SocketTarget {
         let handshake =
             client_async_with_config(request, CountingStream::new(stream), Some(websocket_config())).await;
         let (socket, _) = handshake.map_err(|error| self.handshake_error(&error))?;
-        let (lines, queue_ends) = queued_transport();
+        let (lines, queues) = queued_transport();
         // It ends with the lines.
         tokio::spawn(async move {
             carry_messages(
                 socket,
-                queue_ends,
+                queues,
                 ping_interval,
                 std::future::ready(CloseReason::Normal),
                 &CancellationToken::new(),
@@ -267,7 +275,7 @@ impl SocketTarget {
 }
 
 /// Loads the trusted root certificates, which takes some milliseconds.
-type RootsLoader = fn() -> RootCertStore;
+pub(super) type RootsLoader = fn() -> RootCertStore;
 
 /// Returns the system's certificates, or the well-known ones if it has none.
 pub(super) fn load_root_certificates() -> RootCertStore {

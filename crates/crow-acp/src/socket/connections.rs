@@ -48,7 +48,7 @@ impl PendingConnection {
     }
 }
 
-/// Accepts connections until `cut`, and waits for those that are left.
+/// Accepts connections until `cancel`, and waits for those that are left.
 pub async fn accept_connections<F>(
     listener: TcpListener,
     cancel: &CancellationToken,

@@ -21,12 +21,12 @@ use tokio_tungstenite::{
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use super::{
-    AdmissionPolicy, PING_INTERVAL, SocketListener,
-    admission::is_host_allowed,
+    admission::{AdmissionPolicy, SocketListener, is_host_allowed},
     close_reason::CloseReason,
     connections::{ConnectionLimits, PendingConnection, accept_connections},
+    limits::{PING_INTERVAL, websocket_config},
     message_pump::{CountingStream, carry_messages},
-    queued_transport, websocket_config,
+    queue::queued_transport,
 };
 use crate::transport::LineTransport;
 
@@ -42,8 +42,8 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(6);
 /// The length of a connection ID.
 const CONNECTION_ID_BYTES: usize = 16;
 
-/// Accepts every client that satisfies the policy, until `cut`; `serve` gets each one's lines, must end when they do
-/// or on `cut`, and returns the reason for closing.
+/// Accepts every client that satisfies the policy, until `cancel`; `serve` gets each one's lines, must end when they
+/// do or on `cancel`, and returns the reason for closing.
 pub async fn serve_socket<F>(
     socket: SocketListener,
     cancel: CancellationToken,
@@ -51,23 +51,40 @@ pub async fn serve_socket<F>(
 ) where
     F: Future<Output = CloseReason> + Send + 'static,
 {
-    serve_socket_with(socket, cancel, (PING_INTERVAL, ConnectionLimits::HANDSHAKE_TIMEOUT), serve).await;
+    let timing = SocketServerTiming {
+        ping_interval: PING_INTERVAL,
+        handshake_timeout: ConnectionLimits::HANDSHAKE_TIMEOUT,
+    };
+    serve_socket_with(socket, cancel, timing, serve).await;
+}
+
+/// The server's times, which tests shorten.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SocketServerTiming {
+    pub(super) ping_interval: Duration,
+    pub(super) handshake_timeout: Duration,
 }
 
 pub(super) async fn serve_socket_with<F>(
     socket: SocketListener,
     cancel: CancellationToken,
-    (ping_interval, handshake_timeout): (Duration, Duration),
+    timing: SocketServerTiming,
     serve: impl Fn(LineTransport) -> F + Send + Sync + 'static,
 ) where
     F: Future<Output = CloseReason> + Send + 'static,
 {
     let SocketListener { listener, name, admission } = socket;
     let client_slots = Arc::new(Semaphore::new(CLIENTS_MAX));
-    let acceptor =
-        Arc::new(SocketAcceptor { name, admission, client_slots, ping_interval, cancel: cancel.clone() });
+    let acceptor = Arc::new(SocketAcceptor {
+        name,
+        admission,
+        client_slots,
+        ping_interval: timing.ping_interval,
+        cancel: cancel.clone(),
+    });
     let serve = Arc::new(serve);
-    let limits = ConnectionLimits { handshake_timeout, shutdown_timeout: SHUTDOWN_TIMEOUT };
+    let limits =
+        ConnectionLimits { handshake_timeout: timing.handshake_timeout, shutdown_timeout: SHUTDOWN_TIMEOUT };
     accept_connections(listener, &cancel, limits, |stream, pending| {
         let (acceptor, serve) = (acceptor.clone(), serve.clone());
         async move { acceptor.handle_connection(stream, pending, serve.as_ref()).await }
@@ -103,12 +120,11 @@ impl SocketAcceptor {
         let Some(Some((socket, _place))) = pending.await_request(self.accept_handshake(stream)).await else {
             return;
         };
-        let (lines, queue_ends) = queued_transport();
+        let (lines, queues) = queued_transport();
         let (close_sender, close_receiver) = oneshot::channel();
         let close_reason = async { close_receiver.await.unwrap_or(CloseReason::Normal) };
         let (ping_interval, cancel) = (self.ping_interval, self.cancel.clone());
-        let pump =
-            async move { carry_messages(socket, queue_ends, ping_interval, close_reason, &cancel).await };
+        let pump = async move { carry_messages(socket, queues, ping_interval, close_reason, &cancel).await };
         let pump_task = AbortOnDropHandle::new(tokio::spawn(pump));
         // A client that has disconnected gets no message.
         let _ = close_sender.send(serve(lines).await);

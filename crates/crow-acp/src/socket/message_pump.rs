@@ -34,9 +34,9 @@ use tokio_tungstenite::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    CLOSE_TIMEOUT,
     close_reason::{CloseReason, close_frame},
-    queue::{LineReceiver, LineSender, QUEUED_LINES_MAX},
+    limits::CLOSE_TIMEOUT,
+    queue::{LineReceiver, LineSender, QUEUED_LINES_MAX, SocketQueues},
 };
 
 /// Consecutive unanswered pings before the peer is considered dead.
@@ -156,11 +156,11 @@ fn sanitize_reason(reason: &str) -> String {
     reason.chars().filter(|c| !c.is_control()).collect()
 }
 
-/// Carries messages until either side is done, then sends `farewell` if it is our turn. After `cut`, slow readers are
-/// not awaited for long.
+/// Carries messages until either side is done, then sends the close reason if it is our turn. After `cancel`, slow
+/// readers are not awaited for long.
 pub(super) async fn carry_messages<S: AsyncRead + AsyncWrite + Unpin>(
     socket: WebSocketStream<CountingStream<S>>,
-    (incoming, mut outgoing): (LineSender, LineReceiver),
+    SocketQueues { incoming, mut outgoing }: SocketQueues,
     ping_interval: Duration,
     close_reason: impl Future<Output = CloseReason>,
     cancel: &CancellationToken,
@@ -169,7 +169,7 @@ pub(super) async fn carry_messages<S: AsyncRead + AsyncWrite + Unpin>(
     let (mut sink, mut stream) = socket.split();
     let (error_sender, error_receiver) = mpsc::channel(1);
     let end = tokio::select! {
-        end = receive_messages(&mut stream, (&incoming, &error_sender), &n_read, ping_interval) => end,
+        end = receive_messages(&mut stream, &incoming, &error_sender, &n_read, ping_interval) => end,
         end = send_messages(&mut sink, &mut outgoing, error_receiver, ping_interval) => end,
         () = wait_for_abandoned_queue(&incoming, cancel) => ConnectionEnd::OutputAbandoned,
     };
@@ -223,7 +223,8 @@ async fn close_socket<S: AsyncRead + AsyncWrite + Unpin>(
 /// Receives messages, one per line. Time counts only while this waits for the network.
 async fn receive_messages(
     stream: &mut (impl Stream<Item = Result<Message, Error>> + Unpin),
-    (incoming, error_sender): (&LineSender, &mpsc::Sender<Message>),
+    incoming: &LineSender,
+    error_sender: &mpsc::Sender<Message>,
     n_read: &AtomicU64,
     ping_interval: Duration,
 ) -> ConnectionEnd {

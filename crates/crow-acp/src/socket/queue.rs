@@ -3,9 +3,11 @@
 
 use std::{io, sync::Arc};
 
+use futures_util::{StreamExt, sink, stream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
-use super::MESSAGE_BYTES_MAX;
+use super::limits::MESSAGE_BYTES_MAX;
+use crate::transport::LineTransport;
 
 /// Enough to fill a write, few enough to push back.
 pub(super) const QUEUED_LINES_MAX: usize = 64;
@@ -33,8 +35,33 @@ pub(super) struct LineSender {
 /// The receiving end.
 pub(super) struct LineReceiver(mpsc::Receiver<QueuedLine>);
 
+/// The ends of a transport's queues that a socket fills and empties.
+pub(super) struct SocketQueues {
+    /// From the network to our side.
+    pub(super) incoming: LineSender,
+    /// From our side to the network.
+    pub(super) outgoing: LineReceiver,
+}
+
+/// Creates a transport and the queues behind it.
+pub(super) fn queued_transport() -> (LineTransport, SocketQueues) {
+    let (incoming_sender, incoming_receiver) = line_queue();
+    let (outgoing_sender, outgoing_receiver) = line_queue();
+    let outgoing = sink::unfold(outgoing_sender, |outgoing_sender, line: String| async move {
+        match outgoing_sender.send(Ok(line)).await {
+            Ok(()) => Ok(outgoing_sender),
+            Err(_) => Err(io::ErrorKind::BrokenPipe.into()),
+        }
+    });
+    let incoming = stream::unfold(incoming_receiver, |mut incoming_receiver| async move {
+        incoming_receiver.recv().await.map(|line| (line, incoming_receiver))
+    });
+    let transport = LineTransport { outgoing: Box::pin(outgoing), incoming: incoming.boxed() };
+    (transport, SocketQueues { incoming: incoming_sender, outgoing: outgoing_receiver })
+}
+
 /// Creates an empty queue.
-pub(super) fn line_queue() -> (LineSender, LineReceiver) {
+fn line_queue() -> (LineSender, LineReceiver) {
     let (lines, receiver) = mpsc::channel(QUEUED_LINES_MAX);
     (LineSender { lines, byte_permits: Arc::new(Semaphore::new(QUEUED_BYTES_MAX)) }, LineReceiver(receiver))
 }

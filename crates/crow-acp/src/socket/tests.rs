@@ -26,11 +26,13 @@ use tokio_tungstenite::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    connect::{connect_socket_with, load_root_certificates},
+    connect::{SocketClientSettings, connect_socket_with, load_root_certificates},
     connections::PENDING_MAX,
-    listen::{CLIENTS_MAX, serve_socket_with},
+    limits::{MESSAGE_BYTES_MAX, websocket_config},
+    listen::{CLIENTS_MAX, SocketServerTiming, serve_socket_with},
     *,
 };
+use crate::transport::LineTransport;
 
 /// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -40,6 +42,9 @@ const NEVER: Duration = Duration::from_secs(3600);
 
 /// So short that a test waits for three of them.
 const SOON: Duration = Duration::from_millis(50);
+
+/// No limit that a test reaches.
+const PATIENT: SocketServerTiming = SocketServerTiming { ping_interval: NEVER, handshake_timeout: NEVER };
 
 /// So large that the number of lines is not the limit.
 const LARGE: usize = 4_000_000;
@@ -52,18 +57,18 @@ struct Server {
 
 impl Server {
     async fn start<F>(
-        times: (Duration, Duration),
+        timing: SocketServerTiming,
         serve: impl Fn(LineTransport) -> F + Send + Sync + 'static,
     ) -> Self
     where
         F: Future<Output = CloseReason> + Send + 'static,
     {
-        Self::start_until(CancellationToken::new(), times, serve).await
+        Self::start_until(CancellationToken::new(), timing, serve).await
     }
 
     async fn start_until<F>(
         cancel: CancellationToken,
-        times: (Duration, Duration),
+        timing: SocketServerTiming,
         serve: impl Fn(LineTransport) -> F + Send + Sync + 'static,
     ) -> Self
     where
@@ -76,7 +81,7 @@ impl Server {
             admission: AdmissionPolicy::with_token(BearerToken::new("secret".into())),
         };
         let port: u16 = door.url().unwrap().rsplit([':', '/']).nth(1).unwrap().parse().unwrap();
-        let listening = tokio::spawn(serve_socket_with(door, cancel.clone(), times, serve));
+        let listening = tokio::spawn(serve_socket_with(door, cancel.clone(), timing, serve));
         Self { port, cancel, listening }
     }
 
@@ -93,7 +98,7 @@ impl Server {
                 }
             }
         };
-        Self::start_until(cancel, (NEVER, NEVER), serve).await
+        Self::start_until(cancel, PATIENT, serve).await
     }
 
     async fn knock(&self) -> TcpStream {
@@ -227,7 +232,7 @@ async fn admission_requires_token_path_and_origin() {
 
 #[tokio::test]
 async fn silent_connection_is_closed_while_others_work() {
-    let server = Server::start((NEVER, SOON), echo).await;
+    let server = Server::start(SocketServerTiming { handshake_timeout: SOON, ..PATIENT }, echo).await;
     let mut slow = server.knock().await;
     slow.write_all(b"GET /acp HTTP/1.1\r\nHost: 127").await.unwrap();
     let mut socket = server.socket().await;
@@ -311,7 +316,7 @@ async fn slow_reader_stops_the_sender() {
     let n_said = Arc::new(AtomicUsize::new(0));
     let counting = n_said.clone();
     let (stuck, mut is_stuck) = mpsc::channel(1);
-    let server = Server::start((NEVER, NEVER), move |mut lines: LineTransport| {
+    let server = Server::start(PATIENT, move |mut lines: LineTransport| {
         let (n_said, stuck) = (counting.clone(), stuck.clone());
         async move {
             loop {
@@ -340,7 +345,7 @@ async fn slow_reader_does_not_delay_shutdown() {
     let (stuck, mut is_stuck) = mpsc::channel(1);
     let cancel = CancellationToken::new();
     let ends = cancel.clone();
-    let server = Server::start_until(cancel, (NEVER, NEVER), move |mut lines: LineTransport| {
+    let server = Server::start_until(cancel, PATIENT, move |mut lines: LineTransport| {
         let (stuck, ends) = (stuck.clone(), ends.clone());
         async move {
             while timeout(Duration::from_millis(500), lines.outgoing.send("x".repeat(LARGE))).await.is_ok() {}
@@ -362,7 +367,7 @@ async fn slow_reader_does_not_delay_shutdown() {
 #[tokio::test]
 async fn full_queue_stops_the_other_side() {
     let (arrived, mut arrivals) = mpsc::channel::<LineTransport>(1);
-    let server = Server::start((NEVER, NEVER), move |lines: LineTransport| {
+    let server = Server::start(PATIENT, move |lines: LineTransport| {
         let arrived = arrived.clone();
         async move {
             arrived.send(lines).await.unwrap();
@@ -409,15 +414,18 @@ async fn client_limit_is_reported_and_freed() {
 #[tokio::test]
 async fn half_open_clients_are_found_and_live_ones_are_kept() {
     let (ended, mut ends) = mpsc::channel(2);
-    let server = Server::start((SOON, NEVER), move |mut lines: LineTransport| {
-        let ended = ended.clone();
-        async move {
-            let lines = &mut lines;
-            let last = lines.incoming.next().await;
-            ended.send(format!("{last:?}")).await.unwrap();
-            CloseReason::Normal
-        }
-    })
+    let server = Server::start(
+        SocketServerTiming { ping_interval: SOON, ..PATIENT },
+        move |mut lines: LineTransport| {
+            let ended = ended.clone();
+            async move {
+                let lines = &mut lines;
+                let last = lines.incoming.next().await;
+                ended.send(format!("{last:?}")).await.unwrap();
+                CloseReason::Normal
+            }
+        },
+    )
     .await;
     // Reads, and so answers every ping.
     let mut alive = server.socket().await;
@@ -456,9 +464,14 @@ async fn half_open_servers_are_found() {
         pending::<()>().await;
         drop(socket);
     });
-    let mut lines = connect_socket_with(&url, &[], Instant::now() + PATIENCE, (SOON, load_root_certificates))
-        .await
-        .unwrap();
+    let mut lines = connect_socket_with(
+        &url,
+        &[],
+        Instant::now() + PATIENCE,
+        SocketClientSettings { ping_interval: SOON, load_roots: load_root_certificates },
+    )
+    .await
+    .unwrap();
     let heard = timeout(PATIENCE, lines.incoming.next()).await.unwrap();
     check(
         &format!("{heard:?}"),
@@ -470,7 +483,7 @@ async fn half_open_servers_are_found() {
 #[tokio::test]
 async fn connection_lost_inside_a_message_is_reported() {
     let (ended, mut ends) = mpsc::channel(1);
-    let server = Server::start((NEVER, NEVER), move |mut lines: LineTransport| {
+    let server = Server::start(PATIENT, move |mut lines: LineTransport| {
         let ended = ended.clone();
         async move {
             let lines = &mut lines;
@@ -497,7 +510,7 @@ async fn connection_lost_inside_a_message_is_reported() {
 
 #[tokio::test]
 async fn close_frame_has_the_agents_stderr() {
-    let server = Server::start((NEVER, NEVER), |mut lines: LineTransport| async move {
+    let server = Server::start(PATIENT, |mut lines: LineTransport| async move {
         lines.outgoing.send("{\"last\":1}".into()).await.unwrap();
         let stderr = format!("{} thread panicked\n  at ünder line 3", "noise ".repeat(50));
         CloseReason::AgentEnded { summary: "the agent ended with exit code 3".into(), stderr }

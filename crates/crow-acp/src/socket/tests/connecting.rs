@@ -97,8 +97,14 @@ async fn invalid_urls_and_headers_are_rejected() {
 async fn unencrypted_server_differs_from_a_missing_one() {
     let server = Server::echo().await;
     let url = format!("wss://127.0.0.1:{}", server.port);
-    let error =
-        connect_socket_with(&url, &[], Instant::now() + PATIENCE, (NEVER, ours_alone)).await.unwrap_err();
+    let error = connect_socket_with(
+        &url,
+        &[],
+        Instant::now() + PATIENCE,
+        SocketClientSettings { ping_interval: NEVER, load_roots: ours_alone },
+    )
+    .await
+    .unwrap_err();
     check(
         &error.to_string().replace(&server.port.to_string(), "PORT"),
         &expect![
@@ -146,7 +152,13 @@ async fn tls_servers_need_a_valid_certificate() {
         ("localhost", load_root_certificates),
     ] {
         let url = format!("wss://{host}:{port}");
-        let connected = connect_socket_with(&url, &[], Instant::now() + PATIENCE, (NEVER, roots)).await;
+        let connected = connect_socket_with(
+            &url,
+            &[],
+            Instant::now() + PATIENCE,
+            SocketClientSettings { ping_interval: NEVER, load_roots: roots },
+        )
+        .await;
         match connected {
             Ok(mut lines) => {
                 lines.outgoing.send("{}".to_owned()).await.unwrap();
