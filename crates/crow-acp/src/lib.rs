@@ -38,8 +38,8 @@ pub use incoming::{
     SessionLocation, SessionOpenKind, SessionPage, SteerOutcome, TurnScope,
 };
 pub use permission::{
-    AgentPermissionRequest, GrantScope, OfferedAnswers, PermissionAnswer, PermissionOption,
-    PermissionOutcome, PermissionRequest, PermissionSubject,
+    AgentPermissionRequest, ChildPermissionRequest, GrantScope, OfferedAnswers, PermissionAnswer,
+    PermissionOption, PermissionOutcome, PermissionRequest, PermissionSubject,
 };
 pub use program::{AgentExit, AgentLauncher, AgentProgram};
 pub use server::{ServeError, serve_client};

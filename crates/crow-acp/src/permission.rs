@@ -81,6 +81,16 @@ pub enum OfferedAnswers<'a> {
     },
 }
 
+/// An agent's request, as its parent passes it on to the user.
+#[derive(Debug, Clone, Copy)]
+pub struct ChildPermissionRequest<'a> {
+    /// The call that started the child.
+    pub parent_call: CallId,
+    /// The child's name for the user.
+    pub agent_name: &'a str,
+    pub request: &'a AgentPermissionRequest,
+}
+
 /// A call that needs the user's approval.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentPermissionRequest {

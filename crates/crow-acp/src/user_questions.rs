@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-use crow_core::{CallId, SessionId};
+use crow_core::SessionId;
 use tokio_util::sync::CancellationToken;
 
 use crate::connected_client::Client;
 use crate::form::{ElicitationForm, ElicitationOutcome};
-use crate::permission::{AgentPermissionRequest, PermissionAnswer, PermissionOutcome, PermissionRequest};
+use crate::permission::{ChildPermissionRequest, PermissionAnswer, PermissionOutcome, PermissionRequest};
 use crate::v1;
 
 /// A question asked in the evening is answered in the morning; later answers do not come.
@@ -45,22 +45,20 @@ impl Client {
     pub async fn request_child_permission(
         &self,
         session: &SessionId,
-        (call, agent_name): (CallId, &str),
-        question: &AgentPermissionRequest,
+        question: ChildPermissionRequest<'_>,
         cancel: &CancellationToken,
     ) -> Option<PermissionAnswer> {
         let answer = async {
             self.flush_updates(session).await;
             let is_child = self.capabilities().tree_depth.is_some();
-            self.send_request(v1::child_permission_request(session, (call, agent_name), question, is_child))
-                .await
+            self.send_request(v1::child_permission_request(session, question, is_child)).await
         };
         tokio::select! {
             biased;
             () = cancel.cancelled() => None,
             answered = tokio::time::timeout(USER_ANSWER_TIMEOUT, answer) => match answered {
                 Ok(_) if self.is_gone() => None,
-                Ok(answer) => v1::child_permission_answer(answer, question),
+                Ok(answer) => v1::child_permission_answer(answer, question.request),
                 Err(_) => Some(PermissionAnswer::Unavailable { reason: "no answer within twelve hours".into() }),
             },
         }

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crow_acp::{
-    AgentPermissionRequest, AgentUpdate, ClientAccessRequest, ClientEvent, ParentClient, PermissionAnswer,
-    PermissionSubject,
+    AgentPermissionRequest, AgentUpdate, ChildPermissionRequest, ClientAccessRequest, ClientEvent,
+    ParentClient, PermissionAnswer, PermissionSubject,
 };
 use crow_core::{CallId, SessionId, SessionUpdate, ToolCallContent, ToolCallInfo, ToolCallStatus, ToolKind};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
@@ -309,11 +309,10 @@ impl PermissionAsker {
         let shared = &self.shared;
         // The client would take two questions within one call for one.
         let _turn_to_ask = self.turn_cancel.run_until_cancelled(shared.question_lock.lock()).await?;
-        let parent_call = (self.parent_call.call, self.label.as_str());
-        let answer = shared
-            .client
-            .request_child_permission(&shared.parent, parent_call, request, &self.turn_cancel)
-            .await;
+        let question =
+            ChildPermissionRequest { parent_call: self.parent_call.call, agent_name: &self.label, request };
+        let answer =
+            shared.client.request_child_permission(&shared.parent, question, &self.turn_cancel).await;
         if answer.is_none() {
             // Cancelling a turn closes its questions; the child must get the cancellation before it sees that.
             drop(timeout(STOP_WAIT_MAX, self.turn_cancel.cancelled()).await);

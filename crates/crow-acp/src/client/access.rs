@@ -97,7 +97,7 @@ impl ClientAccessRequest {
         });
     }
 
-    /// Forwards it to our own client, and returns the client's answer. `room` is held until then.
+    /// Forwards it to our own client, and returns the client's answer. `guard` is held until then.
     pub fn forward_to(self, parent: &Arc<ParentClient>, guard: impl Send + 'static) {
         if !parent.can_serve(&self) {
             return self
@@ -105,7 +105,7 @@ impl ClientAccessRequest {
         }
         let (parent, session) = (parent.clone(), v1::session_id(&parent.session));
         tokio::spawn(async move {
-            let _room = guard;
+            let _guard = guard;
             match self.request {
                 ClientMethodCall::Read(mut request, responder) => {
                     request.session_id = session;

@@ -1,13 +1,13 @@
 //! Converts permission requests, and parses the answers.
 
 use agent_client_protocol as sdk;
-use crow_core::{CallId, Grant, GrantOffer, SessionId, ToolCallContent};
+use crow_core::{Grant, GrantOffer, SessionId, ToolCallContent};
 use sdk::v1::schema as wire;
 use serde_json::{Value, json};
 
 use crate::permission::{
-    AgentPermissionRequest, GrantScope, OfferedAnswers, PermissionAnswer, PermissionOutcome,
-    PermissionRequest, PermissionSubject,
+    AgentPermissionRequest, ChildPermissionRequest, GrantScope, OfferedAnswers, PermissionAnswer,
+    PermissionOutcome, PermissionRequest, PermissionSubject,
 };
 use crate::v1::primitives::{session_id, to_meta};
 use crate::v1::tool_calls::{tool_call_locations, tool_content, tool_kind};
@@ -114,8 +114,7 @@ fn grant_label(verb: &str, grants: &[Grant], duration: &str) -> String {
 /// Makes a child's permission request, in place of the call that started the child, with the child's own options.
 pub(crate) fn child_permission_request(
     session: &SessionId,
-    (call, agent_name): (CallId, &str),
-    question: &AgentPermissionRequest,
+    ChildPermissionRequest { parent_call, agent_name, request: question }: ChildPermissionRequest<'_>,
     is_child: bool,
 ) -> wire::RequestPermissionRequest {
     let source = ToolCallContent::Text(format!("Requested by {agent_name}."));
@@ -135,7 +134,7 @@ pub(crate) fn child_permission_request(
         };
         wire::PermissionOption::new(option.id.clone(), option.name.clone(), kind)
     });
-    let call = wire::ToolCallUpdate::new(call.to_string(), fields);
+    let call = wire::ToolCallUpdate::new(parent_call.to_string(), fields);
     let request = wire::RequestPermissionRequest::new(session_id(session), call, options.collect::<Vec<_>>());
     match (question.subject, &question.offer) {
         (PermissionSubject::Continue, _) => request.meta(to_meta(json!({ SUBJECT_KEY: SUBJECT_CONTINUE }))),

@@ -14,7 +14,8 @@ const OUTCOME: &str = "outcome";
 pub(super) fn report_update(
     message: &MessageId,
     text: String,
-    (outcome, next): (ReportOutcome, &[SuggestedCommand]),
+    outcome: ReportOutcome,
+    next: &[SuggestedCommand],
 ) -> wire::SessionUpdate {
     let mut meta = json!({ OUTCOME: outcome.as_str() });
     if !next.is_empty() {
@@ -47,7 +48,7 @@ mod tests {
     fn check_report(ended: ReportOutcome, next: &[&str], expected: &Expect) {
         let next = next.iter().map(|next| SuggestedCommand { label: "go".into(), command: (*next).into() });
         let next: Vec<SuggestedCommand> = next.collect();
-        let update = report_update(&MessageId::new("note-1"), "It is over.".into(), (ended, &next));
+        let update = report_update(&MessageId::new("note-1"), "It is over.".into(), ended, &next);
         assert_eq!(report_outcome(&update), Some(ended));
         expected.assert_eq(&serde_json::to_value(&update).unwrap()["_meta"].to_string());
     }

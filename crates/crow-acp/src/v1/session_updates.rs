@@ -35,7 +35,7 @@ fn session_update(client: AcpClientCapabilities, update: SessionUpdate) -> Optio
             wire::ContentChunk::new(text.into()).message_id(wire::MessageId::new(message.as_str())),
         ),
         SessionUpdate::Report { message, text, outcome, next } => {
-            report::report_update(&message, text, (outcome, &next))
+            report::report_update(&message, text, outcome, &next)
         }
         SessionUpdate::Thought { message, text } => wire::SessionUpdate::AgentThoughtChunk(
             // Thinking is a message of its own, separate from the text.

@@ -1,4 +1,4 @@
-use crow_core::{ToolAccess, ToolCallInfo, ToolKind};
+use crow_core::{CallId, ToolAccess, ToolCallInfo, ToolKind};
 use expect_test::{Expect, expect};
 use serde_json::Map;
 
@@ -22,6 +22,10 @@ fn question<'a>(
     }
 }
 
+fn of_a_child(request: &AgentPermissionRequest) -> ChildPermissionRequest<'_> {
+    ChildPermissionRequest { parent_call: CallId::from_position(1, 0), agent_name: "a child", request }
+}
+
 /// Encodes a request with this subject, as Crow's own and as one of its child; the client parses both.
 #[track_caller]
 fn check(subject: PermissionSubject, answers: OfferedAnswers<'_>, expected: &Expect) {
@@ -40,8 +44,7 @@ fn check(subject: PermissionSubject, answers: OfferedAnswers<'_>, expected: &Exp
         options.map(|option| format!("{}: {}\n", option["optionId"], option["name"])).collect();
     let (session, heard) = v1::parse_permission_request(request);
     assert_eq!(heard.subject, subject);
-    let of_child =
-        child_permission_request(&session, (CallId::from_position(1, 0), "a child"), &heard, false);
+    let of_child = child_permission_request(&session, of_a_child(&heard), false);
     let of_child = v1::parse_permission_request(of_child).1.subject;
     expected.assert_eq(&format!("{}{} of a child: {of_child:?}\n", options.concat(), spelled["_meta"]));
 }
@@ -169,8 +172,7 @@ fn grants_of_a_child_reach_its_parent() {
     // A child of the child is answered further up as well.
     let session = SessionId::new("quiet-crow");
     let above = |is_child| {
-        let request =
-            child_permission_request(&session, (CallId::from_position(1, 0), "a child"), &heard, is_child);
+        let request = child_permission_request(&session, of_a_child(&heard), is_child);
         v1::parse_permission_request(request).1.offer
     };
     assert_eq!((above(true), above(false)), (Some(offer.clone()), None));
