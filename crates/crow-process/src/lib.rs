@@ -16,6 +16,7 @@ mod filter;
 mod groups;
 mod input;
 mod job;
+mod launch_spec;
 mod limits;
 mod output;
 mod piped_process;
@@ -34,13 +35,14 @@ pub use filter::{FilterLimits, FilterResult, run_filter};
 pub use groups::ProcessGroups;
 pub use input::{discard_input, has_input, wait_for_input};
 pub use job::{BackgroundJob, JobInputError, JobStatus, JobWaitOptions};
+pub use launch_spec::SUBCOMMAND;
 pub use limits::{effective_uid, ignore_file_size_signal, raise_descriptor_limit};
 pub use output::{CapturedOutput, OutputLimits, SpillFile};
 pub use piped_process::{PipedProcess, ProcessPipes, spawn_piped_process};
 pub use program::{ExitReason, OutputWatcher, ProgramResult, RunningProgram, StdioKind, WaitOutcome};
 pub use run::{RunLimits, run_program};
 pub use stderr::StderrReader;
-pub use supervisor::{CommandConfinement, SUBCOMMAND, SandboxDefaults, SandboxWrapper, run_sandbox_exec};
+pub use supervisor::{CommandConfinement, SandboxDefaults, SandboxWrapper, run_sandbox_exec};
 
 #[cfg(test)]
 mod tests;

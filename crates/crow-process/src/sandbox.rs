@@ -20,6 +20,8 @@ mod path_trace;
 #[cfg(target_os = "linux")]
 mod repositories;
 #[cfg(target_os = "linux")]
+mod repository_names;
+#[cfg(target_os = "linux")]
 mod set_aside;
 #[cfg(target_os = "linux")]
 mod sockets;

@@ -4,14 +4,13 @@
 //! It is our own executable, started with [`SUBCOMMAND`], so that an editor can start it as well. Must not know what a
 //! command is for or who approved it.
 
-pub(crate) mod launch_spec;
-
 #[cfg(target_os = "linux")]
 mod command_supervisor;
 #[cfg(target_os = "linux")]
 mod descendants;
 #[cfg(target_os = "linux")]
 mod exit;
+mod failure;
 #[cfg_attr(target_os = "linux", path = "supervisor/frontend.rs")]
 #[cfg_attr(not(target_os = "linux"), path = "supervisor/unsupported.rs")]
 mod frontend;
@@ -26,14 +25,11 @@ use std::{
 use crow_core::{Confinement, NetworkAccess, SandboxSupport};
 use tokio::sync::OnceCell;
 
-use self::launch_spec::{LaunchSpec, LaunchSpecError};
-use crate::sandbox::probe;
-
-/// The first argument that makes our executable a supervisor.
-pub const SUBCOMMAND: &str = "sandbox-exec";
-
-/// The second argument that makes a supervisor probe the sandbox and print the result.
-pub(crate) const PROBE_FLAG: &str = "--probe";
+use self::failure::{EXIT_USAGE, print_error};
+use crate::{
+    launch_spec::{LaunchSpec, LaunchSpecError, PROBE_FLAG, SUBCOMMAND, USAGE},
+    sandbox::probe,
+};
 
 /// Wraps commands so that they start under a supervisor.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -177,7 +173,7 @@ pub fn run_sandbox_exec(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     match spec {
         Ok(spec) => frontend::run_frontend(&spec),
         Err(error) => {
-            print_error(&format!("{error}\n{}", launch_spec::USAGE));
+            print_error(&format!("{error}\n{}", USAGE));
             ExitCode::from(EXIT_USAGE)
         }
     }
@@ -187,19 +183,6 @@ pub fn run_sandbox_exec(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn print_probe_report() -> ExitCode {
     println!("{}", probe::probe_report());
     ExitCode::SUCCESS
-}
-
-const EXIT_USAGE: u8 = 2;
-
-/// The exit code of a shell for a program that exists and cannot be started.
-const EXIT_CANNOT_RUN: u8 = 126;
-
-/// The exit code of a shell for a missing program.
-const EXIT_NOT_FOUND: u8 = 127;
-
-#[expect(clippy::print_stderr, reason = "the caller reads it")]
-fn print_error(reason: &str) {
-    eprintln!("crow-cli {SUBCOMMAND}: {reason}");
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use super::{
     sockets::{HiddenPaths, UserFolders},
     syscalls::{self, SyscallRules},
 };
-use crate::supervisor::launch_spec::LaunchSpec;
+use crate::launch_spec::LaunchSpec;
 
 /// Variables that lead to programs outside which would do what the command may not.
 const HIDDEN_VARIABLES: [&str; 42] = [

@@ -13,9 +13,9 @@ use crow_core::{GitMention, git_mentions, hook_manager_files, is_autorun_dir, sc
 use nix::fcntl::OFlag;
 
 use super::{
-    directory_walk::{is_git_name, path_exists},
     file_kinds::{is_script, read_path_after},
-    path_trace::{PathTrace, TraceEnd, trace_path},
+    path_trace::{PathTrace, TraceEnd, path_exists, trace_path},
+    repository_names::{PROGRAM_PARTS, is_git_name},
     set_aside,
 };
 
@@ -152,7 +152,7 @@ impl<'a> GitTargetFinder<'a> {
         }
         let target = path.parent()?.join(read_path_after(path, "gitdir:")?);
         let git_dir = fs::canonicalize(target).ok()?;
-        for part in super::repositories::PROGRAM_PARTS {
+        for part in PROGRAM_PARTS {
             self.seal_existing(&git_dir.join(part));
         }
         Some(git_dir)

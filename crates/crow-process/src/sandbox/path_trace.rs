@@ -67,6 +67,11 @@ pub(super) fn trace_path(path: &Path) -> PathTrace {
     PathTrace { links, end: TraceEnd::Found(current) }
 }
 
+/// Whether there is something at a path, a link included.
+pub(super) fn path_exists(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}
+
 fn component_names(path: &Path) -> impl Iterator<Item = OsString> {
     path.components().filter_map(|part| match part {
         Component::Normal(name) => Some(name.to_owned()),

@@ -16,8 +16,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::{command_sandbox::CommandSandbox, landlock_rules, repositories::RepositorySurvey, syscalls};
 use crate::{
-    CommandSpec, ExitReason, FilterLimits, ProcessGroups, run_filter,
-    supervisor::{PROBE_FLAG, SUBCOMMAND, launch_spec::LaunchSpec},
+    CommandSpec, ExitReason, FilterLimits, ProcessGroups,
+    launch_spec::{LaunchSpec, PROBE_FLAG, SUBCOMMAND},
+    run_filter,
 };
 
 /// A probe takes milliseconds; a machine that needs longer is not awaited.

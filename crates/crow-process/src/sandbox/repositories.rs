@@ -12,19 +12,15 @@ use std::{
 
 use super::{
     directory_walk::{
-        FolderChange, FolderState, FolderWalk, KnownFolders, MARKERS, MarkerNames, UnlistablePolicy,
-        WalkLimits, is_git_name, now_seconds, path_exists,
+        FolderChange, FolderState, FolderWalk, KnownFolders, UnlistablePolicy, WalkLimits, now_seconds,
     },
     file_kinds::has_git_head,
     git_targets::{GitTargetFinder, GitTargets},
-    path_trace::{PathTrace, TraceEnd, trace_path},
+    path_trace::{PathTrace, TraceEnd, path_exists, trace_path},
+    repository_names::{MARKERS, MarkerNames, PROGRAM_PARTS, is_git_name},
     set_aside::{self, AutorunOwner},
 };
-use crate::supervisor::launch_spec::LaunchSpec;
-
-/// The parts of a repository that configure programs for Git to execute, or another place to look for such parts.
-pub(super) const PROGRAM_PARTS: [&str; 6] =
-    ["commondir", "config", "config.worktree", "hooks", "modules", "worktrees"];
+use crate::launch_spec::LaunchSpec;
 
 /// Parts that can be created in advance: a missing path cannot be protected, and Git accepts these empty.
 const DIRECTORY_PARTS: [&str; 3] = ["hooks", "modules", "worktrees"];

@@ -26,20 +26,20 @@ use nix::{
 };
 
 use super::{
-    EXIT_CANNOT_RUN, EXIT_NOT_FOUND, descendants,
+    descendants,
     exit::{self, SignalQueue},
-    launch_spec::LaunchSpec,
-    print_error,
+    failure::{EXIT_CANNOT_RUN, EXIT_NOT_FOUND, print_error},
 };
 use crate::{
     environment::hide_secrets,
+    launch_spec::LaunchSpec,
     sandbox::{CommandSandbox, RepositorySurvey},
 };
 
 /// A program whose terminal hangs up may still save its state.
 const HANG_UP_GRACE: Duration = Duration::from_secs(1);
 
-/// Supervises the command as long as the other end of `front` is open.
+/// Supervises the command as long as the other end of `frontend` is open.
 pub(super) fn supervise_command(spec: &LaunchSpec, frontend: OwnedFd) -> ! {
     let exit_code = match CommandSupervisor::start(spec, frontend) {
         Ok(supervisor) => match supervisor.wait_for_command() {

@@ -12,6 +12,8 @@ use nix::sys::{
     wait::WaitStatus,
 };
 
+use super::failure::EXIT_CANNOT_RUN;
+
 /// The signals that a supervisor receives: the ends of its children, and those it forwards.
 const HANDLED_SIGNALS: [Signal; 6] =
     [Signal::SIGCHLD, Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGWINCH];
@@ -48,7 +50,7 @@ pub(super) fn exit_with_status(status: WaitStatus) -> ! {
             exit_by_signal(signal);
             SIGNAL_EXIT_BASE + signal as i32
         }
-        _ => i32::from(super::EXIT_CANNOT_RUN),
+        _ => i32::from(EXIT_CANNOT_RUN),
     };
     std::process::exit(code)
 }

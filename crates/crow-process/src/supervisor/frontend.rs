@@ -28,11 +28,11 @@ use nix::{
 };
 
 use super::{
-    EXIT_CANNOT_RUN, command_supervisor, descendants,
+    command_supervisor, descendants,
     exit::{self, SignalQueue},
-    launch_spec::LaunchSpec,
-    print_error,
+    failure::{EXIT_CANNOT_RUN, print_error},
 };
+use crate::launch_spec::LaunchSpec;
 
 /// The polling interval where the system cannot report the end of a parent.
 const POLL_INTERVAL_MS: u16 = 500;

@@ -6,10 +6,8 @@ use crow_core::{Confinement, NetworkAccess, PartialSandbox, SandboxSupport};
 use expect_test::{Expect, expect};
 use tokio::sync::OnceCell;
 
-use super::{
-    CommandConfinement, SandboxDefaults, SandboxWrapper,
-    launch_spec::{LaunchSpec, USAGE},
-};
+use super::{CommandConfinement, SandboxDefaults, SandboxWrapper};
+use crate::launch_spec::{LaunchSpec, USAGE};
 
 fn words(line: &str) -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()

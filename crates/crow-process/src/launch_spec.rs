@@ -2,6 +2,12 @@
 
 use crow_core::{Confinement, NetworkAccess};
 
+/// The first argument that makes our executable a supervisor.
+pub const SUBCOMMAND: &str = "sandbox-exec";
+
+/// The second argument that makes a supervisor probe the sandbox and print the result.
+pub(crate) const PROBE_FLAG: &str = "--probe";
+
 /// Everything a supervisor must know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LaunchSpec {
@@ -77,7 +83,7 @@ impl Default for LaunchSpec {
 impl LaunchSpec {
     /// Returns the arguments after the executable.
     pub(crate) fn into_args(self) -> Vec<String> {
-        let mut args = vec![super::SUBCOMMAND.to_owned()];
+        let mut args = vec![SUBCOMMAND.to_owned()];
         match self.confinement {
             Confinement::Unconfined => args.push("--free".into()),
             Confinement::ReadOnly => args.push("--read-only".into()),
@@ -113,7 +119,7 @@ impl LaunchSpec {
         args
     }
 
-    /// Parses the arguments after [`super::SUBCOMMAND`]. Without any writable place a command may write nowhere.
+    /// Parses the arguments after [`SUBCOMMAND`]. Without any writable place a command may write nowhere.
     pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Self, LaunchSpecError> {
         let mut args = args.into_iter();
         let mut spec = Self::default();
