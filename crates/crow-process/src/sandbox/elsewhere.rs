@@ -2,10 +2,18 @@
 
 use crow_core::SandboxSupport;
 
+/// The reason, for sessions and `doctor`.
+const UNSUPPORTED: &str = "it does not support this system yet";
+
 /// Returns how well commands can be confined here.
 #[expect(clippy::unused_async, reason = "the same signature as on Linux")]
 pub(crate) async fn probe_sandbox(_program: String) -> SandboxSupport {
-    SandboxSupport::None { reason: "it does not support this system yet".into() }
+    SandboxSupport::Unavailable { reason: UNSUPPORTED.into() }
+}
+
+/// Parses a report from elsewhere. No supervisor here asks for one.
+pub(crate) fn cannot_hold(_report: &str) -> Option<&str> {
+    Some(UNSUPPORTED)
 }
 
 /// Returns what the helper program prints.

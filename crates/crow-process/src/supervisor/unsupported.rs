@@ -2,13 +2,14 @@
 
 use std::{io, os::unix::process::CommandExt as _, process::ExitCode};
 
-use super::{CODE_CANNOT, CODE_NO_PROGRAM, launch_spec::LaunchSpec, print_error};
+use super::failure::{EXIT_CANNOT_RUN, EXIT_NOT_FOUND, print_error};
+use crate::launch_spec::LaunchSpec;
 
 /// Executes the command in place of this process.
-pub(super) fn run_frontend(orders: &LaunchSpec) -> ExitCode {
+pub(super) fn run_frontend(spec: &LaunchSpec) -> ExitCode {
     #[expect(clippy::disallowed_methods, reason = "it is a place where commands start")]
-    let error = std::process::Command::new(&orders.program).args(&orders.args).exec();
-    print_error(&format!("could not start {}: {error}", orders.program));
+    let error = std::process::Command::new(&spec.program).args(&spec.args).exec();
+    print_error(&format!("could not start {}: {error}", spec.program));
     let is_missing = error.kind() == io::ErrorKind::NotFound;
-    ExitCode::from(if is_missing { CODE_NO_PROGRAM } else { CODE_CANNOT })
+    ExitCode::from(if is_missing { EXIT_NOT_FOUND } else { EXIT_CANNOT_RUN })
 }
