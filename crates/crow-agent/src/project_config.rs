@@ -1,8 +1,8 @@
 //! The configuration of a session besides its tools: rules, MCP servers, skills and prompt files, of the user and of a
 //! trusted repository.
 //!
-//! Untrusted content must never be used: content of a repository becomes part of [`ProjectConfig`] only from the bytes
-//! that were hashed and approved, never from a later read.
+//! Untrusted content must never be used: content of a repository becomes part of
+//! [`ProjectConfig`](config::ProjectConfig) only from the bytes that were hashed and approved, never from a later read.
 
 mod config;
 mod loader;
