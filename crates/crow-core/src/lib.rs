@@ -1,6 +1,7 @@
 //! The decisions of Crow as pure functions: turns, transcripts, edits, argument repair, permissions.
 //!
-//! Invariant: no clock, file, socket, database or environment, and no wire format. Values in, values out.
+//! Invariant: no clock, file, socket, database or environment, and no wire format except the framing of server-sent
+//! events, which two crates read. Values in, values out.
 
 mod agents;
 mod arguments;
@@ -23,6 +24,7 @@ mod schedule;
 mod secrets;
 mod socket_table;
 mod spelling;
+mod sse;
 mod text_only;
 mod transcript;
 mod tree_usage;
@@ -78,6 +80,7 @@ pub use schedule::conflicting_earlier_calls;
 pub use secrets::is_secret_value;
 pub use socket_table::{SocketTable, read_socket_table};
 pub use spelling::nearest_name;
+pub use sse::{EVENT_LEN_MAX, EventTooLong, SseEvent, SseParser};
 pub use text_only::without_images;
 pub use transcript::{
     CompactionMismatch, InvalidEntry, ModelStep, ModelTranscript, OpenCallsError, Transcript, TranscriptEntry,

@@ -1,9 +1,8 @@
 //! Decodes a provider's bytes into events and determines how the stream ended. Pure: bytes in, values out.
 
-use crow_core::ModelEvent;
+use crow_core::{EVENT_LEN_MAX, EventTooLong, ModelEvent, SseParser};
 
 use crate::settings::ModelApi;
-use crate::sse::{EVENT_LEN_MAX, EventTooLong, SseParser};
 use crate::surrogates::{mark_surrogates, resolve_marks};
 use crate::{chat, messages, responses};
 
@@ -103,9 +102,9 @@ impl ReplyDecoder {
         match &mut self.body {
             BodyState::Events(events) => {
                 let mut result = Ok(());
-                let fed_result = events.feed(bytes, &mut |data| {
+                let fed_result = events.feed(bytes, &mut |event| {
                     if result.is_ok() {
-                        result = state.on_event_data(data, on_event);
+                        result = state.on_event_data(event.data, on_event);
                     }
                 });
                 if state.finish_reason().is_none() {
@@ -175,7 +174,7 @@ impl ApiStream {
         on_event: &mut impl FnMut(ModelEvent<'_>),
     ) -> Result<FinishReason, StreamError> {
         let mut result = Ok(());
-        let end_result = events.finish(&mut |data| result = self.on_event_data(data, on_event));
+        let end_result = events.finish(&mut |event| result = self.on_event_data(event.data, on_event));
         match (self.finish_reason(), self.is_done()) {
             (Some(finish_reason), _) => return Ok(finish_reason),
             (None, true) => return Ok(FinishReason::Complete),

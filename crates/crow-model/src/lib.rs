@@ -13,7 +13,6 @@ mod content;
 mod decoder;
 mod messages;
 mod responses;
-mod sse;
 mod surrogates;
 mod text_calls;
 

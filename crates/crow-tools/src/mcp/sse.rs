@@ -3,6 +3,7 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
+use crow_core::SseParser;
 use reqwest::{
     Client, RequestBuilder, Response, Url,
     header::{ACCEPT, CONTENT_TYPE, HeaderMap},
@@ -20,9 +21,6 @@ use super::{
     http,
     message_filter::error_response_for,
 };
-
-/// The SDK's limit on the other transports.
-const EVENT_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Reason why a request failed.
 #[derive(Debug, thiserror::Error)]
@@ -72,7 +70,7 @@ async fn wait_for_endpoint(url: &Url, response: Response) -> Result<(Url, EventS
     if !kind.starts_with("text/event-stream") {
         return Err("its response is not an event stream".to_owned());
     }
-    let mut stream = EventStream { response, decoder: SseDecoder::default(), ready: VecDeque::new() };
+    let mut stream = EventStream { response, parser: SseParser::default(), ready: VecDeque::new() };
     let endpoint = loop {
         match stream.next_event().await {
             Some(event) if event.name == "endpoint" => break event.data,
@@ -146,19 +144,24 @@ impl Transport<RoleClient> for SseTransport {
 
 struct EventStream {
     response: Response,
-    decoder: SseDecoder,
-    ready: VecDeque<SseEvent>,
+    parser: SseParser,
+    ready: VecDeque<NamedEvent>,
+}
+
+struct NamedEvent {
+    name: String,
+    data: String,
 }
 
 impl EventStream {
     /// Waits for an event; `None` if the stream has ended. Cancel safe.
-    async fn next_event(&mut self) -> Option<SseEvent> {
+    async fn next_event(&mut self) -> Option<NamedEvent> {
         loop {
             if let Some(event) = self.ready.pop_front() {
                 return Some(event);
             }
             match self.response.chunk().await {
-                Ok(Some(chunk)) => self.ready.extend(self.decoder.feed(&chunk)?),
+                Ok(Some(chunk)) => self.ready.extend(read_events(&mut self.parser, &chunk)?),
                 Ok(None) => return None,
                 Err(error) => {
                     tracing::debug!(error = %error.without_url(), "an event stream failed");
@@ -169,75 +172,14 @@ impl EventStream {
     }
 }
 
-#[derive(Debug, Default, PartialEq)]
-struct SseEvent {
-    name: String,
-    data: String,
-}
-
-/// Decodes bytes to events. Must not know their content.
-#[derive(Default)]
-struct SseDecoder {
-    line: Vec<u8>,
-    event: SseEvent,
-    /// The last line ended with CR, so a following LF belongs to it.
-    after_cr: bool,
-}
-
-impl SseDecoder {
-    /// Decodes the next bytes and returns the completed events; `None` if an event is too long.
-    fn feed(&mut self, chunk: &[u8]) -> Option<Vec<SseEvent>> {
-        let mut events = Vec::new();
-        for &byte in chunk {
-            let after_cr = std::mem::replace(&mut self.after_cr, byte == b'\r');
-            match byte {
-                b'\n' if after_cr => {}
-                b'\n' | b'\r' => events.extend(self.end_line()),
-                _ => self.line.push(byte),
-            }
-            if self.line.len() + self.event.data.len() > EVENT_BYTES_MAX {
-                return None;
-            }
-        }
-        Some(events)
-    }
-
-    fn end_line(&mut self) -> Option<SseEvent> {
-        let line = std::mem::take(&mut self.line);
-        if line.is_empty() {
-            let mut event = std::mem::take(&mut self.event);
-            // Each data line ended with a newline.
-            return event.data.pop().map(|_| event);
-        }
-        let line = String::from_utf8_lossy(&line);
-        let (name, value) = line.split_once(':').unwrap_or((&line, ""));
-        let value = value.strip_prefix(' ').unwrap_or(value);
-        match name {
-            "event" => value.clone_into(&mut self.event.name),
-            "data" => {
-                self.event.data.push_str(value);
-                self.event.data.push('\n');
-            }
-            _ => {}
-        }
-        None
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::SseDecoder;
-
-    #[test]
-    fn events_are_decoded_from_chunks_of_any_size() {
-        let text = ": hello\r\nevent: endpoint\r\ndata: /a\r\n\r\ndata: é\ndata:b\n\nevent: x\n\nid: 1\rdata\r\rdata: cut";
-        let whole = format!("{:?}", SseDecoder::default().feed(text.as_bytes()).unwrap());
-        for n_bytes in 1..text.len() {
-            let mut decoder = SseDecoder::default();
-            let events: Vec<_> =
-                text.as_bytes().chunks(n_bytes).flat_map(|chunk| decoder.feed(chunk).unwrap()).collect();
-            assert_eq!(format!("{events:?}"), whole, "in pieces of {n_bytes}");
-        }
-        expect_test::expect![[r#"[SseEvent { name: "endpoint", data: "/a" }, SseEvent { name: "", data: "é\nb" }, SseEvent { name: "", data: "" }]"#]].assert_eq(&whole);
-    }
+/// Decodes the next bytes and returns the completed events; `None` if an event is too long.
+fn read_events(parser: &mut SseParser, chunk: &[u8]) -> Option<Vec<NamedEvent>> {
+    let mut events = Vec::new();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    parser
+        .feed(chunk, &mut |event| {
+            events.push(NamedEvent { name: text(event.name), data: text(event.data) });
+        })
+        .ok()?;
+    Some(events)
 }

@@ -1,12 +1,13 @@
-//! Server-sent events from bytes that are split anywhere. Knows nothing of the events' meaning.
+//! Server-sent events from bytes that are split anywhere, for model APIs and MCP servers. Must not know what the events
+//! mean.
 
 #[cfg(test)]
 mod tests;
 
 use std::mem;
 
-/// The maximum size of an event. A whole file in one call's arguments fits; a longer event is not a reply.
-pub(crate) const EVENT_LEN_MAX: usize = 16 * 1024 * 1024;
+/// The maximum size of an event. A whole file in one call's arguments fits; the MCP SDK has the same limit for messages.
+pub const EVENT_LEN_MAX: usize = 16 * 1024 * 1024;
 
 /// Bytes examined per step when searching for a line's end; wide enough for vector instructions.
 const STRIDE_BYTES: usize = 32;
@@ -15,13 +16,24 @@ const BOM: &[u8] = b"\xEF\xBB\xBF";
 
 /// An event longer than [`EVENT_LEN_MAX`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct EventTooLong;
+pub struct EventTooLong;
+
+/// A complete event. One without data is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SseEvent<'a> {
+    /// The value of its last `event` field; empty without one.
+    pub name: &'a [u8],
+    /// Its data lines, joined with LF.
+    pub data: &'a [u8],
+}
 
 /// The state between two chunks.
 #[derive(Debug, Default)]
-pub(crate) struct SseParser {
+pub struct SseParser {
     /// The beginning of an incomplete line.
     line: Vec<u8>,
+    /// The name of an incomplete event.
+    name: Vec<u8>,
     /// The data of an incomplete event.
     data: Vec<u8>,
     has_data: bool,
@@ -32,8 +44,12 @@ pub(crate) struct SseParser {
 }
 
 impl SseParser {
-    /// Decodes the next bytes; emits the data of each event that they complete.
-    pub(crate) fn feed(&mut self, chunk: &[u8], on_data: &mut impl FnMut(&[u8])) -> Result<(), EventTooLong> {
+    /// Decodes the next bytes; emits each event that they complete.
+    pub fn feed(
+        &mut self,
+        chunk: &[u8],
+        on_event: &mut impl FnMut(SseEvent<'_>),
+    ) -> Result<(), EventTooLong> {
         let mut rest = match chunk {
             [b'\n', rest @ ..] if self.ended_with_cr => rest,
             _ => chunk,
@@ -53,19 +69,24 @@ impl SseParser {
             };
             if !self.line.is_empty() || !self.has_first_line {
                 self.line.extend_from_slice(line);
-                self.end_carried_line(on_data)?;
+                self.end_carried_line(on_event)?;
             } else if line.is_empty() {
                 match single_line.take() {
-                    Some(data) => on_data(data),
-                    None => self.end_event(on_data),
+                    Some(data) => {
+                        on_event(SseEvent { name: &self.name, data });
+                        self.name.clear();
+                    }
+                    None => self.end_event(on_event),
                 }
-            } else if let Some(data) = data_value(line) {
+            } else if let Some(data) = field_value(line, b"data") {
                 if self.has_data || single_line.is_some() {
                     self.append_data(single_line.take())?;
                     self.append_data(Some(data))?;
                 } else {
                     single_line = Some(data);
                 }
+            } else {
+                self.set_name(line);
             }
         }
         self.append_data(single_line)?;
@@ -74,13 +95,13 @@ impl SseParser {
     }
 
     /// Ends the stream: the last event counts even without its blank line.
-    pub(crate) fn finish(&mut self, on_data: &mut impl FnMut(&[u8])) -> Result<(), EventTooLong> {
-        self.end_carried_line(on_data)?;
-        self.end_event(on_data);
+    pub fn finish(&mut self, on_event: &mut impl FnMut(SseEvent<'_>)) -> Result<(), EventTooLong> {
+        self.end_carried_line(on_event)?;
+        self.end_event(on_event);
         Ok(())
     }
 
-    fn end_carried_line(&mut self, on_data: &mut impl FnMut(&[u8])) -> Result<(), EventTooLong> {
+    fn end_carried_line(&mut self, on_event: &mut impl FnMut(SseEvent<'_>)) -> Result<(), EventTooLong> {
         let mut buffer = mem::take(&mut self.line);
         let line = match buffer.strip_prefix(BOM) {
             Some(line) if !self.has_first_line => line,
@@ -88,19 +109,30 @@ impl SseParser {
         };
         self.has_first_line = true;
         if line.is_empty() {
-            self.end_event(on_data);
+            self.end_event(on_event);
+        } else if let Some(data) = field_value(line, b"data") {
+            self.append_data(Some(data))?;
         } else {
-            self.append_data(data_value(line))?;
+            self.set_name(line);
         }
         buffer.clear();
         self.line = buffer;
         Ok(())
     }
 
-    fn end_event(&mut self, on_data: &mut impl FnMut(&[u8])) {
+    fn end_event(&mut self, on_event: &mut impl FnMut(SseEvent<'_>)) {
         if mem::take(&mut self.has_data) {
-            on_data(&self.data);
+            on_event(SseEvent { name: &self.name, data: &self.data });
             self.data.clear();
+        }
+        self.name.clear();
+    }
+
+    /// Stores the event's name if this line has it; comments and other fields are ignored.
+    fn set_name(&mut self, line: &[u8]) {
+        if let Some(name) = field_value(line, b"event") {
+            self.name.clear();
+            self.name.extend_from_slice(name);
         }
     }
 
@@ -114,13 +146,17 @@ impl SseParser {
     }
 
     fn check_len(&self) -> Result<(), EventTooLong> {
-        if self.line.len() + self.data.len() > EVENT_LEN_MAX { Err(EventTooLong) } else { Ok(()) }
+        if self.line.len() + self.name.len() + self.data.len() > EVENT_LEN_MAX {
+            Err(EventTooLong)
+        } else {
+            Ok(())
+        }
     }
 }
 
-/// Returns the value of a `data` field; comments and other fields are ignored.
-fn data_value(line: &[u8]) -> Option<&[u8]> {
-    match line.strip_prefix(b"data")? {
+/// Returns the value of a line if it is this field.
+fn field_value<'l>(line: &'l [u8], field: &[u8]) -> Option<&'l [u8]> {
+    match line.strip_prefix(field)? {
         [b':', b' ', value @ ..] | [b':', value @ ..] => Some(value),
         [] => Some(&[]),
         _ => None,

@@ -1,15 +1,18 @@
 use proptest::prelude::*;
 
-use super::{EVENT_LEN_MAX, EventTooLong, SseParser};
+use super::{EVENT_LEN_MAX, EventTooLong, SseEvent, SseParser};
 
 fn read(pieces: &[&[u8]]) -> Vec<String> {
     let mut events = SseParser::default();
     let mut seen = Vec::new();
-    let mut on_data = |data: &[u8]| seen.push(String::from_utf8_lossy(data).into_owned());
+    let mut on_event = |event: SseEvent<'_>| {
+        let (name, data) = (String::from_utf8_lossy(event.name), String::from_utf8_lossy(event.data));
+        seen.push(if name.is_empty() { data.into_owned() } else { format!("{name}={data}") });
+    };
     for piece in pieces {
-        assert_eq!(events.feed(piece, &mut on_data), Ok(()));
+        assert_eq!(events.feed(piece, &mut on_event), Ok(()));
     }
-    assert_eq!(events.finish(&mut on_data), Ok(()));
+    assert_eq!(events.finish(&mut on_event), Ok(()));
     seen
 }
 
@@ -35,8 +38,8 @@ fn line_ends_of_three_kinds() {
 }
 
 #[test]
-fn only_data_fields_count() {
-    check(": hello\n\n:\ndata: a\nid: 1\nevent: x\nretry: 5\ndatabase: b\n\n", &["a"]);
+fn only_data_and_event_fields_count() {
+    check(": hello\n\n:\ndata: a\nid: 1\nretry: 5\ndatabase: b\neventually: c\n\n", &["a"]);
     check("\n\n\ndata:a\n\ndata:  b\n\n", &["a", " b"]);
     check("data\n\ndata:\n\n", &["", ""]);
 }
@@ -44,6 +47,14 @@ fn only_data_fields_count() {
 #[test]
 fn multiple_data_lines_are_one_event() {
     check("data: a\ndata: b\n: c\ndata: d\n\ndata: e\n\n", &["a\nb\nd", "e"]);
+}
+
+#[test]
+fn name_belongs_to_one_event() {
+    check("event: x\ndata: a\n\ndata: b\n\n", &["x=a", "b"]);
+    check("data: a\nevent:y\n\nevent: x\nevent: z\ndata: b\ndata: c\n\n", &["y=a", "z=b\nc"]);
+    check("event: x\n\ndata: a\n\n", &["a"]);
+    check("event: x\ndata: a\n\nevent\ndata: b", &["x=a", "b"]);
 }
 
 #[test]
@@ -64,7 +75,7 @@ fn byte_order_mark_and_long_text_are_accepted() {
 fn endless_event_is_rejected() {
     let mut events = SseParser::default();
     let piece = vec![b'x'; EVENT_LEN_MAX / 2];
-    let mut ignore = |_: &[u8]| {};
+    let mut ignore = |_: SseEvent<'_>| {};
     assert_eq!(events.feed(&piece, &mut ignore), Ok(()));
     assert_eq!(events.feed(&piece, &mut ignore), Ok(()));
     assert_eq!(events.feed(b"x", &mut ignore), Err(EventTooLong));
@@ -72,7 +83,7 @@ fn endless_event_is_rejected() {
 
 proptest! {
     #[test]
-    fn cuts_never_matter(text in "(data: ?[a-c]{0,3}|:|x|\r|\n|\r\n){0,20}", size in 1_usize..7) {
+    fn cuts_never_matter(text in "(data: ?[a-c]{0,3}|event: ?[xy]?|:|x|\r|\n|\r\n){0,20}", size in 1_usize..7) {
         let whole = read(&[text.as_bytes()]);
         prop_assert_eq!(read(&text.as_bytes().chunks(size).collect::<Vec<_>>()), whole);
     }
