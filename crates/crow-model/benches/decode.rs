@@ -50,7 +50,7 @@ fn words(tools: &[ToolSpec], takes: TextToolCallMode) -> f64 {
 }
 
 fn round(chunk: &[u8], cancel: usize) -> f64 {
-    let mut decoder = ReplyDecoder::new(ModelApi::Chat);
+    let mut decoder = ReplyDecoder::new(ModelApi::CHAT);
     let mut n_bytes = 0;
     let start = Instant::now();
     for _ in 0..N_CHUNKS {

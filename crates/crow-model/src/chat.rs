@@ -11,5 +11,13 @@ mod usage;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use request::{BodyFields, arguments_json, build_body, join_lines};
-pub(crate) use stream::ChatStream;
+use crate::api::{ApiDefinition, KeyHeader};
+
+pub(crate) static DEFINITION: ApiDefinition = ApiDefinition {
+    name: "chat",
+    path: &["chat", "completions"],
+    headers: &[],
+    key_header: KeyHeader::Bearer,
+    build_body: request::build_body,
+    new_decoder: || Box::new(stream::ChatDecoder::default()),
+};

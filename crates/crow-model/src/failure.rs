@@ -11,7 +11,7 @@ use std::time::Duration;
 use crow_core::{Failure, FailureKind};
 use error_body::ErrorBody;
 
-use crate::decoder::StreamError;
+use crate::api::StreamError;
 use crate::retry::{FailedAttempt, FailureCause};
 use crate::{ModelApi, ModelSettings, ProviderSettings};
 
@@ -339,12 +339,11 @@ impl<'a> FailureContext<'a> {
 
     /// A non-default API may be the wrong one.
     fn api_phrase(self) -> String {
-        match self.provider.api {
-            ModelApi::Chat => String::new(),
-            api @ (ModelApi::Messages | ModelApi::Responses) => {
-                format!(", and whether it speaks `api: {}`", api.as_str())
-            }
+        let api = self.provider.api;
+        if api == ModelApi::default() {
+            return String::new();
         }
+        format!(", and whether it speaks `api: {}`", api.as_str())
     }
 
     fn unknown_model_message(self, code: u16, detail: &str) -> String {

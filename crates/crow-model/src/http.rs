@@ -8,8 +8,9 @@ use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderName, HeaderValue}
 use reqwest::redirect::Policy;
 use reqwest::{Certificate, Client, ClientBuilder, Request, Url};
 
+use crate::api::KeyHeader;
 use crate::recording::RequestRecording;
-use crate::{ModelApi, ModelSettings, ProviderSettings, RequestRecorder};
+use crate::{ModelSettings, ProviderSettings, RequestRecorder};
 
 /// A server that does not accept a connection within this time is down.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
@@ -19,9 +20,6 @@ const POOL_IDLE: Duration = Duration::from_secs(90);
 
 /// Detects a dead peer behind a silent network.
 const KEEPALIVE: Duration = Duration::from_secs(30);
-
-/// The version of the Messages API; required as a header.
-const ANTHROPIC_VERSION: &str = "2023-06-01";
 
 /// The connections to providers, kept between requests. Clones share them.
 #[derive(Debug, Clone)]
@@ -140,15 +138,14 @@ pub(crate) fn request_headers(provider: &ProviderSettings) -> Result<HeaderMap, 
     };
     let mut headers = HeaderMap::new();
     headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream, application/json"));
-    if provider.api == ModelApi::Messages {
-        headers.insert("anthropic-version", HeaderValue::from_static(ANTHROPIC_VERSION));
+    let api = provider.api.definition();
+    for (name, value) in api.headers {
+        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
     }
     if let Some(key) = &provider.api_key {
-        let (name, value) = match provider.api {
-            ModelApi::Chat | ModelApi::Responses => {
-                (AUTHORIZATION, format!("Bearer {}", key.expose_secret()))
-            }
-            ModelApi::Messages => (HeaderName::from_static("x-api-key"), key.expose_secret().to_owned()),
+        let (name, value) = match api.key_header {
+            KeyHeader::Bearer => (AUTHORIZATION, format!("Bearer {}", key.expose_secret())),
+            KeyHeader::Named(name) => (HeaderName::from_static(name), key.expose_secret().to_owned()),
         };
         let mut value = HeaderValue::from_str(&value).map_err(|_| config_error("the key"))?;
         value.set_sensitive(true);

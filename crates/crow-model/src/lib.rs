@@ -8,13 +8,17 @@ mod http;
 mod models;
 mod reply_stream;
 
+mod api;
+mod api_table;
 mod chat;
-mod content;
-mod decoder;
 mod messages;
 mod responses;
+
+mod conversation;
+mod decoder;
 mod surrogates;
 mod text_calls;
+mod wire;
 
 mod failure;
 mod price;
@@ -26,9 +30,10 @@ mod test_decoding;
 #[cfg(test)]
 mod test_settings;
 
-pub use decoder::{FinishReason, ReplyDecoder, StreamError};
+pub use api::{FinishReason, ModelApi, StreamError};
+pub use decoder::ReplyDecoder;
 pub use http::HttpClients;
 pub use models::{ListedModel, ModelListing, ModelServerKind, check_key, list_models};
 pub use recording::RequestRecorder;
 pub use reply_stream::{ModelRequest, ReplyListener, stream_reply};
-pub use settings::{ApiKey, ModelApi, ModelPrice, ModelSettings, ProviderSettings, ToolCallMode};
+pub use settings::{ApiKey, ModelPrice, ModelSettings, ProviderSettings, ToolCallMode};

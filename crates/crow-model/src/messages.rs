@@ -6,5 +6,13 @@ mod request;
 mod stream;
 mod thinking;
 
-pub(crate) use request::build_body;
-pub(crate) use stream::AnthropicStream;
+use crate::api::{ApiDefinition, KeyHeader};
+
+pub(crate) static DEFINITION: ApiDefinition = ApiDefinition {
+    name: "messages",
+    path: &["messages"],
+    headers: &[("anthropic-version", "2023-06-01")],
+    key_header: KeyHeader::Named("x-api-key"),
+    build_body: request::build_body,
+    new_decoder: || Box::new(stream::AnthropicDecoder::default()),
+};

@@ -16,13 +16,14 @@ use reqwest::{Client, Method, Request, Response};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
-use crate::decoder::{FinishReason, ReplyDecoder, StreamError};
+use crate::api::{FinishReason, ModelApi, StreamError};
+use crate::decoder::ReplyDecoder;
 use crate::failure::{ErrorResponse, FailureContext};
 use crate::http::{endpoint_url, is_on_local_network, request_headers};
 use crate::price::apply_price;
 use crate::recording::RequestRecording;
 use crate::retry::{FailedAttempt, FailureCause, next_retry_delay, parse_retry_after, retry_notice};
-use crate::{HttpClients, ModelApi, ModelSettings, ToolCallMode, chat, messages, responses, text_calls};
+use crate::{HttpClients, ModelSettings, ToolCallMode, text_calls};
 
 /// A model may think for minutes before its first token; a stream silent for longer is dead.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
@@ -158,22 +159,10 @@ fn request_as_spelled(model_request: ModelRequest<'_>) -> Result<Request, Failur
 /// Builds the request for a provider that supports tools, with the tools if there are any.
 fn build_native_request(model_request: ModelRequest<'_>) -> Result<Request, Failure> {
     let provider = &model_request.settings.provider;
-    let (path, body): (&[&str], _) = match provider.api {
-        ModelApi::Chat => (
-            &["chat", "completions"],
-            chat::build_body(model_request.settings, model_request.transcript, model_request.tools),
-        ),
-        ModelApi::Messages => (
-            &["messages"],
-            messages::build_body(model_request.settings, model_request.transcript, model_request.tools),
-        ),
-        ModelApi::Responses => (
-            &["responses"],
-            responses::build_body(model_request.settings, model_request.transcript, model_request.tools),
-        ),
-    };
+    let api = provider.api.definition();
+    let body = (api.build_body)(model_request.settings, model_request.transcript, model_request.tools);
     let body = body.map_err(|error| serialization_failure(&error))?;
-    let mut request = Request::new(Method::POST, endpoint_url(provider, path)?);
+    let mut request = Request::new(Method::POST, endpoint_url(provider, api.path)?);
     *request.headers_mut() = request_headers(provider)?;
     request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     *request.body_mut() = Some(body.into());

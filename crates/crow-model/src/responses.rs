@@ -6,5 +6,13 @@ mod item;
 mod request;
 mod stream;
 
-pub(crate) use request::build_body;
-pub(crate) use stream::ResponsesStream;
+use crate::api::{ApiDefinition, KeyHeader};
+
+pub(crate) static DEFINITION: ApiDefinition = ApiDefinition {
+    name: "responses",
+    path: &["responses"],
+    headers: &[],
+    key_header: KeyHeader::Bearer,
+    build_body: request::build_body,
+    new_decoder: || Box::new(stream::ResponsesDecoder::default()),
+};

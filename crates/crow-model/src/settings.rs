@@ -8,6 +8,8 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
+use crate::api::ModelApi;
+
 /// The thought level if neither the user nor the configuration chose one.
 const DEFAULT_LEVEL: &str = "default";
 
@@ -29,37 +31,6 @@ impl ApiKey {
 impl fmt::Debug for ApiKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("ApiKey(…)")
-    }
-}
-
-/// A model API.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ModelApi {
-    /// `chat/completions`, which most servers support.
-    #[default]
-    Chat,
-    /// Anthropic's `messages`.
-    Messages,
-    /// OpenAI's `responses`.
-    Responses,
-}
-
-impl ModelApi {
-    /// Every API.
-    pub const ALL: [Self; 3] = [Self::Chat, Self::Messages, Self::Responses];
-
-    /// Returns the API's name in the configuration.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Chat => "chat",
-            Self::Messages => "messages",
-            Self::Responses => "responses",
-        }
-    }
-
-    /// Parses the result of [`ModelApi::as_str`].
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|api| api.as_str() == text)
     }
 }
 

@@ -10,7 +10,7 @@ pub(crate) fn sample_settings() -> ModelSettings {
     let provider = ProviderSettings {
         name: "acme".to_owned(),
         base_url: "https://user:word@api.acme.test/v1?token=abc".to_owned(),
-        api: crate::ModelApi::Chat,
+        api: crate::ModelApi::CHAT,
         api_key: Some(ApiKey::new(SECRET_KEY)),
         key_variable: Some("ACME_API_KEY".to_owned()),
         headers: vec![("x-tenant".to_owned(), "tenant-secret".to_owned())],

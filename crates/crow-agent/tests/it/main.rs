@@ -118,12 +118,7 @@ fn scripted_model(settings: &str) -> ModelSettings {
         let (_, rest) = settings.split_once(&format!(" {name}: "))?;
         rest.split([',', ' ', '}']).next().map(str::to_owned)
     };
-    let api = match value("api").as_deref() {
-        None => ModelApi::Chat,
-        Some("messages") => ModelApi::Messages,
-        Some("responses") => ModelApi::Responses,
-        Some(other) => panic!("not an API: {other}"),
-    };
+    let api = value("api").map_or(ModelApi::CHAT, |name| ModelApi::parse(&name).expect("an API"));
     let tool_calls = match value("tool_calls").as_deref() {
         None => ToolCallMode::default(),
         Some("text") => ToolCallMode::Text,

@@ -16,6 +16,7 @@ use serde_json::value::RawValue;
 use super::call_slots::{CallFragment, CallSlots};
 use super::provider_state::ProviderStateCollector;
 use super::usage::read_usage;
+use crate::api::EventSink;
 use crate::surrogates::{SurrogateJoiner, escape_marks, resolve_marks};
 
 /// One chunk, or a whole reply that was not streamed.
@@ -123,7 +124,7 @@ pub(crate) struct ChatReplyState {
 
 impl ChatReplyState {
     /// Emits what was pending.
-    pub(crate) fn flush(&mut self, on_event: &mut impl FnMut(ModelEvent<'_>)) {
+    pub(crate) fn flush(&mut self, on_event: &mut EventSink<'_>) {
         let (thought, text) = (self.thought.flush(), self.text.flush());
         if !thought.is_empty() {
             on_event(ModelEvent::Thought(&thought));
@@ -157,7 +158,7 @@ impl<'a> ChatChunk<'a> {
     pub(crate) fn emit_events(
         self,
         state: &mut ChatReplyState,
-        on_event: &mut impl FnMut(ModelEvent<'_>),
+        on_event: &mut EventSink<'_>,
     ) -> Option<Cow<'a, str>> {
         let mut finish_reason = None;
         let mut usage = self.usage;
@@ -182,7 +183,7 @@ impl<'a> ChatChunk<'a> {
 }
 
 impl ChatDelta<'_> {
-    fn emit_events(self, state: &mut ChatReplyState, on_event: &mut impl FnMut(ModelEvent<'_>)) {
+    fn emit_events(self, state: &mut ChatReplyState, on_event: &mut EventSink<'_>) {
         // Some servers send both fields with the same text.
         let thought =
             if self.reasoning_content.0.is_empty() { self.reasoning } else { self.reasoning_content };
@@ -214,7 +215,7 @@ impl ChatDelta<'_> {
 }
 
 impl ToolCallDelta<'_> {
-    fn emit_call(self, state: &mut ChatReplyState, on_event: &mut impl FnMut(ModelEvent<'_>)) {
+    fn emit_call(self, state: &mut ChatReplyState, on_event: &mut EventSink<'_>) {
         let function = self.function.unwrap_or_default();
         let (id, name) = (resolve_marks(&self.id.0), resolve_marks(&function.name.0));
         let arguments = function.arguments.map(read_arguments).unwrap_or_default();

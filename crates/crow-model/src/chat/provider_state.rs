@@ -5,6 +5,7 @@ use crow_core::ModelEvent;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use crate::api::EventSink;
 use crate::surrogates::resolve_value_marks;
 
 /// The size limit; the longest records are some hundred kilobytes. Half a record is worse than none.
@@ -37,12 +38,7 @@ impl ProviderStateCollector {
     }
 
     /// Adds the data attached to the call in a slot, such as a signature.
-    pub(super) fn add_to_call(
-        &mut self,
-        call_index: usize,
-        raw: &RawValue,
-        on_event: &mut impl FnMut(ModelEvent<'_>),
-    ) {
+    pub(super) fn add_to_call(&mut self, call_index: usize, raw: &RawValue, on_event: &mut EventSink<'_>) {
         if !self.has_room(raw) {
             return;
         }
@@ -53,7 +49,7 @@ impl ProviderStateCollector {
     }
 
     /// Emits the record once it is complete: a reply that breaks off before has none.
-    pub(crate) fn emit_details(&mut self, on_event: &mut impl FnMut(ModelEvent<'_>)) {
+    pub(crate) fn emit_details(&mut self, on_event: &mut EventSink<'_>) {
         if !self.details.is_empty() {
             let details = std::mem::take(&mut self.details);
             let mut state = json!({ "reasoning_details": details });

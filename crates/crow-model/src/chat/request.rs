@@ -5,17 +5,17 @@ mod tests;
 
 use std::borrow::Cow;
 
-use crow_core::{
-    CallId, ContentPart, ModelStep, ModelTranscript, Reply, ToolArguments, ToolCall, ToolResult, ToolSpec,
-};
-use serde::ser::SerializeMap;
+use crow_core::{ContentPart, ModelTranscript, Reply, ToolCall, ToolResult, ToolSpec};
 use serde::{Serialize, Serializer};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::provider_quirks::{ReasoningPolicy, max_tokens_field, needs_cache_marks, reasoning_policy};
 use super::provider_state;
 use crate::ModelSettings;
-use crate::content::{NO_OUTPUT, part_text, wire_tool_name};
+use crate::conversation::{ConversationEncoder, ReplyStep, encode_conversation};
+use crate::wire::{
+    BodyFields, NO_OUTPUT, WireCallIds, arguments_json, image_data_url, join_lines, part_text, wire_tool_name,
+};
 
 /// The reasoning for providers that require some; an empty string counts as missing.
 const EMPTY_REASONING: &str = " ";
@@ -41,8 +41,8 @@ struct ChatRequest<'a> {
 impl Serialize for ChatRequest<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let settings = self.settings;
-        let mut fields =
-            BodyFields { map: serializer.serialize_map(None)?, extra_fields: settings.extra_fields() };
+        let extra_fields = settings.extra_fields();
+        let mut fields = BodyFields::new(serializer.serialize_map(None)?, &extra_fields);
         fields.add_field("model", &settings.model)?;
         fields.add_field("messages", &build_messages(settings, self.transcript))?;
         if !self.tools.is_empty() {
@@ -54,30 +54,7 @@ impl Serialize for ChatRequest<'_> {
         fields.add_optional_field(max_tokens_field(settings), settings.max_tokens.as_ref())?;
         fields.add_optional_field("temperature", settings.temperature.as_ref())?;
         fields.add_optional_field("reasoning_effort", settings.effort_level().as_ref())?;
-        for (name, value) in &fields.extra_fields {
-            fields.map.serialize_entry(name, value)?;
-        }
-        fields.map.end()
-    }
-}
-
-/// The fields of a body, except those that the settings contain.
-pub(crate) struct BodyFields<M> {
-    pub(crate) map: M,
-    pub(crate) extra_fields: Map<String, Value>,
-}
-
-impl<M: SerializeMap> BodyFields<M> {
-    pub(crate) fn add_field(&mut self, name: &str, value: &impl Serialize) -> Result<(), M::Error> {
-        if self.extra_fields.contains_key(name) { Ok(()) } else { self.map.serialize_entry(name, value) }
-    }
-
-    pub(crate) fn add_optional_field(
-        &mut self,
-        name: &str,
-        value: Option<&impl Serialize>,
-    ) -> Result<(), M::Error> {
-        value.map_or(Ok(()), |value| self.add_field(name, value))
+        fields.finish()
     }
 }
 
@@ -194,40 +171,15 @@ fn build_messages<'a>(settings: &ModelSettings, transcript: ModelTranscript<'a>)
         let content = ChatContent::Text(Cow::Borrowed(transcript.system()));
         messages.push(ChatMessage::System { content });
     }
-    let reply_encoder = ReplyEncoder::new(settings, transcript);
-    let mut call_ids: Vec<(CallId, Cow<'_, str>)> = Vec::new();
-    let mut images: Vec<ChatContentPart<'_>> = Vec::new();
-    // Many servers reject two user messages in a row, so they are merged until another role follows.
-    let mut pending_parts: Vec<&ContentPart> = Vec::new();
-    for (step_index, step) in transcript.steps().enumerate() {
-        // Most providers accept only text in a result, so its images follow after the last result.
-        if !matches!(step, ModelStep::Result { .. }) && !images.is_empty() {
-            messages.push(result_images_message(&mut images));
-        }
-        match step {
-            ModelStep::Prompt(prompt) => pending_parts.extend(&prompt.parts),
-            ModelStep::Reply(reply) => {
-                call_ids = wire_call_ids(reply);
-                if let Some(message) = reply_encoder.assistant_message(step_index, reply, &call_ids) {
-                    messages
-                        .extend(user_content(&pending_parts).map(|content| ChatMessage::User { content }));
-                    pending_parts.clear();
-                    messages.push(message);
-                }
-            }
-            ModelStep::Result { call, result } => {
-                // The transcript has a reply before each result; without one nothing is sent.
-                let Some((_, call_id)) = call_ids.iter().find(|(id, _)| *id == call) else { continue };
-                let content = ChatContent::Text(result_text(result));
-                messages.push(ChatMessage::Tool { tool_call_id: call_id.clone(), content });
-                images.extend(result.for_model.iter().filter_map(image_part));
-            }
-        }
-    }
-    if !images.is_empty() {
-        messages.push(result_images_message(&mut images));
-    }
-    messages.extend(user_content(&pending_parts).map(|content| ChatMessage::User { content }));
+    let mut encoder = ChatEncoder {
+        messages,
+        model_id: settings.qualified_id(),
+        reasoning: reasoning_policy(settings),
+        result_images: Vec::new(),
+    };
+    encode_conversation(transcript, &mut encoder);
+    encoder.add_result_images();
+    let mut messages = encoder.messages;
     if needs_cache_marks(settings) {
         mark_cache(&mut messages);
     }
@@ -274,52 +226,37 @@ impl<'a> ChatContentPart<'a> {
     }
 }
 
-/// The IDs of calls on the wire: the provider's own, unless two calls of the reply share one.
-fn wire_call_ids(reply: &Reply) -> Vec<(CallId, Cow<'_, str>)> {
-    let n_with_id =
-        |call: &ToolCall| reply.calls.iter().filter(|other| other.provider_id == call.provider_id).count();
-    let call_ids = reply.calls.iter().map(|call| {
-        let is_usable = !call.provider_id.is_empty() && n_with_id(call) == 1;
-        let call_id = if is_usable {
-            Cow::Borrowed(call.provider_id.as_str())
-        } else {
-            Cow::Owned(call.id.to_string())
-        };
-        (call.id, call_id)
-    });
-    call_ids.collect()
-}
-
-/// Encodes replies for a model.
-struct ReplyEncoder {
+/// The messages while they are put in order.
+struct ChatEncoder<'a> {
+    messages: Vec<ChatMessage<'a>>,
     /// The model, as its provider state names it.
     model_id: String,
     reasoning: ReasoningPolicy,
-    /// The index after the last user message: from here on it is one turn.
-    last_prompt_index: usize,
+    /// The images of the latest results.
+    result_images: Vec<ChatContentPart<'a>>,
 }
 
-impl ReplyEncoder {
-    fn new(settings: &ModelSettings, transcript: ModelTranscript<'_>) -> Self {
-        let prompts = transcript.steps().enumerate().filter(|(_, step)| matches!(step, ModelStep::Prompt(_)));
-        let last_prompt_index = prompts.last().map_or(0, |(index, _)| index);
-        Self { model_id: settings.qualified_id(), reasoning: reasoning_policy(settings), last_prompt_index }
+impl<'a> ConversationEncoder<'a> for ChatEncoder<'a> {
+    type EncodedReply = ChatMessage<'a>;
+
+    /// The provider's own IDs, unless two calls of the reply share one.
+    fn choose_call_ids(&mut self, reply: &'a Reply) -> WireCallIds<'a> {
+        let n_with_id = |call: &ToolCall| {
+            reply.calls.iter().filter(|other| other.provider_id == call.provider_id).count()
+        };
+        WireCallIds::new(reply, |call| !call.provider_id.is_empty() && n_with_id(call) == 1)
     }
 
     /// A reply without text or calls, such as one cancelled while thinking, is not sent.
-    fn assistant_message<'a>(
-        &self,
-        step_index: usize,
-        reply: &'a Reply,
-        call_ids: &[(CallId, Cow<'a, str>)],
-    ) -> Option<ChatMessage<'a>> {
+    fn encode_reply(&self, step: ReplyStep<'a, '_>) -> Option<ChatMessage<'a>> {
+        let reply = step.reply;
         let content = Some(reply.text.as_str()).filter(|text| !text.trim().is_empty());
         if content.is_none() && reply.calls.is_empty() {
             return None;
         }
         let provider_state = reply.provider_state_for(&self.model_id);
-        let calls = reply.calls.iter().zip(call_ids).enumerate();
-        let tool_calls = calls.map(|(call_index, (call, (_, id)))| ChatToolCall {
+        let calls = reply.calls.iter().zip(step.call_ids.iter()).enumerate();
+        let tool_calls = calls.map(|(call_index, (call, id))| ChatToolCall {
             id: id.clone(),
             kind: "function",
             function: ChatToolCallFunction {
@@ -330,30 +267,52 @@ impl ReplyEncoder {
         });
         Some(ChatMessage::Assistant {
             content,
-            reasoning_content: self.reasoning_for(step_index, reply),
+            reasoning_content: self.reasoning_for(step),
             reasoning_details: provider_state::find_reasoning_details(provider_state),
             tool_calls: tool_calls.collect(),
         })
     }
 
-    fn reasoning_for<'a>(&self, step_index: usize, reply: &'a Reply) -> Option<&'a str> {
+    fn add_prompt_parts(&mut self, parts: &[&'a ContentPart]) {
+        if let Some(content) = user_content(parts) {
+            self.add_result_images();
+            self.messages.push(ChatMessage::User { content });
+        }
+    }
+
+    fn add_reply(&mut self, message: ChatMessage<'a>) {
+        self.add_result_images();
+        self.messages.push(message);
+    }
+
+    fn add_result(&mut self, tool_call_id: Cow<'a, str>, result: &'a ToolResult) {
+        let content = ChatContent::Text(result_text(result));
+        self.messages.push(ChatMessage::Tool { tool_call_id, content });
+        self.result_images.extend(result.for_model.iter().filter_map(image_part));
+    }
+}
+
+impl<'a> ChatEncoder<'a> {
+    fn reasoning_for(&self, ReplyStep { reply, is_in_last_turn, .. }: ReplyStep<'a, '_>) -> Option<&'a str> {
         let thought = Some(reply.thought.as_str()).filter(|thought| !thought.trim().is_empty());
         match self.reasoning {
             ReasoningPolicy::Never => None,
-            ReasoningPolicy::CurrentTurn => thought.filter(|_| step_index > self.last_prompt_index),
+            ReasoningPolicy::CurrentTurn => thought.filter(|_| is_in_last_turn),
             ReasoningPolicy::RepliesWithCalls if reply.calls.is_empty() => None,
             ReasoningPolicy::RepliesWithCalls => thought.or(Some(EMPTY_REASONING)),
         }
     }
-}
 
-pub(crate) fn arguments_json(call: &ToolCall) -> String {
-    match &call.arguments {
-        // A map of strings to JSON values can always be encoded.
-        ToolArguments::Valid(value) | ToolArguments::Repaired { value, .. } => {
-            serde_json::to_string(value).unwrap_or_else(|_| "{}".to_owned())
-        }
-        ToolArguments::Unreadable { .. } => "{}".to_owned(),
+    /// Most providers accept only text in a result, so its images follow after the last result.
+    fn add_result_images(&mut self) {
+        let label = match self.result_images.len() {
+            0 => return,
+            1 => "The image of the result above:",
+            _ => "The images of the results above:",
+        };
+        let mut parts = vec![ChatContentPart::from_text(Cow::Borrowed(label))];
+        parts.append(&mut self.result_images);
+        self.messages.push(ChatMessage::User { content: ChatContent::Parts(parts) });
     }
 }
 
@@ -375,29 +334,11 @@ fn result_text(result: &ToolResult) -> Cow<'_, str> {
     join_lines(result.for_model.iter().filter_map(part_text)).unwrap_or(Cow::Borrowed(placeholder))
 }
 
-fn result_images_message<'a>(images: &mut Vec<ChatContentPart<'a>>) -> ChatMessage<'a> {
-    let label =
-        if images.len() == 1 { "The image of the result above:" } else { "The images of the results above:" };
-    let mut parts = vec![ChatContentPart::from_text(Cow::Borrowed(label))];
-    parts.append(images);
-    ChatMessage::User { content: ChatContent::Parts(parts) }
-}
-
-pub(crate) fn join_lines<'a>(mut texts: impl Iterator<Item = Cow<'a, str>>) -> Option<Cow<'a, str>> {
-    let mut joined = texts.next()?;
-    for text in texts {
-        let joined = joined.to_mut();
-        joined.push('\n');
-        joined.push_str(&text);
-    }
-    Some(joined)
-}
-
 fn image_part<'a>(part: &ContentPart) -> Option<ChatContentPart<'a>> {
     match part {
-        ContentPart::Image { mime, data } => Some(ChatContentPart::ImageUrl {
-            image_url: ImageUrl { url: format!("data:{mime};base64,{data}") },
-        }),
+        ContentPart::Image { mime, data } => {
+            Some(ChatContentPart::ImageUrl { image_url: ImageUrl { url: image_data_url(mime, data) } })
+        }
         ContentPart::Text(_)
         | ContentPart::Link { .. }
         | ContentPart::Resource { .. }

@@ -6,12 +6,12 @@ use proptest::prelude::*;
 use crate::{ModelApi, test_decoding};
 
 pub(super) fn read(pieces: &[&[u8]]) -> String {
-    test_decoding::decode_to_text(ModelApi::Chat, pieces)
+    test_decoding::decode_to_text(ModelApi::CHAT, pieces)
 }
 
 #[track_caller]
 pub(super) fn check(stream: &str, expected: &Expect) {
-    test_decoding::check_decoding(ModelApi::Chat, stream, expected);
+    test_decoding::check_decoding(ModelApi::CHAT, stream, expected);
 }
 
 /// A stream of these deltas with a regular end.

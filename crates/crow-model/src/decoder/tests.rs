@@ -6,7 +6,7 @@ use super::ReplyDecoder;
 use crate::ModelApi;
 
 fn heard(pieces: &[&[u8]]) -> String {
-    let mut decoder = ReplyDecoder::new(ModelApi::Chat);
+    let mut decoder = ReplyDecoder::new(ModelApi::CHAT);
     let mut heard = Vec::new();
     let fed = pieces
         .iter()

@@ -3,7 +3,7 @@ mod refusals;
 use expect_test::{Expect, expect};
 
 use super::{ErrorResponse, FailureContext};
-use crate::decoder::StreamError;
+use crate::api::StreamError;
 use crate::retry::{FailedAttempt, FailureCause};
 use crate::test_settings::{SECRET_KEY, sample_settings};
 
@@ -305,7 +305,7 @@ fn retry_delay_in_the_body() {
 #[test]
 fn rejected_fields_have_a_suggested_setting() {
     let mut settings = sample_settings();
-    settings.provider.api = crate::ModelApi::Responses;
+    settings.provider.api = crate::ModelApi::parse("responses").unwrap();
     let answers = [
         (404, ""),
         (

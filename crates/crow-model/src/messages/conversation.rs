@@ -2,16 +2,14 @@
 //! last, alternating roles, each call with a unique ID and its result at the start of the next message.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 
-use crow_core::{
-    CallId, ContentPart, ModelStep, ModelTranscript, Reply, ToolCall, ToolCallStatus, ToolResult,
-};
+use crow_core::{ContentPart, ModelTranscript, Reply, ToolCallStatus, ToolResult};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::ModelSettings;
-use crate::content::{NO_OUTPUT, is_valid_name, part_text, wire_tool_name};
+use crate::conversation::{ConversationEncoder, ReplyStep, encode_conversation};
+use crate::wire::{NO_OUTPUT, UsedCallIds, WireCallIds, is_valid_name, part_text, wire_tool_name};
 
 /// The user message where the provider requires one and there is none.
 const CONTINUE: &str = "(go on)";
@@ -102,31 +100,10 @@ pub(super) fn build_messages<'a>(
     settings: &ModelSettings,
     transcript: ModelTranscript<'a>,
 ) -> Vec<AnthropicMessage<'a>> {
-    let model_id = settings.qualified_id();
-    let mut messages = MessageList { messages: Vec::new() };
-    let mut wire_ids = WireCallIds::default();
-    let mut call_ids: Vec<(CallId, Cow<'a, str>)> = Vec::new();
-    for step in transcript.steps() {
-        match step {
-            ModelStep::Prompt(prompt) => messages.push_user(prompt.parts.iter().filter_map(part_block)),
-            ModelStep::Reply(reply) => {
-                call_ids = wire_ids.assign_ids(reply);
-                let provider_state = if settings.send_reasoning == Some(false) {
-                    &[]
-                } else {
-                    reply.provider_state_for(&model_id)
-                };
-                messages.push_assistant(reply_blocks(reply, &call_ids, provider_state));
-            }
-            ModelStep::Result { call, result } => {
-                let call_id = call_ids.iter().find(|(id, _)| *id == call);
-                // The transcript has a reply before each result; without one nothing is sent.
-                let Some((_, call_id)) = call_id else { continue };
-                messages.push_user([tool_result_block(call_id.clone(), result)]);
-            }
-        }
-    }
-    messages.finish()
+    let model_id = Some(settings.qualified_id()).filter(|_| settings.send_reasoning != Some(false));
+    let mut encoder = AnthropicEncoder { messages: Vec::new(), used_ids: UsedCallIds::default(), model_id };
+    encode_conversation(transcript, &mut encoder);
+    encoder.finish()
 }
 
 /// Marks the ends of the last user messages, so that each request reads what the previous one wrote.
@@ -158,11 +135,43 @@ pub(super) fn remove_thinking(messages: &mut [AnthropicMessage<'_>]) {
     }
 }
 
-struct MessageList<'a> {
+/// The messages while they are put in order.
+struct AnthropicEncoder<'a> {
     messages: Vec<AnthropicMessage<'a>>,
+    used_ids: UsedCallIds<'a>,
+    /// The model whose thinking is sent back, as its provider state names it.
+    model_id: Option<String>,
 }
 
-impl<'a> MessageList<'a> {
+impl<'a> ConversationEncoder<'a> for AnthropicEncoder<'a> {
+    type EncodedReply = Vec<AnthropicBlock<'a>>;
+
+    fn choose_call_ids(&mut self, reply: &'a Reply) -> WireCallIds<'a> {
+        self.used_ids.choose_ids(reply, |id| is_valid_name(id) && !id.starts_with(CROW_ID_PREFIX))
+    }
+
+    /// A reply without text or calls, such as one cancelled while thinking, is not sent.
+    fn encode_reply(&self, step: ReplyStep<'a, '_>) -> Option<Vec<AnthropicBlock<'a>>> {
+        Some(reply_blocks(step, self.model_id.as_deref())).filter(|content| !content.is_empty())
+    }
+
+    fn add_prompt_parts(&mut self, parts: &[&'a ContentPart]) {
+        self.push_user(parts.iter().copied().filter_map(part_block));
+    }
+
+    fn add_reply(&mut self, content: Vec<AnthropicBlock<'a>>) {
+        if self.messages.last().is_none_or(|message| message.role == AnthropicRole::Assistant) {
+            self.push_user([AnthropicBlock::from_text(CONTINUE)]);
+        }
+        self.messages.push(AnthropicMessage { role: AnthropicRole::Assistant, content });
+    }
+
+    fn add_result(&mut self, call_id: Cow<'a, str>, result: &'a ToolResult) {
+        self.push_user([tool_result_block(call_id, result)]);
+    }
+}
+
+impl<'a> AnthropicEncoder<'a> {
     fn push_user(&mut self, blocks: impl IntoIterator<Item = AnthropicBlock<'a>>) {
         let mut blocks = blocks.into_iter().peekable();
         if blocks.peek().is_none() {
@@ -176,17 +185,6 @@ impl<'a> MessageList<'a> {
         }
     }
 
-    /// A reply without text or calls, such as one cancelled while thinking, is not sent.
-    fn push_assistant(&mut self, content: Vec<AnthropicBlock<'a>>) {
-        if content.is_empty() {
-            return;
-        }
-        if self.messages.last().is_none_or(|message| message.role == AnthropicRole::Assistant) {
-            self.push_user([AnthropicBlock::from_text(CONTINUE)]);
-        }
-        self.messages.push(AnthropicMessage { role: AnthropicRole::Assistant, content });
-    }
-
     /// The provider would continue a final reply, or reject it.
     fn finish(mut self) -> Vec<AnthropicMessage<'a>> {
         if self.messages.last().is_none_or(|message| message.role == AnthropicRole::Assistant) {
@@ -196,32 +194,14 @@ impl<'a> MessageList<'a> {
     }
 }
 
-/// The IDs of calls on the wire, unique within a request.
-#[derive(Default)]
-struct WireCallIds<'a> {
-    used_ids: BTreeSet<&'a str>,
-}
-
-impl<'a> WireCallIds<'a> {
-    /// The provider's own ID if it is valid and new; else Crow's, which always is.
-    fn assign_ids(&mut self, reply: &'a Reply) -> Vec<(CallId, Cow<'a, str>)> {
-        let assign_id = |call: &'a ToolCall| {
-            let id = call.provider_id.as_str();
-            let is_usable = is_valid_name(id) && !id.starts_with(CROW_ID_PREFIX) && self.used_ids.insert(id);
-            (call.id, if is_usable { Cow::Borrowed(id) } else { Cow::Owned(call.id.to_string()) })
-        };
-        reply.calls.iter().map(assign_id).collect()
-    }
-}
-
 /// Reassembles a reply in the order in which its blocks arrived.
 fn reply_blocks<'a>(
-    reply: &'a Reply,
-    call_ids: &[(CallId, Cow<'a, str>)],
-    provider_state: &'a [Value],
+    ReplyStep { reply, call_ids, .. }: ReplyStep<'a, '_>,
+    model_id: Option<&str>,
 ) -> Vec<AnthropicBlock<'a>> {
+    let provider_state = model_id.map_or(&[][..], |model_id| reply.provider_state_for(model_id));
     let mut text = reply.text.as_str();
-    let mut calls = reply.calls.iter().zip(call_ids).map(|(call, (_, id))| AnthropicBlock::ToolUse {
+    let mut calls = reply.calls.iter().zip(call_ids.iter()).map(|(call, id)| AnthropicBlock::ToolUse {
         id: id.clone(),
         name: wire_tool_name(&call.name),
         input: call.arguments.to_object(),

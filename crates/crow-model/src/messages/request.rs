@@ -6,13 +6,13 @@ mod tests;
 use std::borrow::Cow;
 
 use crow_core::{ModelTranscript, ToolSpec};
-use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::conversation::{self, AnthropicBlock, AnthropicMessage, CacheControl};
 use super::thinking::ThinkingConfig;
 use crate::ModelSettings;
+use crate::wire::BodyFields;
 
 /// Keywords that the provider rejects at the top of a tool's schema.
 const ALTERNATIVES: [&str; 3] = ["oneOf", "anyOf", "allOf"];
@@ -48,37 +48,18 @@ struct AnthropicRequest<'a> {
 impl Serialize for AnthropicRequest<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { settings, thinking, system, tools, messages } = self;
-        let mut fields =
-            AnthropicFields { map: serializer.serialize_map(None)?, extra_fields: &thinking.fields };
+        let mut fields = BodyFields::new(serializer.serialize_map(None)?, &thinking.fields);
         fields.add_field("model", &settings.model)?;
         fields.add_field("max_tokens", &thinking.max_tokens)?;
         fields.add_field("stream", &true)?;
         if !tools.is_empty() {
             fields.add_field("tools", &AnthropicTools(tools))?;
         }
-        if let Some(system) = system {
-            fields.add_field("system", system)?;
-        }
+        fields.add_optional_field("system", system.as_ref())?;
         fields.add_field("messages", messages)?;
-        if let Some(temperature) = settings.temperature.filter(|_| !thinking.is_enabled()) {
-            fields.add_field("temperature", &temperature)?;
-        }
-        for (name, value) in &thinking.fields {
-            fields.map.serialize_entry(name, value)?;
-        }
-        fields.map.end()
-    }
-}
-
-/// The fields of the body, except those that the settings contain.
-struct AnthropicFields<'a, M> {
-    map: M,
-    extra_fields: &'a Map<String, Value>,
-}
-
-impl<M: SerializeMap> AnthropicFields<'_, M> {
-    fn add_field(&mut self, name: &str, value: &impl Serialize) -> Result<(), M::Error> {
-        if self.extra_fields.contains_key(name) { Ok(()) } else { self.map.serialize_entry(name, value) }
+        let temperature = settings.temperature.filter(|_| !thinking.is_enabled());
+        fields.add_optional_field("temperature", temperature.as_ref())?;
+        fields.finish()
     }
 }
 

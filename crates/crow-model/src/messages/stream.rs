@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::event::{
     AnthropicDelta, AnthropicEvent, ContentBlockStart, MessageStart, TokenCounter, text_or_empty,
 };
-use crate::decoder::{FinishReason, StreamError, error_excerpt};
+use crate::api::{ApiDecoder, DataError, EventSink, FinishReason, StreamEnd, StreamError};
 use crate::surrogates::{SurrogateJoiner, escape_marks, resolve_marks};
 
 /// Simultaneously open blocks, and calls of one reply; a model with more is malfunctioning.
@@ -24,13 +24,12 @@ const ITEM_OVERHEAD: usize = 64;
 
 /// One response while it is read.
 #[derive(Debug, Default)]
-pub(crate) struct AnthropicStream {
+pub(super) struct AnthropicDecoder {
     open_blocks: Vec<(u64, OpenBlock)>,
     n_calls: usize,
     block_order: BlockOrder,
     token_counter: TokenCounter,
-    finish_reason: Option<FinishReason>,
-    is_done: bool,
+    end: StreamEnd,
 }
 
 #[derive(Debug)]
@@ -64,56 +63,49 @@ struct BlockOrder {
     n_bytes: usize,
 }
 
-impl AnthropicStream {
-    /// The model's own end, if it was reached.
-    pub(crate) fn finish_reason(&self) -> Option<FinishReason> {
-        self.finish_reason
+impl ApiDecoder for AnthropicDecoder {
+    fn on_data(&mut self, data: &[u8], on_event: &mut EventSink<'_>) -> Result<(), DataError> {
+        Ok(self.handle_event(AnthropicEvent::parse(data)?, data, on_event)?)
     }
 
-    /// Whether the provider said that nothing follows.
-    pub(crate) fn is_done(&self) -> bool {
-        self.is_done
-    }
-
-    /// Decodes the data of one event.
-    pub(crate) fn on_data(
+    fn on_complete_body(
         &mut self,
-        data: &[u8],
-        on_event: &mut impl FnMut(ModelEvent<'_>),
-    ) -> Result<(), StreamError> {
-        match AnthropicEvent::parse(data) {
-            Ok(event) => self.handle_event(event, data, on_event),
-            Err(_) => self.on_malformed_data(data, on_event),
+        body: &[u8],
+        on_event: &mut EventSink<'_>,
+    ) -> Result<FinishReason, DataError> {
+        let event = AnthropicEvent::parse(body)?;
+        check_error(&event, body)?;
+        let Some(content) = event.content else {
+            return Err(StreamError::unexpected_format(body).into());
+        };
+        for block in content {
+            self.begin_block(0, parse_block_start(Some(block)), on_event)?;
+            self.close_all(on_event)?;
         }
+        self.emit_usage(event.usage, on_event);
+        self.on_stop_reason(text_or_empty(event.stop_reason.as_ref()), on_event)?;
+        Ok(self.end.finish_reason.unwrap_or(FinishReason::Complete))
     }
 
-    /// Handles data that is not an event: an end mark, or several lines without blank ones between.
-    fn on_malformed_data(
-        &mut self,
-        data: &[u8],
-        on_event: &mut impl FnMut(ModelEvent<'_>),
-    ) -> Result<(), StreamError> {
-        for line in data.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii) {
-            if line.is_empty() || self.is_done {
-                continue;
-            }
-            if line == b"[DONE]" {
-                self.is_done = true;
-                continue;
-            }
-            match AnthropicEvent::parse(line) {
-                Ok(event) => self.handle_event(event, line, on_event)?,
-                Err(_) => return Err(StreamError::UnexpectedFormat(error_excerpt(line))),
-            }
-        }
-        Ok(())
+    fn on_end_mark(&mut self, _on_event: &mut EventSink<'_>) {
+        self.end.is_done = true;
     }
 
+    fn flush(&mut self, on_event: &mut EventSink<'_>) -> Result<(), StreamError> {
+        self.close_all(on_event)
+    }
+
+    fn end(&self) -> StreamEnd {
+        self.end
+    }
+}
+
+impl AnthropicDecoder {
     fn handle_event(
         &mut self,
         event: AnthropicEvent<'_>,
         data: &[u8],
-        on_event: &mut impl FnMut(ModelEvent<'_>),
+        on_event: &mut EventSink<'_>,
     ) -> Result<(), StreamError> {
         check_error(&event, data)?;
         match &*event.kind.0 {
@@ -145,7 +137,7 @@ impl AnthropicStream {
             }
             "message_stop" => {
                 self.close_all(on_event)?;
-                self.is_done = true;
+                self.end.is_done = true;
             }
             // `ping`, and any future event.
             _ => {}
@@ -153,40 +145,11 @@ impl AnthropicStream {
         Ok(())
     }
 
-    /// Emits what was pending.
-    pub(crate) fn flush(&mut self, on_event: &mut impl FnMut(ModelEvent<'_>)) -> Result<(), StreamError> {
-        self.close_all(on_event)
-    }
-
-    /// Decodes a response that was not streamed.
-    pub(crate) fn on_complete_body(
-        &mut self,
-        body: &[u8],
-        on_event: &mut impl FnMut(ModelEvent<'_>),
-    ) -> Result<FinishReason, StreamError> {
-        let event = match AnthropicEvent::parse(body) {
-            Ok(event) => event,
-            Err(error) if error.is_eof() => return Err(StreamError::Incomplete),
-            Err(_) => return Err(StreamError::UnexpectedFormat(error_excerpt(body))),
-        };
-        check_error(&event, body)?;
-        let Some(content) = event.content else {
-            return Err(StreamError::UnexpectedFormat(error_excerpt(body)));
-        };
-        for block in content {
-            self.begin_block(0, parse_block_start(Some(block)), on_event)?;
-            self.close_all(on_event)?;
-        }
-        self.emit_usage(event.usage, on_event);
-        self.on_stop_reason(text_or_empty(event.stop_reason.as_ref()), on_event)?;
-        Ok(self.finish_reason.unwrap_or(FinishReason::Complete))
-    }
-
     fn begin_block(
         &mut self,
         index: u64,
         block_start: ContentBlockStart<'_>,
-        on_event: &mut impl FnMut(ModelEvent<'_>),
+        on_event: &mut EventSink<'_>,
     ) -> Result<(), StreamError> {
         // Some servers never end a block.
         if let Some(position) = self.open_blocks.iter().position(|(other, _)| *other == index) {
@@ -234,7 +197,7 @@ impl AnthropicStream {
         &mut self,
         index: u64,
         delta: &AnthropicDelta<'_>,
-        on_event: &mut impl FnMut(ModelEvent<'_>),
+        on_event: &mut EventSink<'_>,
     ) -> Result<(), StreamError> {
         let Some((_, block)) = self.open_blocks.iter_mut().find(|(other, _)| *other == index) else {
             return Ok(());
@@ -274,11 +237,7 @@ impl AnthropicStream {
         Ok(())
     }
 
-    fn close_block(
-        &mut self,
-        mut block: OpenBlock,
-        on_event: &mut impl FnMut(ModelEvent<'_>),
-    ) -> Result<(), StreamError> {
+    fn close_block(&mut self, mut block: OpenBlock, on_event: &mut EventSink<'_>) -> Result<(), StreamError> {
         block.flush_text(on_event);
         match block {
             OpenBlock::Text { n_bytes: 0, .. } | OpenBlock::Other => Ok(()),
@@ -303,25 +262,21 @@ impl AnthropicStream {
         }
     }
 
-    fn close_all(&mut self, on_event: &mut impl FnMut(ModelEvent<'_>)) -> Result<(), StreamError> {
+    fn close_all(&mut self, on_event: &mut EventSink<'_>) -> Result<(), StreamError> {
         std::mem::take(&mut self.open_blocks)
             .into_iter()
             .try_for_each(|(_, block)| self.close_block(block, on_event))
     }
 
-    fn emit_usage(&mut self, usage: Option<&RawValue>, on_event: &mut impl FnMut(ModelEvent<'_>)) {
+    fn emit_usage(&mut self, usage: Option<&RawValue>, on_event: &mut EventSink<'_>) {
         if let Some(usage) = self.token_counter.add_usage(usage) {
             on_event(ModelEvent::Usage(usage));
         }
     }
 
-    fn on_stop_reason(
-        &mut self,
-        reason: &str,
-        on_event: &mut impl FnMut(ModelEvent<'_>),
-    ) -> Result<(), StreamError> {
+    fn on_stop_reason(&mut self, reason: &str, on_event: &mut EventSink<'_>) -> Result<(), StreamError> {
         if !reason.is_empty() {
-            self.finish_reason = Some(parse_stop_reason(reason));
+            self.end.finish_reason = Some(parse_stop_reason(reason));
             self.close_all(on_event)?;
         }
         Ok(())
@@ -330,7 +285,7 @@ impl AnthropicStream {
 
 impl OpenBlock {
     /// Emits the half character at the end of its text.
-    fn flush_text(&mut self, on_event: &mut impl FnMut(ModelEvent<'_>)) {
+    fn flush_text(&mut self, on_event: &mut EventSink<'_>) {
         match self {
             Self::Text { n_bytes, surrogates } => {
                 let remaining_text = surrogates.flush();
@@ -353,11 +308,7 @@ impl OpenBlock {
 
 impl BlockOrder {
     /// Records the position of something that the reply contains anyway.
-    fn push_marker(
-        &mut self,
-        item: Value,
-        on_event: &mut impl FnMut(ModelEvent<'_>),
-    ) -> Result<(), StreamError> {
+    fn push_marker(&mut self, item: Value, on_event: &mut EventSink<'_>) -> Result<(), StreamError> {
         self.reserve_bytes(ITEM_OVERHEAD)?;
         if self.has_reasoning {
             on_event(ModelEvent::ProviderState(&item));
@@ -368,11 +319,7 @@ impl BlockOrder {
     }
 
     /// Emits data that is sent back unchanged.
-    fn push_provider_state(
-        &mut self,
-        item: &Value,
-        on_event: &mut impl FnMut(ModelEvent<'_>),
-    ) -> Result<(), StreamError> {
+    fn push_provider_state(&mut self, item: &Value, on_event: &mut EventSink<'_>) -> Result<(), StreamError> {
         self.reserve_bytes(ITEM_OVERHEAD)?;
         self.has_reasoning = true;
         for pending_item in self.pending.drain(..) {
@@ -391,7 +338,7 @@ impl BlockOrder {
 fn check_error(event: &AnthropicEvent<'_>, data: &[u8]) -> Result<(), StreamError> {
     match event.error.map(RawValue::get) {
         Some(error) if error != "{}" => Err(StreamError::Provider(error.to_owned())),
-        _ if event.kind.0 == "error" => Err(StreamError::Provider(error_excerpt(data))),
+        _ if event.kind.0 == "error" => Err(StreamError::from_provider(data)),
         _ => Ok(()),
     }
 }

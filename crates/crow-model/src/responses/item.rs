@@ -6,6 +6,9 @@ use serde_json::Value;
 
 use crate::surrogates::SurrogateJoiner;
 
+/// Between two messages of one reply.
+pub(super) const MESSAGE_SEPARATOR: &str = "\n\n";
+
 /// Parts of one item; further ones share the last place.
 const ITEM_PARTS_MAX: usize = 256;
 

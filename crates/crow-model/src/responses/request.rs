@@ -4,23 +4,21 @@
 mod tests;
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 
-use crow_core::{CallId, ContentPart, ModelStep, ModelTranscript, Reply, ToolCall, ToolResult, ToolSpec};
-use serde::ser::SerializeMap as _;
+use crow_core::{ContentPart, ModelStep, ModelTranscript, Reply, ToolCall, ToolResult, ToolSpec};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::item::{OutputItemKind, message_text};
+use super::item::{MESSAGE_SEPARATOR, OutputItemKind, message_text};
 use crate::ModelSettings;
-use crate::chat::{BodyFields, arguments_json, join_lines};
-use crate::content::{NO_OUTPUT, part_text, wire_tool_name};
+use crate::conversation::{ConversationEncoder, ReplyStep, encode_conversation};
+use crate::wire::{
+    BodyFields, NO_OUTPUT, UsedCallIds, WireCallIds, arguments_json, image_data_url, join_lines, part_text,
+    wire_tool_name,
+};
 
 /// The provider rejects longer call IDs.
 const CALL_ID_LEN_MAX: usize = 64;
-
-/// Between two messages of one reply.
-pub(super) const MESSAGE_SEPARATOR: &str = "\n\n";
 
 /// Builds the body of a request. Parts that change between requests of a session are at the end, so that the provider
 /// finds the rest in its cache.
@@ -41,8 +39,8 @@ struct ResponsesRequest<'a> {
 impl Serialize for ResponsesRequest<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let settings = self.settings;
-        let mut fields =
-            BodyFields { map: serializer.serialize_map(None)?, extra_fields: settings.extra_fields() };
+        let extra_fields = settings.extra_fields();
+        let mut fields = BodyFields::new(serializer.serialize_map(None)?, &extra_fields);
         fields.add_field("model", &settings.model)?;
         // Not a developer message: other servers support this field and not always that role.
         let system = Some(self.transcript.system()).filter(|system| !system.trim().is_empty());
@@ -64,10 +62,7 @@ impl Serialize for ResponsesRequest<'_> {
         fields.add_optional_field("temperature", settings.temperature.as_ref())?;
         fields.add_field("prompt_cache_key", &cache_key(self.transcript))?;
         fields.add_field("input", &build_input(settings, self.transcript))?;
-        for (name, value) in &fields.extra_fields {
-            fields.map.serialize_entry(name, value)?;
-        }
-        fields.map.end()
+        fields.finish()
     }
 }
 
@@ -154,57 +149,55 @@ enum ResponsesContentPart<'a> {
 }
 
 fn build_input<'a>(settings: &ModelSettings, transcript: ModelTranscript<'a>) -> Vec<InputItem<'a>> {
-    let model_id = settings.qualified_id();
-    let mut items = Vec::new();
-    let mut used_ids = BTreeSet::new();
-    let mut call_ids: Vec<(CallId, Cow<'a, str>)> = Vec::new();
-    // Servers that convert it to a chat reject two user messages in a row, so they are merged until another role
-    // follows.
-    let mut pending_parts: Vec<&ContentPart> = Vec::new();
-    for step in transcript.steps() {
-        match step {
-            ModelStep::Prompt(prompt) => pending_parts.extend(&prompt.parts),
-            ModelStep::Reply(reply) => {
-                call_ids = wire_call_ids(reply, &mut used_ids);
-                let provider_state =
-                    if wants_reasoning(settings) { reply.provider_state_for(&model_id) } else { &[] };
-                let reply_items = ReplyItems::new(reply, &call_ids).into_items(provider_state);
-                if !reply_items.is_empty() {
-                    items.extend(user_message(&pending_parts));
-                    pending_parts.clear();
-                    items.extend(reply_items);
-                }
-            }
-            ModelStep::Result { call, result } => {
-                let call_id = call_ids.iter().find(|(id, _)| *id == call);
-                // The transcript has a reply before each result; without one nothing is sent.
-                let Some((_, call_id)) = call_id else { continue };
-                let output = call_output(result);
-                items.push(InputItem::Ours(NewInputItem::FunctionCallOutput {
-                    call_id: call_id.clone(),
-                    output,
-                }));
-            }
-        }
-    }
-    items.extend(user_message(&pending_parts));
-    items
+    let model_id = Some(settings.qualified_id()).filter(|_| wants_reasoning(settings));
+    let mut encoder = ResponsesEncoder { items: Vec::new(), used_ids: UsedCallIds::default(), model_id };
+    encode_conversation(transcript, &mut encoder);
+    encoder.items
 }
 
-/// The IDs of calls on the wire: the provider's own, unless an earlier call has it or it is too long.
-fn wire_call_ids<'a>(reply: &'a Reply, used_ids: &mut BTreeSet<&'a str>) -> Vec<(CallId, Cow<'a, str>)> {
-    let call_ids = reply.calls.iter().map(|call| {
-        let call_id = call.provider_id.as_str();
-        let is_usable = !call_id.is_empty() && call_id.len() <= CALL_ID_LEN_MAX && used_ids.insert(call_id);
-        (call.id, if is_usable { Cow::Borrowed(call_id) } else { Cow::Owned(call.id.to_string()) })
-    });
-    call_ids.collect()
+/// The input while it is put in order.
+struct ResponsesEncoder<'a> {
+    items: Vec<InputItem<'a>>,
+    used_ids: UsedCallIds<'a>,
+    /// The model whose provider state is sent back, as the state names it.
+    model_id: Option<String>,
+}
+
+impl<'a> ConversationEncoder<'a> for ResponsesEncoder<'a> {
+    type EncodedReply = Vec<InputItem<'a>>;
+
+    fn choose_call_ids(&mut self, reply: &'a Reply) -> WireCallIds<'a> {
+        self.used_ids.choose_ids(reply, |id| (1..=CALL_ID_LEN_MAX).contains(&id.len()))
+    }
+
+    fn encode_reply(
+        &self,
+        ReplyStep { reply, call_ids, .. }: ReplyStep<'a, '_>,
+    ) -> Option<Vec<InputItem<'a>>> {
+        let model_id = self.model_id.as_deref();
+        let provider_state = model_id.map_or(&[][..], |model_id| reply.provider_state_for(model_id));
+        let items = ReplyItems::new(reply, call_ids).into_items(provider_state);
+        Some(items).filter(|items| !items.is_empty())
+    }
+
+    fn add_prompt_parts(&mut self, parts: &[&'a ContentPart]) {
+        self.items.extend(user_message(parts));
+    }
+
+    fn add_reply(&mut self, items: Vec<InputItem<'a>>) {
+        self.items.extend(items);
+    }
+
+    fn add_result(&mut self, call_id: Cow<'a, str>, result: &'a ToolResult) {
+        let output = call_output(result);
+        self.items.push(InputItem::Ours(NewInputItem::FunctionCallOutput { call_id, output }));
+    }
 }
 
 /// A reply while its items are put in order.
 struct ReplyItems<'a, 'n> {
     reply: &'a Reply,
-    call_ids: &'n [(CallId, Cow<'a, str>)],
+    call_ids: &'n WireCallIds<'a>,
     items: Vec<InputItem<'a>>,
     /// Thinking without a following item: the provider rejects it at the end of a reply.
     pending_reasoning: Vec<&'a Value>,
@@ -214,7 +207,7 @@ struct ReplyItems<'a, 'n> {
 }
 
 impl<'a, 'n> ReplyItems<'a, 'n> {
-    fn new(reply: &'a Reply, call_ids: &'n [(CallId, Cow<'a, str>)]) -> Self {
+    fn new(reply: &'a Reply, call_ids: &'n WireCallIds<'a>) -> Self {
         let is_call_added = vec![false; reply.calls.len()];
         // White space does not count as text.
         let has_text = reply.text.trim().is_empty();
@@ -277,9 +270,8 @@ impl<'a, 'n> ReplyItems<'a, 'n> {
     }
 
     fn push_call(&mut self, index: usize, id: Option<&'a str>) {
-        let (Some(call), Some((_, call_id))) = (self.reply.calls.get(index), self.call_ids.get(index)) else {
-            return;
-        };
+        let Some(call) = self.reply.calls.get(index) else { return };
+        let Some(call_id) = self.call_ids.id_of(call.id) else { return };
         if !std::mem::replace(&mut self.is_call_added[index], true) {
             let (call_id, name, arguments) =
                 (call_id.clone(), wire_tool_name(&call.name), arguments_json(call));
@@ -312,7 +304,7 @@ fn content_parts<'a>(
     let mut parts: Vec<ResponsesContentPart<'a>> = Vec::new();
     for part in source_parts {
         if let ContentPart::Image { mime, data } = part {
-            let image_url = format!("data:{mime};base64,{data}");
+            let image_url = image_data_url(mime, data);
             parts.push(ResponsesContentPart::InputImage { image_url, detail: "auto" });
         } else if let Some(new_text) = part_text(part) {
             match parts.last_mut() {

@@ -15,11 +15,10 @@ use super::event::{
     parse_index, parse_item, read_reason, read_usage, resolve_item_marks, string_value,
 };
 use super::item::{
-    CallHeader, ItemAddress, OutputItem, OutputItemKind, ReasoningSource, TextUpdate, message_parts,
-    replay_item,
+    CallHeader, ItemAddress, MESSAGE_SEPARATOR, OutputItem, OutputItemKind, ReasoningSource, TextUpdate,
+    message_parts, replay_item,
 };
-use super::request::MESSAGE_SEPARATOR;
-use crate::decoder::{FinishReason, StreamError, error_excerpt};
+use crate::api::{ApiDecoder, DataError, EventSink, FinishReason, StreamEnd, StreamError};
 
 /// Items of one reply; a model that sends more is malfunctioning, and the list stays bounded.
 const ITEMS_MAX: usize = 1024;
@@ -29,7 +28,7 @@ const PROVIDER_STATE_LEN_MAX: usize = 4 * 1024 * 1024;
 
 /// One response while it is read.
 #[derive(Debug, Default)]
-pub(crate) struct ResponsesStream {
+pub(super) struct ResponsesDecoder {
     items: Vec<OutputItem>,
     /// The message with the latest text.
     last_text_item: Option<usize>,
@@ -37,74 +36,56 @@ pub(crate) struct ResponsesStream {
     last_thought_part: Option<(usize, usize)>,
     /// Bytes of provider state.
     provider_state_len: usize,
-    finish_reason: Option<FinishReason>,
-    is_done: bool,
+    end: StreamEnd,
 }
 
-impl ResponsesStream {
-    /// The model's own end, if it was reached.
-    pub(crate) fn finish_reason(&self) -> Option<FinishReason> {
-        self.finish_reason
+impl ApiDecoder for ResponsesDecoder {
+    fn on_data(&mut self, data: &[u8], on_event: &mut EventSink<'_>) -> Result<(), DataError> {
+        let event = serde_json::from_slice(data)?;
+        Ok(self.on_event(&event, data, on_event)?)
     }
 
-    /// Whether the provider said that nothing follows.
-    pub(crate) fn is_done(&self) -> bool {
-        self.is_done
-    }
-
-    /// Decodes the data of one event.
-    pub(crate) fn on_data(
-        &mut self,
-        data: &[u8],
-        on_event: &mut impl FnMut(ModelEvent<'_>),
-    ) -> Result<(), StreamError> {
-        let data = data.trim_ascii();
-        if data.is_empty() || self.is_done {
-            return Ok(());
-        }
-        if data == b"[DONE]" {
-            self.finish_stream(on_event);
-            return Ok(());
-        }
-        match serde_json::from_slice(data) {
-            Ok(event) => self.on_event(&event, data, on_event),
-            Err(_) => self.on_malformed_data(data, on_event),
-        }
-    }
-
-    /// Handles data that is not an event: several lines without blank ones between.
-    fn on_malformed_data(
-        &mut self,
-        data: &[u8],
-        on_event: &mut impl FnMut(ModelEvent<'_>),
-    ) -> Result<(), StreamError> {
-        if data.contains(&b'\n') {
-            return data.split(|byte| *byte == b'\n').try_for_each(|line| self.on_data(line, on_event));
-        }
-        Err(StreamError::UnexpectedFormat(error_excerpt(data)))
-    }
-
-    /// Decodes a response that was not streamed.
-    pub(crate) fn on_complete_body(
+    fn on_complete_body(
         &mut self,
         body: &[u8],
-        on_event: &mut impl FnMut(ModelEvent<'_>),
-    ) -> Result<FinishReason, StreamError> {
-        let event: ResponsesEvent<'_> = match serde_json::from_slice(body) {
-            Ok(event) => event,
-            Err(error) if error.is_eof() => return Err(StreamError::Incomplete),
-            Err(_) => return Err(StreamError::UnexpectedFormat(error_excerpt(body))),
-        };
+        on_event: &mut EventSink<'_>,
+    ) -> Result<FinishReason, DataError> {
+        let event: ResponsesEvent<'_> = serde_json::from_slice(body)?;
         self.on_event(&event, body, on_event)?;
-        self.finish_reason.ok_or_else(|| StreamError::UnexpectedFormat(error_excerpt(body)))
+        Ok(self.end.finish_reason.ok_or_else(|| StreamError::unexpected_format(body))?)
     }
 
-    fn on_reasoning(
-        &mut self,
-        kind: &str,
-        event: &ResponsesEvent<'_>,
-        on_event: &mut impl FnMut(ModelEvent<'_>),
-    ) {
+    fn on_end_mark(&mut self, on_event: &mut EventSink<'_>) {
+        self.finish_stream(on_event);
+    }
+
+    fn flush(&mut self, on_event: &mut EventSink<'_>) -> Result<(), StreamError> {
+        for (item_index, item) in self.items.iter_mut().enumerate() {
+            let remaining_text = item.take_pending();
+            match item.kind {
+                _ if remaining_text.is_empty() => {}
+                OutputItemKind::Message => on_event(ModelEvent::Text(&remaining_text)),
+                OutputItemKind::Thought => on_event(ModelEvent::Thought(&remaining_text)),
+                OutputItemKind::Call => {
+                    on_event(ModelEvent::Call {
+                        index: item_index,
+                        id: None,
+                        name: None,
+                        arguments: &remaining_text,
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn end(&self) -> StreamEnd {
+        self.end
+    }
+}
+
+impl ResponsesDecoder {
+    fn on_reasoning(&mut self, kind: &str, event: &ResponsesEvent<'_>, on_event: &mut EventSink<'_>) {
         let item_index = self.find_or_add_item(event, OutputItemKind::Thought);
         let part = if kind.contains("summary") {
             (ReasoningSource::Summary, index_or_zero(event.summary_index))
@@ -123,7 +104,7 @@ impl ResponsesStream {
         &mut self,
         event: &ResponsesEvent<'_>,
         data: &[u8],
-        on_event: &mut impl FnMut(ModelEvent<'_>),
+        on_event: &mut EventSink<'_>,
     ) -> Result<(), StreamError> {
         let (delta, content_index) = (string_value(event.delta), index_or_zero(event.content_index));
         let kind = string_value(event.kind);
@@ -182,7 +163,7 @@ impl ResponsesStream {
                     event.response.map_or_else(|| String::from_utf8_lossy(data), |raw| raw.get().into());
                 return self.on_response_end(&text, kind.trim_start_matches("response."), on_event);
             }
-            "error" => return Err(StreamError::Provider(error_excerpt(data))),
+            "error" => return Err(StreamError::from_provider(data)),
             "" => return self.on_untyped_data(event, data, on_event),
             _ => {
                 if let Some(error) = event.error {
@@ -198,14 +179,14 @@ impl ResponsesStream {
         &mut self,
         event: &ResponsesEvent<'_>,
         data: &[u8],
-        on_event: &mut impl FnMut(ModelEvent<'_>),
+        on_event: &mut EventSink<'_>,
     ) -> Result<(), StreamError> {
         match (event.error, event.output) {
             (Some(error), _) => Err(StreamError::Provider(error.get().to_owned())),
             (None, Some(_)) => self.on_response_end(&String::from_utf8_lossy(data), "", on_event),
             (None, None) if data == b"{}" => Ok(()),
-            (None, None) if is_bare_error(data) => Err(StreamError::Provider(error_excerpt(data))),
-            (None, None) => Err(StreamError::UnexpectedFormat(error_excerpt(data))),
+            (None, None) if is_bare_error(data) => Err(StreamError::from_provider(data)),
+            (None, None) => Err(StreamError::unexpected_format(data)),
         }
     }
 
@@ -224,7 +205,7 @@ impl ResponsesStream {
         Some(self.items.len() - 1)
     }
 
-    fn on_item_added(&mut self, event: &ResponsesEvent<'_>, on_event: &mut impl FnMut(ModelEvent<'_>)) {
+    fn on_item_added(&mut self, event: &ResponsesEvent<'_>, on_event: &mut EventSink<'_>) {
         let Some((kind, item)) = parse_item(event.item) else { return };
         let (id, index) = (item["id"].as_str().unwrap_or_default(), parse_index(event.output_index));
         let Some(item_index) = self.add_item(ItemAddress { index, id, kind }) else { return };
@@ -234,7 +215,7 @@ impl ResponsesStream {
         }
     }
 
-    fn on_item_done(&mut self, event: &ResponsesEvent<'_>, on_event: &mut impl FnMut(ModelEvent<'_>)) {
+    fn on_item_done(&mut self, event: &ResponsesEvent<'_>, on_event: &mut EventSink<'_>) {
         let Some((kind, item)) = parse_item(event.item) else { return };
         let (id, index) = (item["id"].as_str().unwrap_or_default(), parse_index(event.output_index));
         let address = ItemAddress { index, id, kind };
@@ -248,15 +229,15 @@ impl ResponsesStream {
         }
     }
 
-    /// Handles the end of the reply, which contains all of it again. `said` is its event.
+    /// Handles the end of the reply, which contains all of it again. `event_status` is the status in its name.
     fn on_response_end(
         &mut self,
         text: &str,
         event_status: &str,
-        on_event: &mut impl FnMut(ModelEvent<'_>),
+        on_event: &mut EventSink<'_>,
     ) -> Result<(), StreamError> {
         let Ok(response) = serde_json::from_str::<ResponseObject<'_>>(text) else {
-            return Err(StreamError::UnexpectedFormat(error_excerpt(text.as_bytes())));
+            return Err(StreamError::unexpected_format(text.as_bytes()));
         };
         let status = string_value(response.status);
         let has_status = |words: &[&str]| words.contains(&&*status) || words.contains(&event_status);
@@ -280,7 +261,7 @@ impl ResponsesStream {
             on_event(ModelEvent::Usage(usage));
         }
         let reason = response.incomplete_details.map(read_reason).unwrap_or_default();
-        self.finish_reason = Some(match reason.as_str() {
+        self.end.finish_reason = Some(match reason.as_str() {
             "content_filter" => FinishReason::Refused,
             "" if !has_status(&["incomplete"]) => FinishReason::Complete,
             _ => FinishReason::OutputLimit,
@@ -305,12 +286,7 @@ impl ResponsesStream {
     }
 
     /// Handles a complete item.
-    fn on_complete_item(
-        &mut self,
-        item_index: usize,
-        item: &Value,
-        on_event: &mut impl FnMut(ModelEvent<'_>),
-    ) {
+    fn on_complete_item(&mut self, item_index: usize, item: &Value, on_event: &mut EventSink<'_>) {
         let stored = &mut self.items[item_index];
         if !stored.is_done {
             stored.is_done = true;
@@ -354,7 +330,7 @@ impl ResponsesStream {
         item_index: Option<usize>,
         part: usize,
         text: TextUpdate<'_>,
-        on_event: &mut impl FnMut(ModelEvent<'_>),
+        on_event: &mut EventSink<'_>,
     ) {
         let Some(item_index) = item_index else { return };
         let delta = self.items[item_index].append_text(part, text);
@@ -372,7 +348,7 @@ impl ResponsesStream {
         item_index: Option<usize>,
         (source, part): (ReasoningSource, usize),
         text: TextUpdate<'_>,
-        on_event: &mut impl FnMut(ModelEvent<'_>),
+        on_event: &mut EventSink<'_>,
     ) {
         let (Some(item_index), TextUpdate::Delta(update_text) | TextUpdate::Complete(update_text)) =
             (item_index, text)
@@ -398,7 +374,7 @@ impl ResponsesStream {
         item_index: Option<usize>,
         header: CallHeader<'_>,
         text: TextUpdate<'_>,
-        on_event: &mut impl FnMut(ModelEvent<'_>),
+        on_event: &mut EventSink<'_>,
     ) {
         let Some(call_index) = item_index else { return };
         let id = Some(header.id).filter(|id| !id.is_empty());
@@ -407,30 +383,10 @@ impl ResponsesStream {
         on_event(ModelEvent::Call { index: call_index, id, name, arguments: &arguments });
     }
 
-    /// Emits what was pending.
-    pub(crate) fn flush(&mut self, on_event: &mut impl FnMut(ModelEvent<'_>)) {
-        for (item_index, item) in self.items.iter_mut().enumerate() {
-            let remaining_text = item.take_pending();
-            match item.kind {
-                _ if remaining_text.is_empty() => {}
-                OutputItemKind::Message => on_event(ModelEvent::Text(&remaining_text)),
-                OutputItemKind::Thought => on_event(ModelEvent::Thought(&remaining_text)),
-                OutputItemKind::Call => {
-                    on_event(ModelEvent::Call {
-                        index: item_index,
-                        id: None,
-                        name: None,
-                        arguments: &remaining_text,
-                    });
-                }
-            }
-        }
-    }
-
     /// Emits what waited for the end. Provider state is sent back only for a complete reply: the provider checks that
     /// related items come back together.
-    fn finish_stream(&mut self, on_event: &mut impl FnMut(ModelEvent<'_>)) {
-        self.is_done = true;
+    fn finish_stream(&mut self, on_event: &mut EventSink<'_>) {
+        self.end.is_done = true;
         for item_index in 0..self.items.len() {
             let item = &mut self.items[item_index];
             if item.kind == OutputItemKind::Call && item.is_silent() {
@@ -449,7 +405,7 @@ impl ResponsesStream {
             let has_phase = item.provider_state.as_ref().is_some_and(|piece| piece["phase"].is_string());
             item.kind == OutputItemKind::Thought || has_phase
         };
-        let is_complete = self.finish_reason == Some(FinishReason::Complete);
+        let is_complete = self.end.finish_reason == Some(FinishReason::Complete);
         if is_complete && self.items.iter().any(is_needed) {
             for provider_item in provider_state.unwrap_or_default() {
                 on_event(ModelEvent::ProviderState(provider_item));

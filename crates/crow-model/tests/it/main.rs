@@ -44,7 +44,7 @@ fn settings(base_url: &str) -> ModelSettings {
     let provider = ProviderSettings {
         name: "acme".to_owned(),
         base_url: base_url.to_owned(),
-        api: crow_model::ModelApi::Chat,
+        api: crow_model::ModelApi::CHAT,
         api_key: Some(ApiKey::new(KEY)),
         key_variable: Some("ACME_API_KEY".to_owned()),
         headers: vec![("x-tenant".to_owned(), "seven".to_owned())],
@@ -146,7 +146,7 @@ async fn messages_api_has_its_own_headers() {
     let line = r#"thought "hm" | text "Grüße" | call read {"p": "ü"} | usage 10 2"#;
     let server = ModelServer::start(Script::new([Answer::parse(line).split(1), Answer::parse(line)]));
     let mut settings = settings(server.base_url());
-    settings.provider.api = crow_model::ModelApi::Messages;
+    settings.provider.api = crow_model::ModelApi::parse("messages").unwrap();
     let (ears, _heard) = mpsc::channel(HEARD_MAX);
     let (http, never) = (HttpClients::new().unwrap(), CancellationToken::new());
     let reply = ask_once(&http, &settings, ears.clone(), &never).await;
@@ -188,7 +188,7 @@ async fn responses_reply_with_everything() {
         let server = ModelServer::start(script);
         let (ears, _heard) = mpsc::channel(HEARD_MAX);
         let mut settings = settings(server.base_url());
-        settings.provider.api = crow_model::ModelApi::Responses;
+        settings.provider.api = crow_model::ModelApi::parse("responses").unwrap();
         let reply = ask_once(&HttpClients::new().unwrap(), &settings, ears, &CancellationToken::new()).await;
         let seen =
             r#"= "hm" "Grüße" call_0_0:read{"p": Number(1)} call_0_1:read{"p": String("ü")} 10+2 Complete"#;

@@ -16,7 +16,8 @@ impl LegacyModelSettings {
     pub(super) fn apply_to(&self, model: &mut ModelSettings) {
         model.temperature = model.temperature.or(self.temperature);
         model.reasoning_effort = model.reasoning_effort.take().or_else(|| self.reasoning_effort.clone());
-        if let (Some(parallel), ModelApi::Chat) = (self.parallel_tool_calls, model.provider.api) {
+        let is_chat = model.provider.api == ModelApi::CHAT;
+        if let Some(parallel) = self.parallel_tool_calls.filter(|_| is_chat) {
             model.extra_body.entry("parallel_tool_calls").or_insert(Value::Bool(parallel));
         }
     }

@@ -200,7 +200,7 @@ fn data_after_the_end_of_a_reply_is_ignored() {
 fn finished_reply_is_not_awaited_forever() {
     let end = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\n";
     for odd in ["data: what?\n\n".repeat(100_000), format!("data: {}", "x".repeat(17 * 1024 * 1024))] {
-        let mut decoder = crate::ReplyDecoder::new(crate::ModelApi::Chat);
+        let mut decoder = crate::ReplyDecoder::new(crate::ModelApi::CHAT);
         for piece in [end.as_bytes()].into_iter().chain(odd.as_bytes().chunks(64 * 1024)) {
             assert_eq!(decoder.feed(piece, &mut |_| {}), Ok(()));
         }

@@ -6,12 +6,12 @@ use proptest::prelude::*;
 use crate::{ModelApi, ReplyDecoder, test_decoding};
 
 fn read(pieces: &[&[u8]]) -> String {
-    test_decoding::decode_to_text(ModelApi::Messages, pieces)
+    test_decoding::decode_to_text(ModelApi::new(&crate::messages::DEFINITION), pieces)
 }
 
 #[track_caller]
 fn check(stream: &str, expected: &Expect) {
-    test_decoding::check_decoding(ModelApi::Messages, stream, expected);
+    test_decoding::check_decoding(ModelApi::new(&crate::messages::DEFINITION), stream, expected);
 }
 
 /// A stream of these events, named as the provider names them.
@@ -398,7 +398,7 @@ fn invalid_utf8_loses_a_character_only() {
 
 #[test]
 fn endless_thinking_is_an_error() {
-    let mut decoder = ReplyDecoder::new(ModelApi::Messages);
+    let mut decoder = ReplyDecoder::new(ModelApi::new(&crate::messages::DEFINITION));
     let begun = r#"{"type":"content_block_start","index":0,"content_block":{"type":"thinking"}}"#;
     let signature = "s".repeat(1024 * 1024);
     let more = format!(

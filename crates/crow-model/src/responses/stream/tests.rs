@@ -7,12 +7,12 @@ use expect_test::{Expect, expect};
 use crate::{ModelApi, test_decoding};
 
 fn read(pieces: &[&[u8]]) -> String {
-    test_decoding::decode_to_text(ModelApi::Responses, pieces)
+    test_decoding::decode_to_text(ModelApi::new(&crate::responses::DEFINITION), pieces)
 }
 
 #[track_caller]
 fn check(stream: &str, expected: &Expect) {
-    test_decoding::check_decoding(ModelApi::Responses, stream, expected);
+    test_decoding::check_decoding(ModelApi::new(&crate::responses::DEFINITION), stream, expected);
 }
 
 /// A stream of these events, in the specified form.
