@@ -12,18 +12,15 @@ use serde_json::{Map, Value, json};
 use crate::{
     PreviewFuture, Tool, ToolCx, ToolFuture, Workspace,
     editor_buffers::{self, OpenedFile, ReadPurpose},
-    file_write::{self, FileWrite, PriorContent, WrittenFile},
+    file_write::{self, CHANGED_OR_UNSAVED, CHANGED_SINCE_READ, FileWrite, PriorContent, WrittenFile},
     files::{self, FILE_BYTES_MAX, ReadError},
     read,
     text_encoding::{DecodedText, TextEncoding, decode_text, number_lines, truncate_line},
-    tool::{ToolError, into_preview_future, into_tool_future, parse_arguments, run_blocking, text_argument},
+    tool::{into_preview_future, into_tool_future, parse_arguments, text_argument},
+    tool_error::{ToolError, run_blocking},
     workspace::ContentStamp,
     write::{FileDiff, change_call_info, change_result, diff_content},
 };
-
-pub(crate) const CHANGED_SINCE_READ: &str = "it has changed since it was read; read it again";
-pub(crate) const CHANGED_OR_UNSAVED: &str = "it has changed since it was read, or has changes in the editor that are not saved; \
-                                  the user has to save it there, then read it again";
 
 const UNKNOWN_ENCODING: &str = "its encoding is unknown and would be lost";
 

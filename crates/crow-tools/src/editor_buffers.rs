@@ -5,7 +5,7 @@ use crow_acp::{ClientEditor, ClientError};
 use crate::{
     ToolCx,
     files::{self, FILE_BYTES_MAX, ReadError},
-    tool::{CANCELLED, ToolError, run_blocking},
+    tool_error::{CANCELLED, ToolError, run_blocking},
 };
 
 /// Content of a file.

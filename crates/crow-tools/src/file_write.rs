@@ -1,10 +1,7 @@
 //! The only way in which a tool changes a file: it records the content for undo, then replaces it on disk or through
 //! the client. Must not know any tool, nor where undo records are stored.
 
-use std::{
-    path::{Path, PathBuf},
-    pin::Pin,
-};
+use std::path::{Path, PathBuf};
 
 use crow_acp::ClientEditor;
 use crow_core::{ContentHash, undo::UndoSnapshot};
@@ -12,13 +9,16 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     ToolCx,
-    edit::CHANGED_SINCE_READ,
     editor_buffers::{self, WriteTarget},
     files::{self, FileReplacement, FileSnapshot},
     text_encoding::{DecodedText, TextEncoding, decode_text, encode_text},
-    tool::{ToolError, run_blocking},
+    tool_error::{ToolError, run_blocking},
     workspace::ContentStamp,
 };
+
+pub(crate) const CHANGED_SINCE_READ: &str = "it has changed since it was read; read it again";
+pub(crate) const CHANGED_OR_UNSAVED: &str = "it has changed since it was read, or has changes in the editor that are not saved; \
+                                  the user has to save it there, then read it again";
 
 /// Note for the model: an editor formatted the text on save.
 const FORMATTED_NOTE: &str =
@@ -29,24 +29,6 @@ const NOT_UNDOABLE_NOTE: &str = "\n(the file was too large to record; this chang
 
 /// The byte order mark as a character.
 const BOM: char = '\u{feff}';
-
-/// A pending operation of an undo recorder.
-pub type UndoFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
-
-/// Records what a call is about to change, so that it can be undone.
-pub trait UndoRecorder: Send + Sync {
-    /// Records the content at a resolved path before `after` is written there; `Err` is the reason why it could not be
-    /// recorded.
-    fn record_change<'a>(
-        &'a self,
-        path: &'a Path,
-        before: UndoSnapshot,
-        after: ContentHash,
-    ) -> UndoFuture<'a, Result<(), String>>;
-
-    /// Corrects the content that the last recorded change left; `None` if the file does not exist.
-    fn correct_after(&self, after: Option<ContentHash>) -> UndoFuture<'_, ()>;
-}
 
 /// The content that a tool found before it computed a change.
 #[derive(Debug)]

@@ -17,7 +17,8 @@ use crate::{
     Tool, ToolCx, ToolFuture, Workspace,
     grep::search_call_info,
     nofollow,
-    tool::{ToolError, into_tool_future, parse_arguments, text_argument},
+    tool::{into_tool_future, parse_arguments, text_argument},
+    tool_error::ToolError,
     walk::{FileVisitor, FoundFile, PathPattern, default_path, walk_files},
 };
 

@@ -19,7 +19,9 @@ use crate::{
     Tool, ToolCx, ToolFuture, Workspace, nofollow,
     search_hits::{MatchRow, SearchHits, SearchSummary},
     text_encoding::truncate_line,
-    tool::{ToolError, into_tool_future, parse_arguments, text_argument, to_title},
+    title::to_title,
+    tool::{into_tool_future, parse_arguments, text_argument},
+    tool_error::ToolError,
     walk::{
         FileVisitor, FoundFile, PathPattern, SEARCH_TIMEOUT, WalkSummary, check_pattern_length, default_path,
         shorten_error, walk_files,

@@ -3,8 +3,12 @@
 //! Must not know who made a call, whether it was allowed, or how its result is transported: the call info says what a
 //! call would access, its caller decides about permission, and a failure is a result.
 
+mod builtin_config;
 mod registry;
+mod title;
 mod tool;
+mod tool_error;
+mod undo_recorder;
 mod workspace;
 
 mod edit;
@@ -37,7 +41,7 @@ mod undo;
 mod walk;
 mod worktree;
 
-pub use file_write::{UndoFuture, UndoRecorder};
+pub use builtin_config::BuiltinToolConfig;
 pub use files::{ReadError, list_names, read_file};
 pub use linked_file::read_resource_link;
 pub use mcp::{
@@ -45,12 +49,13 @@ pub use mcp::{
 };
 pub use policy::{PermissionPolicy, PolicySources};
 pub use read::read_image;
-pub use registry::{BuiltinToolConfig, ToolNameTaken, ToolRegistry};
+pub use registry::{ToolNameTaken, ToolRegistry};
 pub use serve::{McpHttpEndpoint, McpServeConfig, McpServeError, serve_http, serve_stdio};
 pub use terminal::{Shell, TerminalPreference};
 pub use tool::{PreviewFuture, Tool, ToolCx, ToolFuture, ToolProgress};
 pub use tree::{draw_tree, find_files_below};
 pub use undo::{RecordedChange, UndoContext, UndoMode, UndoStatus, UndoneFile, undo_changes};
+pub use undo_recorder::{UndoFuture, UndoRecorder};
 pub use web::WebConfig;
 pub use workspace::{Workspace, resolve_links};
 pub use worktree::{FileChangeKind, GitCli, SettledWorktree, Worktree, WorktreeError, WorktreeFileChange};

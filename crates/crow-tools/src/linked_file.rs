@@ -8,7 +8,7 @@ use crate::{
     files::ReadError,
     read::{LINE_CHARS_MAX, LOSSY_NOTE, read_error, read_file_page, render_text},
     text_encoding::{DecodedText, decode_text},
-    tool::ToolError,
+    tool_error::ToolError,
     workspace::ContentStamp,
 };
 

@@ -8,46 +8,37 @@ mod auth;
 mod call;
 mod call_result;
 mod connect;
+mod environment;
 mod filtered_reader;
 mod http;
 mod link;
 mod message_filter;
 mod notices;
 mod pagination;
+mod prompt_list;
 mod prompts;
+mod request_error;
 mod resources;
 mod server;
 mod sse;
 mod tool;
 mod tool_list;
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use crow_core::{CommandInfo, ContentPart, McpServer, McpTransport, slash};
 use tokio::{sync::watch, time::timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-pub use self::auth::{McpSignIn, SignInError, SignInStatus, forget_sign_in, sign_in_status};
 use self::{
     actor::McpServerActor, call::McpRequestOptions, notices::McpNotices, server::McpServerHandle,
     tool::McpTool,
 };
+pub use self::{
+    auth::{McpSignIn, SignInError, SignInStatus, forget_sign_in, sign_in_status},
+    environment::McpEnvironment,
+};
 use crate::{Tool, ToolRegistry};
-
-/// The environment of a session's servers.
-#[derive(Debug, Clone)]
-pub struct McpEnvironment {
-    /// The working directory of their programs.
-    pub cwd: PathBuf,
-    /// Variables that their programs do not inherit.
-    pub secret_variables: Vec<String>,
-    /// Variables added to the inherited environment of their programs; the server's own configuration has precedence.
-    pub variables: watch::Receiver<Vec<(String, String)>>,
-    /// The session's roots, which servers may request.
-    pub roots: Vec<PathBuf>,
-    /// The directory of stored logins.
-    pub auth_dir: PathBuf,
-}
 
 /// The MCP servers of one session. Dropping it ends them.
 pub struct McpServers {

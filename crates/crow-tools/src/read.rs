@@ -17,7 +17,8 @@ use crate::{
     files::{self, FILE_BYTES_MAX, ReadError},
     paging::TextPage,
     text_encoding::{DecodedText, decode_text},
-    tool::{ToolError, into_tool_future, parse_arguments, path_title, text_argument},
+    tool::{into_tool_future, parse_arguments, path_title, text_argument},
+    tool_error::ToolError,
     workspace::{ContentStamp, resolve_links},
 };
 

@@ -1,6 +1,6 @@
 //! The tools, and the only way to run one. Must not know any tool's details.
 
-use std::{collections::HashSet, fmt, path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::HashSet, fmt, path::PathBuf, sync::Arc};
 
 use crow_acp::AcpClientCapabilities;
 use crow_core::{
@@ -12,16 +12,16 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Tool, ToolCx, Workspace,
+    BuiltinToolConfig, Tool, ToolCx, Workspace,
     edit::EditTool,
     glob::GlobTool,
     grep::GrepTool,
     read::ReadTool,
-    terminal::{Shell, TerminalPreference, TerminalTool},
+    terminal::TerminalTool,
     todo::TodoTool,
-    tool::{CANCELLED, ToolError},
+    tool_error::{CANCELLED, ToolError},
     tool_names::{RenamedTool, unique_tool_name},
-    web::{self, WebConfig, WebContext},
+    web::{self, WebContext},
     write::WriteTool,
 };
 
@@ -35,23 +35,6 @@ pub struct ToolRegistry {
     groups: ProcessGroups,
     sandbox: Option<SandboxWrapper>,
     web: Arc<WebContext>,
-}
-
-/// Configuration of the built-in tools.
-#[derive(Debug, Clone, Default)]
-pub struct BuiltinToolConfig {
-    /// The directory for output that is too long for the model.
-    pub spill_dir: PathBuf,
-    /// Whether commands run in the client's terminals.
-    pub terminals: TerminalPreference,
-    /// The shell that runs commands.
-    pub shell: Shell,
-    /// The supervisor of the programs; `None` if its executable was not found.
-    pub sandbox: Option<SandboxWrapper>,
-    /// Time a call waits for a command without a timeout before the command becomes a job; two minutes by default.
-    pub soft_limit: Option<Duration>,
-    /// Access to the web.
-    pub web: WebConfig,
 }
 
 /// A tool of this name exists already.
@@ -164,7 +147,7 @@ impl ToolRegistry {
     /// Returns the call info. A call that [`Self::run_call`] would reject accesses nothing.
     pub fn call_info(&self, call: &ToolCall, workspace: &Workspace) -> ToolCallInfo {
         let Some(tool) = self.find_tool(&call.name) else {
-            let title = crate::tool::to_title(&call.name);
+            let title = crate::title::to_title(&call.name);
             let title = if title.is_empty() { UNNAMED_TITLE.to_owned() } else { title };
             return ToolCallInfo {
                 title,
@@ -177,7 +160,11 @@ impl ToolRegistry {
             Ok(arguments) => tool.call_info(&arguments, workspace),
             Err(_) => {
                 let info = tool.call_info(&call.arguments.to_object(), workspace);
-                ToolCallInfo { title: crate::tool::to_title(&call.name), access: ToolAccess::Nothing, ..info }
+                ToolCallInfo {
+                    title: crate::title::to_title(&call.name),
+                    access: ToolAccess::Nothing,
+                    ..info
+                }
             }
         }
     }

@@ -119,7 +119,7 @@ pub async fn serve_stdio(
         Err(ServerInitializeError::Cancelled) => Ok(()),
         // The client disconnected without a request.
         Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
-        Err(error) => Err(McpServeError::NoHandshake(crate::tool::to_title(&error.to_string()))),
+        Err(error) => Err(McpServeError::NoHandshake(crate::title::to_title(&error.to_string()))),
     };
     tools.stop_programs();
     result

@@ -2,104 +2,45 @@
 
 mod arguments;
 mod client;
+mod client_job;
 mod client_sandbox;
+mod command_exit;
+mod command_runner;
 mod input;
 mod interactivity;
 mod job_io;
 mod jobs;
+mod limits;
 mod local;
 mod report;
 mod shell;
 mod working_dir;
 
-use std::{path::PathBuf, time::Duration};
+use std::path::PathBuf;
 
 use crow_acp::AcpClientCapabilities;
 use crow_core::{ToolAccess, ToolCallInfo, ToolKind, ToolSpec};
-use crow_process::{ProcessGroups, SandboxWrapper};
+use crow_process::ProcessGroups;
 use serde_json::{Map, Value};
 
 pub(crate) use self::jobs::JobTable;
-pub use self::shell::Shell;
 use self::{
     arguments::{CommandRequest, TerminalAction},
+    command_runner::{CommandRoute, CommandRunner},
     input::JobInput,
-    interactivity::TerminalNeed,
     report::TerminalReport,
 };
+pub use self::{command_runner::TerminalPreference, shell::Shell};
 use crate::{
     BuiltinToolConfig, PreviewFuture, Tool, ToolCx, ToolFuture, Workspace,
-    tool::{ToolError, into_preview_future, into_tool_future, text_argument, to_title},
+    title::to_title,
+    tool::{into_preview_future, into_tool_future, text_argument},
+    tool_error::ToolError,
 };
-
-/// Enough for a build or a test run of a medium project; a longer command continues as a job.
-const SOFT_LIMIT: Duration = Duration::from_mins(2);
-
-/// A program that asks for a password does so within this time.
-const PROMPT_SOFT_LIMIT: Duration = Duration::from_secs(10);
-
-/// A server that is not used for longer than a working session is not needed.
-const JOB_LIFETIME: Duration = Duration::from_hours(4);
-
-/// Time to watch the start of a job: most failures happen at once, and servers print their address.
-const JOB_START_WAIT: Duration = Duration::from_secs(1);
-
-/// A program without output for this long waits for input, or computes.
-const QUIET_PERIOD: Duration = Duration::from_millis(200);
-
-/// Default time to wait for a job's output.
-const READ_WAIT: Duration = Duration::from_secs(5);
-
-/// About 4,000 tokens each: the beginning shows what was done, the end the outcome.
-const HEAD_BYTES: usize = 16 * 1024;
-const TAIL_BYTES: usize = 16 * 1024;
-
-/// Whether commands run in the client's terminals.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum TerminalPreference {
-    /// In the client's terminals if it has some, else in our own processes.
-    #[default]
-    ClientFirst,
-    /// In the client's terminals; without them no command runs.
-    ClientOnly,
-    /// In our own processes.
-    Local,
-}
-
-/// The way one command runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum CommandRoute {
-    Client,
-    /// In our own process; the client gets its output as a stream.
-    LocalStreamed,
-    /// In our own process; the client gets snapshots of its output.
-    Local,
-    /// Not at all.
-    Unavailable,
-}
-
-impl TerminalPreference {
-    fn select_route(self, client: AcpClientCapabilities) -> CommandRoute {
-        match self {
-            Self::ClientFirst | Self::ClientOnly if client.terminals => CommandRoute::Client,
-            Self::ClientOnly => CommandRoute::Unavailable,
-            Self::ClientFirst | Self::Local if client.terminal_output => CommandRoute::LocalStreamed,
-            Self::ClientFirst | Self::Local => CommandRoute::Local,
-        }
-    }
-}
 
 pub(crate) struct TerminalTool {
     spec: ToolSpec,
-    groups: ProcessGroups,
-    /// The directory for output that is too long for the model.
-    spill_dir: PathBuf,
-    terminals: TerminalPreference,
-    shell: Shell,
-    /// The supervisor of the commands.
-    sandbox: Option<SandboxWrapper>,
-    /// Time a call waits for a command without a timeout.
-    soft_limit: Duration,
+    runner: CommandRunner,
 }
 
 /// The error if no command can run.
@@ -108,7 +49,7 @@ const NO_TERMINAL: &str = "could not run the command: the client has no terminal
 
 impl TerminalTool {
     pub(crate) fn new(groups: ProcessGroups, config: &BuiltinToolConfig) -> Self {
-        let soft_limit = config.soft_limit.unwrap_or(SOFT_LIMIT);
+        let runner = CommandRunner::new(groups, config);
         let spec = ToolSpec {
             name: "terminal".into(),
             description: format!(
@@ -119,19 +60,11 @@ impl TerminalTool {
                  becomes a job by itself. Of long output the beginning and the end are shown and the whole goes to a \
                  file.",
                 config.shell.name(),
-                soft_limit.as_secs()
+                runner.soft_limit.as_secs()
             ),
             parameters: arguments::parameters_schema(),
         };
-        Self {
-            spec,
-            groups,
-            spill_dir: config.spill_dir.clone(),
-            terminals: config.terminals,
-            shell: config.shell.clone(),
-            sandbox: config.sandbox.clone(),
-            soft_limit,
-        }
+        Self { spec, runner }
     }
 }
 
@@ -157,7 +90,7 @@ impl Tool for TerminalTool {
         match TerminalAction::parse(arguments) {
             Ok(TerminalAction::Start(request))
                 if !request.is_job()
-                    && self.terminals.select_route(client) == CommandRoute::LocalStreamed =>
+                    && self.runner.terminals.select_route(client) == CommandRoute::LocalStreamed =>
             {
                 Some(request.working_dir(workspace))
             }
@@ -174,7 +107,7 @@ impl Tool for TerminalTool {
         match TerminalAction::parse(arguments) {
             Ok(
                 TerminalAction::Start(request) | TerminalAction::Reset { next_command: Some(request), .. },
-            ) => self.command_route(&request, client) == CommandRoute::Client,
+            ) => self.runner.command_route(&request, client) == CommandRoute::Client,
             Ok(_) | Err(_) => false,
         }
     }
@@ -185,7 +118,9 @@ impl Tool for TerminalTool {
                 Ok(
                     TerminalAction::Start(request)
                     | TerminalAction::Reset { next_command: Some(request), .. },
-                ) if self.command_route(&request, cx.client_capabilities()) == CommandRoute::Unavailable => {
+                ) if self.runner.command_route(&request, cx.client_capabilities())
+                    == CommandRoute::Unavailable =>
+                {
                     Err(ToolError(NO_TERMINAL.to_owned()))
                 }
                 Ok(_) | Err(_) => Ok(Vec::new()),
@@ -226,32 +161,18 @@ impl TerminalTool {
         cx: &ToolCx<'_>,
     ) -> Result<TerminalReport, ToolError> {
         request.check_working_dir(cx).await?;
-        let outcome = match (self.command_route(request, cx.client_capabilities()), cx.editor) {
-            (CommandRoute::Client, Some(editor)) => match self.run_in_client(request, editor, cx).await? {
-                Some(outcome) => outcome,
-                None => self.run_locally(request, cx, CommandRoute::Local).await?,
-            },
+        let outcome = match (self.runner.command_route(request, cx.client_capabilities()), cx.editor) {
+            (CommandRoute::Client, Some(editor)) => {
+                match self.runner.run_in_client(request, editor, cx).await? {
+                    Some(outcome) => outcome,
+                    None => self.runner.run_locally(request, cx, CommandRoute::Local).await?,
+                }
+            }
             (CommandRoute::Unavailable, _) => return Err(ToolError(NO_TERMINAL.to_owned())),
-            (route, _) => self.run_locally(request, cx, route).await?,
+            (route, _) => self.runner.run_locally(request, cx, route).await?,
         };
         let note = request.directory_note(&outcome, cx.workspace);
-        Ok(outcome.into_report(request.timeout.unwrap_or(self.soft_limit)).with_line(note))
-    }
-
-    fn command_route(&self, request: &CommandRequest, client: AcpClientCapabilities) -> CommandRoute {
-        match self.terminals.select_route(client) {
-            // Crow cannot type into a terminal of the client.
-            CommandRoute::Client
-                if request.need == TerminalNeed::Interactive
-                    && self.terminals == TerminalPreference::ClientFirst =>
-            {
-                CommandRoute::Local
-            }
-            route @ (CommandRoute::Client
-            | CommandRoute::LocalStreamed
-            | CommandRoute::Local
-            | CommandRoute::Unavailable) => route,
-        }
+        Ok(outcome.into_report(request.timeout.unwrap_or(self.runner.soft_limit)).with_line(note))
     }
 }
 

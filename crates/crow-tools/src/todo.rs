@@ -6,7 +6,8 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     Tool, ToolCx, ToolFuture, Workspace,
-    tool::{ToolError, into_tool_future, parse_arguments},
+    tool::{into_tool_future, parse_arguments},
+    tool_error::ToolError,
 };
 
 /// A longer plan is unreadable, and every client renders all of it each time.

@@ -1,17 +1,20 @@
 //! The [`Tool`] trait and its context. Must not know any tool.
 
-use std::{fmt, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
+use std::{path::PathBuf, pin::Pin, sync::Arc, time::Duration};
 
 use crow_acp::{AcpClientCapabilities, ClientEditor, ClientTerminal};
-use crow_core::{
-    CallId, Confinement, ToolAccess, ToolCallContent, ToolCallInfo, ToolResult, ToolSpec, escape_hidden,
-};
+use crow_core::{CallId, Confinement, ToolAccess, ToolCallContent, ToolCallInfo, ToolResult, ToolSpec};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::{UndoRecorder, Workspace, workspace::PATH_BYTES_MAX};
+use crate::{
+    UndoRecorder, Workspace,
+    title::to_title,
+    tool_error::{CANCELLED, PATH_CHANGED, ToolError, run_blocking},
+    workspace::PATH_BYTES_MAX,
+};
 
 /// A running call.
 pub type ToolFuture<'a> = Pin<Box<dyn Future<Output = ToolResult> + Send + 'a>>;
@@ -125,7 +128,7 @@ impl ToolCx<'_> {
 
 impl ToolCx<'_> {
     /// Runs a blocking read on another thread. A disk that does not respond blocks that thread and not the turn, and a
-    /// session leaves at most [`READERS_MAX`] of them behind.
+    /// session leaves a bounded number of them behind.
     pub(crate) async fn read_blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
@@ -149,9 +152,6 @@ impl ToolCx<'_> {
         }
     }
 }
-
-/// Concurrent reads of one session; further ones wait.
-pub(crate) const READERS_MAX: usize = 32;
 
 /// Longer than a search of the largest project.
 const READ_TIMEOUT: Duration = Duration::from_secs(120);
@@ -177,20 +177,6 @@ pub enum ToolProgress {
     SandboxUnavailable,
 }
 
-/// Reason why a call failed, for the model.
-#[derive(Debug)]
-pub(crate) struct ToolError(pub(crate) String);
-
-impl fmt::Display for ToolError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-pub(crate) const PATH_CHANGED: &str = "not done: a link has changed since the call was evaluated; try again";
-
-pub(crate) const CANCELLED: &str = "stopped: the turn was cancelled";
-
 /// Converts a call's work to a tool future, and an error to a failed result.
 pub(crate) fn into_tool_future<'a>(
     work: impl Future<Output = Result<ToolResult, ToolError>> + Send + 'a,
@@ -205,14 +191,6 @@ pub(crate) fn into_preview_future<'a>(
     Box::pin(async move { work.await.map_err(|ToolError(message)| ToolResult::failure(message)) })
 }
 
-/// Runs blocking work on another thread.
-pub(crate) async fn run_blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
-) -> Result<T, ToolError> {
-    let result = tokio::task::spawn_blocking(work).await;
-    result.unwrap_or_else(|error| Err(ToolError(format!("the tool failed: {error}"))))
-}
-
 /// Parses arguments into a tool's own type.
 pub(crate) fn parse_arguments<T: DeserializeOwned>(arguments: &Map<String, Value>) -> Result<T, ToolError> {
     serde_json::from_value(Value::Object(arguments.clone()))
@@ -222,20 +200,6 @@ pub(crate) fn parse_arguments<T: DeserializeOwned>(arguments: &Map<String, Value
 /// Returns a text argument, empty if there is none: invalid calls have a call info too.
 pub(crate) fn text_argument<'a>(arguments: &'a Map<String, Value>, name: &str) -> &'a str {
     arguments.get(name).and_then(Value::as_str).unwrap_or_default()
-}
-
-/// A title is one line in a list.
-const TITLE_CHARS_MAX: usize = 100;
-
-/// Converts any text to a title of one line.
-pub(crate) fn to_title(text: &str) -> String {
-    let mut lines = text.trim().lines();
-    let line = lines.next().unwrap_or_default().trim_end();
-    let is_whole = lines.next().is_none() && line.chars().count() <= TITLE_CHARS_MAX;
-    let title = line.chars().map(|c| if c.is_control() { ' ' } else { c });
-    let title: String =
-        if is_whole { title.collect() } else { title.take(TITLE_CHARS_MAX - 1).chain(['…']).collect() };
-    escape_hidden(&title)
 }
 
 /// Returns the title of an action on a path, which an invalid call may not have.

@@ -23,7 +23,7 @@ use crate::{
     file_write::{hash_before, hash_content, mode_before, stamp_before, to_disk_bytes},
     files::{self, FileFingerprint, FileReplacement},
     text_encoding::{DecodedText, TextEncoding, decode_text},
-    tool::{ToolError, run_blocking},
+    tool_error::{ToolError, run_blocking},
     workspace::ContentStamp,
 };
 

@@ -19,7 +19,7 @@ use crate::{
     files::{ReadError, is_missing},
     nofollow,
     text_encoding::truncate_line,
-    tool::{CANCELLED, ToolError},
+    tool_error::{CANCELLED, ToolError},
 };
 
 /// A longer pattern is a list of files, and slows down every comparison.

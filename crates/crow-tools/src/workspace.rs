@@ -12,7 +12,10 @@ use std::{
 use crow_core::escape_hidden;
 use tokio::sync::{Semaphore, watch};
 
-use crate::{files, terminal::JobTable, tool::READERS_MAX};
+use crate::{files, terminal::JobTable};
+
+/// Concurrent reads of one session; further ones wait.
+pub(crate) const READERS_MAX: usize = 32;
 
 /// A forgotten file only has to be read again before it is edited.
 const SEEN_FILES_MAX: usize = 10_000;

@@ -11,12 +11,12 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     PreviewFuture, Tool, ToolCx, ToolFuture, Workspace,
-    edit::{CHANGED_OR_UNSAVED, CHANGED_SINCE_READ},
     editor_buffers::{self, OpenedFile, ReadPurpose},
-    file_write::{self, FileWrite, PriorContent, WrittenFile},
+    file_write::{self, CHANGED_OR_UNSAVED, CHANGED_SINCE_READ, FileWrite, PriorContent, WrittenFile},
     files::ReadError,
     text_encoding::{DecodedText, TextEncoding, decode_text},
-    tool::{ToolError, into_preview_future, into_tool_future, parse_arguments, path_title, text_argument},
+    tool::{into_preview_future, into_tool_future, parse_arguments, path_title, text_argument},
+    tool_error::ToolError,
     workspace::ContentStamp,
 };
 

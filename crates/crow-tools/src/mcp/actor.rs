@@ -9,11 +9,11 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    McpEnvironment,
     connect::{McpConnection, connect_server},
+    environment::McpEnvironment,
     link::McpLink,
     notices::McpNotices,
-    prompts, resources,
+    prompt_list, resources,
     server::{McpCatalog, McpServerExit, McpServerHandle, McpServerStatus},
     tool_list::{self, ToolListing},
 };
@@ -197,7 +197,7 @@ impl McpServerActor {
                 link.peer.peer_info().map(|info| info.capabilities.clone()).unwrap_or_default();
             let mut catalog = McpCatalog { tools: listing.tools.as_slice().into(), ..McpCatalog::default() };
             if capabilities.prompts.is_some() {
-                match prompts::fetch_prompts(&link.peer).await {
+                match prompt_list::fetch_prompts(&link.peer).await {
                     Ok(prompts) => catalog.prompts = prompts.into(),
                     Err(reason) => {
                         tracing::warn!(server = self.server.name, reason, "could not list the prompts");

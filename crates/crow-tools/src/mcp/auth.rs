@@ -19,7 +19,7 @@ use self::{
     store::{ClientSecret, TokenFile},
 };
 use super::http::{is_loopback, parse_url};
-use crate::tool::to_title;
+use crate::title::to_title;
 
 /// The client name that the user sees on the login page.
 const CLIENT_NAME: &str = "Crow";

@@ -16,13 +16,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     call_result::{RawCallResult, convert_result},
-    connect::root_cause,
     http,
     link::McpLink,
+    request_error::root_cause,
     server::McpServerHandle,
     tool_list::strip_control_chars,
 };
-use crate::{ToolCx, ToolProgress, tool::CANCELLED};
+use crate::{ToolCx, ToolProgress, tool_error::CANCELLED};
 
 /// Timeout of a list that a turn waits for.
 pub(super) const LIST_TIMEOUT: Duration = Duration::from_secs(30);

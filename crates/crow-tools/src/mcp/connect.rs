@@ -9,24 +9,22 @@ use crow_process::{
 use rmcp::{
     Peer, RoleClient,
     service::{ClientInitializeError, QuitReason, RunningService, serve_client_with_ct},
-    transport::{
-        AuthClient, IntoTransport, StreamableHttpClientTransport,
-        streamable_http_client::{HttpStatusError, StreamableHttpError},
-    },
+    transport::{AuthClient, IntoTransport, StreamableHttpClientTransport},
 };
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
-    McpEnvironment,
     auth::{self, RequestAuthorizer},
+    environment::McpEnvironment,
     filtered_reader::{FilteredReader, McpHandshakeState},
     http,
     link::{McpClientHandler, McpLink},
+    request_error::root_cause,
     server::McpServerExit,
     sse,
 };
-use crate::tool::to_title;
+use crate::title::to_title;
 
 /// Time to read the last output of a program that exited, and to close a connection.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(500);
@@ -236,33 +234,5 @@ fn handshake_error(error: &ClientInitializeError) -> String {
             "it supports no known version of MCP".to_owned()
         }
         _ => "its response is not MCP".to_owned(),
-    }
-}
-
-/// Returns the innermost cause of a request error; the outer ones contain the address.
-pub(super) fn root_cause(error: &(dyn Error + 'static)) -> String {
-    let mut deepest = error;
-    loop {
-        let http_error = deepest.downcast_ref::<StreamableHttpError<reqwest::Error>>();
-        let source = match http_error {
-            Some(StreamableHttpError::Client(request)) => Some(request as &(dyn Error + 'static)),
-            Some(StreamableHttpError::UnexpectedServerResponse(answer)) => {
-                return format!("it answered {}", to_title(answer.trim_end_matches([' ', ':'])));
-            }
-            Some(StreamableHttpError::AuthRequired(_)) => return http::AUTHENTICATION_REQUIRED.to_owned(),
-            Some(_) | None => deepest.source(),
-        };
-        match source {
-            Some(source) => deepest = source,
-            None => break,
-        }
-    }
-    match deepest.downcast_ref::<reqwest::Error>() {
-        Some(request) => request.status().map_or_else(
-            || "the request failed".to_owned(),
-            |status| format!("it answered HTTP {}", status.as_u16()),
-        ),
-        None if deepest.is::<HttpStatusError>() => format!("it answered {deepest}"),
-        None => to_title(&deepest.to_string()),
     }
 }

@@ -10,7 +10,7 @@ use reqwest::{
 };
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 
-use crate::tool::to_title;
+use crate::title::to_title;
 
 /// A redirect from `/mcp` to `/mcp/` is one; more are a loop.
 const REDIRECTS_MAX: usize = 3;

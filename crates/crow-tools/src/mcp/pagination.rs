@@ -12,8 +12,8 @@ use rmcp::{
 };
 use serde_json::Value;
 
-use super::connect::root_cause;
-use crate::tool::to_title;
+use super::request_error::root_cause;
+use crate::title::to_title;
 
 /// Many more than a server of limited lists needs; a server may send pages forever.
 const PAGES_MAX: usize = 40;

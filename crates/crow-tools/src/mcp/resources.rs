@@ -18,8 +18,7 @@ use super::{
     tool_list::strip_control_chars,
 };
 use crate::{
-    Tool, ToolCx, ToolFuture, Workspace,
-    tool::{CANCELLED, text_argument, to_title},
+    Tool, ToolCx, ToolFuture, Workspace, title::to_title, tool::text_argument, tool_error::CANCELLED,
 };
 
 /// The name of the read operation in rules.

@@ -10,7 +10,7 @@ use std::{
 
 use tokio::sync::watch;
 
-use super::{link::McpLink, prompts::ListedPrompt, tool_list::ListedTool};
+use super::{link::McpLink, prompt_list::ListedPrompt, tool_list::ListedTool};
 
 /// A server that is silent for this long hangs; progress restarts the time.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(600);
@@ -69,7 +69,7 @@ impl McpServerExit {
     /// The reason with the last line of stderr, for the user; the log has the rest.
     pub(super) fn short_reason(&self) -> String {
         match self.stderr.lines().rfind(|line| !line.trim().is_empty()) {
-            Some(line) => format!("{}: {}", self.reason, crate::tool::to_title(line)),
+            Some(line) => format!("{}: {}", self.reason, crate::title::to_title(line)),
             None => self.reason.clone(),
         }
     }

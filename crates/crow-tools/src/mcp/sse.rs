@@ -54,7 +54,7 @@ pub(super) async fn open_transport(
     let request = client.get(url.clone()).header(ACCEPT, "text/event-stream").headers(headers.clone());
     let authorizer = authorizer.map(|signer| Arc::new(Mutex::new(signer)));
     let response = authorize_request(request, authorizer.as_ref()).await?.send().await;
-    let response = response.map_err(|error| super::connect::root_cause(&error))?;
+    let response = response.map_err(|error| super::request_error::root_cause(&error))?;
     match response.status().as_u16() {
         200 => {}
         401 | 403 => return Err(None),

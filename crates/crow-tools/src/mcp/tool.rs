@@ -6,7 +6,7 @@ use crow_core::{ToolAccess, ToolCallInfo, ToolKind, ToolSpec};
 use serde_json::{Map, Value};
 
 use super::{call::call_tool, server::McpServerHandle, tool_list::ListedTool};
-use crate::{Tool, ToolCx, ToolFuture, Workspace, tool::to_title};
+use crate::{Tool, ToolCx, ToolFuture, Workspace, title::to_title};
 
 pub(super) struct McpTool {
     server: Arc<McpServerHandle>,

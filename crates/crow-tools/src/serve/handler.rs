@@ -24,7 +24,7 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 
 use super::{McpServeConfig, call_mode, convert, elicitation::PermissionElicitation};
-use crate::{PermissionPolicy, PolicySources, ToolCx, ToolProgress, Workspace, tool::to_title};
+use crate::{PermissionPolicy, PolicySources, ToolCx, ToolProgress, Workspace, title::to_title};
 
 /// A client that has roots lists them immediately.
 const ROOTS_WAIT_MAX: Duration = Duration::from_secs(10);

@@ -9,7 +9,7 @@ use super::{
     input::JobInput,
     interactivity::{TerminalNeed, terminal_need},
 };
-use crate::tool::{ToolError, parse_arguments};
+use crate::{tool::parse_arguments, tool_error::ToolError};
 
 /// A longer wait is useless; longer commands continue as a job.
 pub(super) const TIMEOUT_S_MAX: u32 = 3600;

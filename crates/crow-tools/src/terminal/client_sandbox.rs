@@ -9,13 +9,14 @@ use crow_core::{Confinement, is_secret_value};
 use crow_process::{ExitReason, SandboxWrapper};
 
 use super::{
-    TerminalPreference, TerminalTool,
     arguments::CommandRequest,
+    command_exit::CommandExit,
+    command_runner::{CommandRunner, TerminalPreference},
     local::{PAGER_VARIABLES, sandbox_command},
-    report::{CommandExit, CommandOutcome},
+    report::CommandOutcome,
     shell::STARTUP_VARIABLE,
 };
-use crate::{ToolCx, ToolProgress, tool::ToolError};
+use crate::{ToolCx, ToolProgress, tool_error::ToolError};
 
 /// Output that the client stores for us; we keep its beginning and end.
 const CLIENT_OUTPUT_BYTES: u64 = 1024 * 1024;
@@ -31,7 +32,7 @@ const NO_COMMAND: &str = ":";
 /// Exit codes of shells for a program that could not be started or was not found.
 const NOT_STARTED_CODES: [i32; 2] = [126, 127];
 
-impl TerminalTool {
+impl CommandRunner {
     /// The supervisor of this call's command; `None` if the command runs without one.
     fn sandbox_for(&self, cx: &ToolCx<'_>) -> Option<&SandboxWrapper> {
         let is_confined = cfg!(target_os = "linux") && cx.confinement != Confinement::Unconfined;

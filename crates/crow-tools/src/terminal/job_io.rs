@@ -6,14 +6,14 @@ use crow_core::ToolCallStatus;
 use crow_process::{JobInputError, JobWaitOptions};
 
 use super::{
-    QUIET_PERIOD, READ_WAIT,
     input::JobInput,
     jobs::{JobBackend, JobEntry, JobTable, end_jobs},
+    limits::{QUIET_PERIOD, READ_WAIT},
     report::{TerminalReport, job_report},
 };
 use crate::{
     ToolCx,
-    tool::{CANCELLED, ToolError},
+    tool_error::{CANCELLED, ToolError},
 };
 
 /// Reads a job. With `wait` it waits for the job's end.

@@ -14,8 +14,8 @@ use crow_process::{BackgroundJob, CapturedOutput, JobWaitOptions};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::{JOB_START_WAIT, client::ClientJob, report::CommandExit};
-use crate::tool::{ToolError, to_title};
+use super::{client_job::ClientJob, command_exit::CommandExit, limits::JOB_START_WAIT};
+use crate::{title::to_title, tool_error::ToolError};
 
 /// A server, a watcher and a few shells; more would be an oversight.
 const JOBS_MAX: usize = 16;

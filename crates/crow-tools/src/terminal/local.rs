@@ -10,14 +10,16 @@ use crow_process::{
 use tokio::time::Instant;
 
 use super::{
-    CommandRoute, HEAD_BYTES, JOB_LIFETIME, JOB_START_WAIT, QUIET_PERIOD, TAIL_BYTES, TerminalTool,
     arguments::CommandRequest,
+    command_exit::CommandExit,
+    command_runner::{CommandRoute, CommandRunner},
     interactivity::TerminalNeed,
     jobs::{JobBackend, JobEntry, JobTable},
-    report::{CommandExit, CommandOutcome},
+    limits::{HEAD_BYTES, JOB_LIFETIME, JOB_START_WAIT, PROMPT_SOFT_LIMIT, QUIET_PERIOD, TAIL_BYTES},
+    report::CommandOutcome,
     shell::STARTUP_VARIABLE,
 };
-use crate::{ToolCx, ToolProgress, tool::ToolError};
+use crate::{ToolCx, ToolProgress, tool_error::ToolError};
 
 /// Prevents programs from starting a pager; also set in a client's terminal.
 pub(super) const PAGER_VARIABLES: &[(&str, &str)] =
@@ -26,7 +28,7 @@ pub(super) const PAGER_VARIABLES: &[(&str, &str)] =
 /// Prevents programs from drawing on the terminal: a model reads lines.
 const DUMB_TERMINAL: (&str, &str) = ("TERM", "dumb");
 
-impl TerminalTool {
+impl CommandRunner {
     pub(super) async fn run_locally(
         &self,
         request: &CommandRequest,
@@ -71,7 +73,7 @@ impl TerminalTool {
         let (stdio, soft_limit) = match request.need {
             TerminalNeed::NotNeeded => (StdioKind::Pipe, self.soft_limit),
             TerminalNeed::Prompts | TerminalNeed::Interactive => {
-                (StdioKind::Terminal, self.soft_limit.min(super::PROMPT_SOFT_LIMIT))
+                (StdioKind::Terminal, self.soft_limit.min(PROMPT_SOFT_LIMIT))
             }
         };
         let deadline = Instant::now() + request.timeout.unwrap_or(soft_limit);

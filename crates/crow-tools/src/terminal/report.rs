@@ -5,19 +5,8 @@ use std::{fmt::Write as _, sync::Arc, time::Duration};
 use crow_core::{ToolCallStatus, ToolResult};
 use crow_process::{CapturedOutput, ExitReason};
 
-use super::jobs::JobEntry;
-use crate::{ToolProgress, tool::CANCELLED};
-
-/// The exit of a command.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum CommandExit {
-    /// A known exit.
-    Known(ExitReason),
-    /// A signal, as the client names it.
-    ClientSignal { signal: String },
-    /// An exit that could not be determined.
-    Unknown(String),
-}
+use super::{command_exit::CommandExit, jobs::JobEntry};
+use crate::ToolProgress;
 
 /// The outcome of starting a command.
 #[derive(Debug)]
@@ -98,19 +87,6 @@ impl CommandOutcome {
                 );
                 TerminalReport { text, status: ToolCallStatus::Completed }
             }
-        }
-    }
-}
-
-impl CommandExit {
-    fn describe_exit(&self) -> String {
-        match self {
-            Self::Known(ExitReason::Exited(code)) => format!("exit code {code}"),
-            Self::Known(ExitReason::Signalled(signal)) => format!("ended by signal {signal}"),
-            Self::Known(ExitReason::TimedOut) => "stopped: it timed out".into(),
-            Self::Known(ExitReason::Cancelled) => CANCELLED.to_owned(),
-            Self::ClientSignal { signal } => format!("ended by signal {signal}"),
-            Self::Unknown(reason) => format!("how it ended is unknown: {reason}"),
         }
     }
 }

@@ -7,7 +7,8 @@ use crow_core::{ToolAccess, escape_hidden, shell};
 use super::{arguments::CommandRequest, report::CommandOutcome};
 use crate::{
     ToolCx, Workspace,
-    tool::{PATH_CHANGED, ToolError, run_blocking, to_title},
+    title::to_title,
+    tool_error::{PATH_CHANGED, ToolError, run_blocking},
     workspace::{PATH_BYTES_MAX, resolve_links},
 };
 

@@ -4,7 +4,7 @@ use expect_test::expect;
 use serde_json::json;
 
 use super::{Machine, check};
-use crate::tool::READERS_MAX;
+use crate::workspace::READERS_MAX;
 
 #[tokio::test]
 async fn lines_are_numbered() {

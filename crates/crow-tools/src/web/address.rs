@@ -9,7 +9,7 @@ use std::{
 use crow_core::SiteReach;
 use reqwest::Url;
 
-use crate::tool::ToolError;
+use crate::tool_error::ToolError;
 
 /// Browsers and servers reject longer ones.
 const URL_BYTES_MAX: usize = 8192;

@@ -18,7 +18,7 @@ use reqwest::{
 use tokio::sync::OnceCell;
 
 use super::address::{PrivateHosts, WebAddress, is_public};
-use crate::{http, tool::ToolError};
+use crate::{http, tool_error::ToolError};
 
 /// Usual redirects within a site: from http to https, to `www.`, to a page's new name.
 const REDIRECTS_MAX: usize = 5;

@@ -13,15 +13,17 @@ use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
 
 use super::{
-    WebContext,
     address::WebAddress,
     client::{WebBody, WebResponse},
+    context::WebContext,
     page::{self, PageForm, PageKind},
 };
 use crate::{
     Tool, ToolCx, ToolFuture, Workspace,
     read::{IMAGE_BYTES_MAX, image_result},
-    tool::{CANCELLED, ToolError, into_tool_future, parse_arguments, run_blocking, text_argument, to_title},
+    title::to_title,
+    tool::{into_tool_future, parse_arguments, text_argument},
+    tool_error::{CANCELLED, ToolError, run_blocking},
 };
 
 /// About 1,200 tokens: enough to see whether more is needed.

@@ -3,10 +3,10 @@
 use crow_core::{ContentPart, image_type};
 use tokio_util::sync::CancellationToken;
 
-use super::{WebContext, address::WebAddress, fetch::status_text};
+use super::{address::WebAddress, context::WebContext, fetch::status_text};
 use crate::{
     read::{IMAGE_BYTES_MAX, image_part},
-    tool::{CANCELLED, ToolError},
+    tool_error::{CANCELLED, ToolError},
 };
 
 impl WebContext {

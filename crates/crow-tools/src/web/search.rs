@@ -9,13 +9,15 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    WebContext,
     address::{PrivateHosts, WebAddress},
     client::{WebBody, WebResponse},
+    context::WebContext,
 };
 use crate::{
     Tool, ToolCx, ToolFuture, Workspace,
-    tool::{CANCELLED, ToolError, into_tool_future, parse_arguments, to_title},
+    title::to_title,
+    tool::{into_tool_future, parse_arguments},
+    tool_error::{CANCELLED, ToolError},
 };
 
 const LIMIT_DEFAULT: usize = 10;

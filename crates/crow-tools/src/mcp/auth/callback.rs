@@ -10,7 +10,7 @@ use tokio::{
     time::timeout,
 };
 
-use crate::tool::to_title;
+use crate::title::to_title;
 
 pub(super) const PATH: &str = "/callback";
 

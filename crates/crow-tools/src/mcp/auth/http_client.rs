@@ -56,7 +56,7 @@ impl SignInHttpClient {
         let client = self.client_for(request.url())?;
         *request.timeout_mut() = Some(REQUEST_TIMEOUT);
         let failed =
-            |error: reqwest::Error| SignInHttpError::Failed(super::super::connect::root_cause(&error));
+            |error: reqwest::Error| SignInHttpError::Failed(super::super::request_error::root_cause(&error));
         let mut response = client.execute(request).await.map_err(failed)?;
         let mut builder = http::Response::builder().status(response.status());
         for (name, value) in response.headers() {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::PromptParameter;
+use super::super::prompt_list::PromptParameter;
 
 /// Parsed arguments.
 #[derive(Debug, PartialEq)]
