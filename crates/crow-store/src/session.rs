@@ -2,8 +2,12 @@
 
 use std::fmt;
 
-use crate::database::own_agent_type;
 use crow_core::{Compaction, Mode, Reply, SessionId, ThoughtLevel, TokenUsage, TranscriptEntry};
+
+/// The agent type of Crow's own sessions that a user started.
+const OWN_ROOT: &str = "crow-cli";
+/// The agent type of Crow's own children.
+const OWN_CHILD: &str = "crow-child";
 
 /// Milliseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -208,4 +212,14 @@ pub struct SearchHit {
     pub role: MessageRole,
     /// Its text around the first word found, on one line.
     pub snippet: String,
+}
+
+/// The agent type of Crow's own sessions.
+pub(crate) fn own_agent_type(is_child: bool) -> &'static str {
+    if is_child { OWN_CHILD } else { OWN_ROOT }
+}
+
+/// Returns only the agent types of external agents.
+pub(crate) fn foreign_agent_type(agent_type: Option<String>) -> Option<String> {
+    agent_type.filter(|agent_type| agent_type != OWN_ROOT && agent_type != OWN_CHILD)
 }

@@ -2,7 +2,7 @@
 
 use crow_core::{CallId, Compaction, SessionId};
 
-use super::Database;
+use super::handle::Database;
 use crate::{
     StoreError, Timestamp,
     sql::{SqlError, SqlRow, SqlTransaction, values},

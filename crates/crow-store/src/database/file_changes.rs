@@ -2,7 +2,7 @@
 
 use crow_core::{CallId, ContentHash, SessionId};
 
-use super::{Database, blobs};
+use super::{blobs, handle::Database};
 use crate::{
     ChangeId, FileChange, NewFileChange, StoreError, Timestamp, UndoSnapshot, hashing,
     sql::{SqlError, SqlRow, values},

@@ -2,7 +2,7 @@
 
 use crow_core::SessionId;
 
-use super::Database;
+use super::handle::Database;
 use crate::{
     StoreError, Timestamp, row,
     sql::{SqlError, SqlTransaction, values},

@@ -2,9 +2,10 @@
 
 use crow_core::{Compaction, Mode, SessionId, ThoughtLevel};
 
-use super::{compactions, insert_message, sessions};
+use super::{compactions, messages::insert_message, sessions};
 use crate::{
     StoreError, row,
+    session::own_agent_type,
     sql::{SqlError, SqlTransaction, values},
     sqlite::OldSession,
 };
@@ -20,7 +21,7 @@ pub(crate) fn import_session(sql: &mut dyn SqlTransaction, old: &OldSession) -> 
         values![
             &old.id,
             old.parent.as_ref(),
-            sessions::own_agent_type(old.parent.is_some()),
+            own_agent_type(old.parent.is_some()),
             &old.cwd,
             &old.model,
             Mode::default().as_str(),

@@ -3,9 +3,13 @@
 use crow_core::{Mode, SessionId, ThoughtLevel};
 use serde_json::{Map, Value};
 
-use super::{Database, PAGE_MAX, blobs};
+use super::{
+    blobs,
+    handle::{Database, PAGE_MAX},
+};
 use crate::{
     CreatorFilter, ListQuery, NewSession, SessionCursor, SessionRow, StoreError, Timestamp, hashing,
+    session::{foreign_agent_type, own_agent_type},
     sql::{SqlError, SqlRow, SqlTransaction, values},
 };
 
@@ -211,13 +215,9 @@ impl Database {
             Ok(n_deleted)
         })?;
         if n_deleted > 0 {
-            self.backend.purge_deleted()?;
+            self.purge_deleted()?;
         }
         Ok(n_deleted)
-    }
-
-    pub(crate) fn reclaim_space(&mut self) -> Result<(), StoreError> {
-        self.backend.reclaim_space()
     }
 
     pub(crate) fn delete_empty_sessions(&mut self, before: Timestamp) -> Result<(), StoreError> {
@@ -293,19 +293,6 @@ pub(super) fn intern_text(
         return Ok(id);
     }
     Ok(sql.query_one(table.insert, values![hash, text], |columns| columns.read_int(0))?.unwrap_or_default())
-}
-
-/// The agent type of Crow's own sessions.
-pub(crate) fn own_agent_type(is_child: bool) -> &'static str {
-    if is_child { OWN_CHILD } else { OWN_ROOT }
-}
-
-const OWN_ROOT: &str = "crow-cli";
-const OWN_CHILD: &str = "crow-child";
-
-/// Returns only the agent types of external agents.
-pub(super) fn foreign_agent_type(agent_type: Option<String>) -> Option<String> {
-    agent_type.filter(|agent_type| agent_type != OWN_ROOT && agent_type != OWN_CHILD)
 }
 
 fn read_session_row(columns: &dyn SqlRow) -> Result<SessionRow, SqlError> {

@@ -2,7 +2,7 @@
 
 use crow_core::{SessionId, TokenUsage};
 
-use super::Database;
+use super::handle::Database;
 use crate::{
     SideRequestUsage, StoreError, Timestamp,
     sql::{SqlError, SqlRow, SqlTransaction, values},

@@ -2,7 +2,7 @@
 
 use crow_core::{ContentHash, SessionId};
 
-use super::{Database, PAGE_MAX};
+use super::handle::{Database, PAGE_MAX};
 use crate::{
     SpeckitEvent, SpeckitRow, StoreError, Timestamp,
     sql::{SqlError, SqlRow, values},

@@ -2,10 +2,14 @@
 
 use crow_core::SessionId;
 
-use super::{Database, PAGE_MAX, append_message};
+use super::{
+    handle::{Database, PAGE_MAX},
+    messages::append_message,
+};
 use crate::{
     Delivery, DeliveryId, StoreError, TaskEnd, TaskRow, TaskState, Timestamp,
     row::EncodedMessage,
+    session::foreign_agent_type,
     sql::{SqlError, SqlRow, SqlTransaction, values},
 };
 
@@ -152,7 +156,7 @@ fn read_task_row(columns: &dyn SqlRow) -> Result<TaskRow, SqlError> {
     Ok(TaskRow {
         task: SessionId::new(columns.read_string(0)?),
         parent: SessionId::new(columns.read_string(1)?),
-        agent_type: super::sessions::foreign_agent_type(columns.read_optional_string(2)?),
+        agent_type: foreign_agent_type(columns.read_optional_string(2)?),
         title: columns.read_string(3)?,
         // The table has no other; an unknown one would have no process that drives it.
         state: TaskState::parse(columns.get_text(4)?.unwrap_or_default()).unwrap_or(TaskState::Lost),

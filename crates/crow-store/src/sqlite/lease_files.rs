@@ -11,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::from_io;
+use super::errors::from_io;
 use crate::{LeaseHolder, StoreError, private_files, sql::LeaseKey};
 
 /// Each time another process removed the file in between; that many in a row do not happen.

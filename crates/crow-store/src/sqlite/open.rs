@@ -6,23 +6,15 @@ use std::{
     time::Duration,
 };
 
-use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
-use super::{display_path, from_io, from_sqlite, python, python_import::import_python_database};
+use super::{
+    errors::{display_path, from_io, from_sqlite},
+    python_import::import_python_database,
+    schema::{FileOwner, MIGRATIONS, detect_owner, immutable_uri, make_tables, schema_version},
+};
 use crate::{StoreError, private_files};
 
-/// `CROW`, in the header of every database of ours.
-const APPLICATION_ID: i64 = 0x4352_4f57;
-/// Each migrates a database from the previous format to its own index in this list.
-const MIGRATIONS: [&str; 7] = [
-    include_str!("../../migrations/sqlite/0001_sessions.sql"),
-    include_str!("../../migrations/sqlite/0002_thought_level.sql"),
-    include_str!("../../migrations/sqlite/0003_lasting.sql"),
-    include_str!("../../migrations/sqlite/0004_tasks.sql"),
-    include_str!("../../migrations/sqlite/0005_speckit.sql"),
-    include_str!("../../migrations/sqlite/0006_asides.sql"),
-    include_str!("../../migrations/sqlite/0007_templates.sql"),
-];
 /// The longest transaction of another process deletes a session.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Each time but the last, another process switched first; then there is nothing left to switch.
@@ -108,63 +100,6 @@ fn has_wal(path: &Path) -> bool {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
     fs::metadata(PathBuf::from(log)).is_ok_and(|log| log.len() > 0)
-}
-
-/// The program that a database belongs to.
-#[derive(PartialEq, Eq)]
-enum FileOwner {
-    Crow,
-    Python,
-    Other,
-}
-
-fn detect_owner(connection: &Connection) -> rusqlite::Result<FileOwner> {
-    // In this order: another process may be creating the file, and its pages are written with its application ID.
-    if read_pragma(connection, "page_count")? == 0
-        || read_pragma(connection, "application_id")? == APPLICATION_ID
-    {
-        return Ok(FileOwner::Crow);
-    }
-    Ok(if python::is_python(connection)? { FileOwner::Python } else { FileOwner::Other })
-}
-
-/// Whether a database is ours, even if it is still empty.
-pub(super) fn is_crow_database(connection: &Connection) -> rusqlite::Result<bool> {
-    detect_owner(connection).map(|owner| owner == FileOwner::Crow)
-}
-
-/// Creates the tables of the newest format, from those of an older format or from nothing.
-pub(super) fn make_tables(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
-    let format = usize::try_from(schema_version(transaction)?).unwrap_or_default();
-    for script in MIGRATIONS.iter().skip(format) {
-        transaction.execute_batch(script)?;
-    }
-    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
-    transaction.pragma_update(None, "user_version", MIGRATIONS.len() as i64)
-}
-
-/// The URI of a file that never changes.
-pub(crate) fn immutable_uri(path: &Path) -> PathBuf {
-    let mut uri = String::from("file:");
-    for &byte in path.as_os_str().as_encoded_bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' | b'~' => {
-                uri.push(char::from(byte));
-            }
-            other => uri.push_str(&format!("%{other:02X}")),
-        }
-    }
-    uri.push_str("?immutable=1");
-    uri.into()
-}
-
-fn read_pragma(connection: &Connection, name: &str) -> rusqlite::Result<i64> {
-    connection.pragma_query_value(None, name, |row| row.get(0))
-}
-
-/// The number of migrations that were applied.
-fn schema_version(connection: &Connection) -> rusqlite::Result<i64> {
-    read_pragma(connection, "user_version")
 }
 
 /// Migrates a database to the newest format in one transaction, after a copy was made.

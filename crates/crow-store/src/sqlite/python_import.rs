@@ -7,7 +7,11 @@ use std::{
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use super::{SqliteTransaction, display_path, from_io, from_sqlite, open, python};
+use super::{
+    errors::{display_path, from_io, from_sqlite},
+    python, schema,
+    statements::SqliteTransaction,
+};
 use crate::{StoreError, database::import_session, sql::SqlError};
 
 /// Copies that were never removed; there are no more.
@@ -21,7 +25,7 @@ pub(super) fn import_python_database(connection: &mut Connection, path: &Path) -
     // From here on no other process writes, so the copy has everything.
     let transaction =
         connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(in_path)?;
-    if open::is_crow_database(&transaction).map_err(in_path)? {
+    if schema::is_crow_database(&transaction).map_err(in_path)? {
         // Another process was first.
         return Ok(());
     }
@@ -30,7 +34,7 @@ pub(super) fn import_python_database(connection: &mut Connection, path: &Path) -
     drop_tables(&transaction).map_err(in_path)?;
     // Any number there was not ours.
     transaction.pragma_update(None, "user_version", 0).map_err(in_path)?;
-    open::make_tables(&transaction).map_err(in_path)?;
+    schema::make_tables(&transaction).map_err(in_path)?;
     let mut statements = SqliteTransaction { transaction: &transaction, path };
     let images = path.parent().map(|directory| directory.join("images")).unwrap_or_default();
     let mut n_imported = 0_u64;

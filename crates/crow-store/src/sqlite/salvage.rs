@@ -13,7 +13,10 @@ use rusqlite::{
     Connection, OpenFlags, Row, Transaction, TransactionBehavior, params_from_iter, types::Value,
 };
 
-use super::{from_io, from_sqlite, open};
+use super::{
+    errors::{display_path, from_io, from_sqlite},
+    open,
+};
 use crate::{StoreError, row};
 
 /// Damaged files that were never removed; there are no more.
@@ -39,7 +42,7 @@ pub fn salvage_database(path: &Path) -> Result<SalvageReport, StoreError> {
         (1..=COPIES_MAX).map(|n| with_suffix(path, &format!(".damaged-{n}"))).find(|path| !path.exists());
     let Some(damaged) = damaged else {
         let reason = "there are too many damaged files next to it".to_owned();
-        return Err(StoreError::CannotOpen { database: super::display_path(path), reason });
+        return Err(StoreError::CannotOpen { database: display_path(path), reason });
     };
     // With its log, which belongs to it and would otherwise be read into the new one.
     for suffix in ["", "-wal", "-shm"] {

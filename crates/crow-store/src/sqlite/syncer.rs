@@ -12,6 +12,7 @@ use std::{
     thread,
 };
 
+use super::errors::from_io;
 use crate::{StoreError, sql::SyncCallback};
 
 /// Each running turn waits for at most one, and requests that arrive together are flushed together.
@@ -58,7 +59,7 @@ fn run_syncer(database: &Path, inbox: &Receiver<SyncCallback>) {
             tracing::warn!(%error, "stored data may not survive a power failure");
         }
         for on_synced in callbacks.into_iter().flatten() {
-            on_synced(flushed.as_ref().copied().map_err(|error| super::from_io(database, error)));
+            on_synced(flushed.as_ref().copied().map_err(|error| from_io(database, error)));
         }
     }
 }

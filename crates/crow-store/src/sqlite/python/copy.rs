@@ -12,7 +12,10 @@ use rusqlite::{Connection, OpenFlags};
 use super::is_python;
 use crate::{
     StoreError, private_files,
-    sqlite::{display_path, from_io, from_sqlite, open::immutable_uri},
+    sqlite::{
+        errors::{display_path, from_io, from_sqlite},
+        schema::immutable_uri,
+    },
 };
 
 /// The Python version locked the file only for moments.

@@ -1,0 +1,78 @@
+//! The tables of a file: whose they are, their format, and how to make ours.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, Transaction};
+
+use super::python;
+
+/// `CROW`, in the header of every database of ours.
+const APPLICATION_ID: i64 = 0x4352_4f57;
+/// Each migrates a database from the previous format to its own index in this list.
+pub(super) const MIGRATIONS: [&str; 7] = [
+    include_str!("../../migrations/sqlite/0001_sessions.sql"),
+    include_str!("../../migrations/sqlite/0002_thought_level.sql"),
+    include_str!("../../migrations/sqlite/0003_lasting.sql"),
+    include_str!("../../migrations/sqlite/0004_tasks.sql"),
+    include_str!("../../migrations/sqlite/0005_speckit.sql"),
+    include_str!("../../migrations/sqlite/0006_asides.sql"),
+    include_str!("../../migrations/sqlite/0007_templates.sql"),
+];
+
+/// The program that a database belongs to.
+#[derive(PartialEq, Eq)]
+pub(super) enum FileOwner {
+    Crow,
+    Python,
+    Other,
+}
+
+/// Finds out which program a database belongs to.
+pub(super) fn detect_owner(connection: &Connection) -> rusqlite::Result<FileOwner> {
+    // In this order: another process may be creating the file, and its pages are written with its application ID.
+    if read_pragma(connection, "page_count")? == 0
+        || read_pragma(connection, "application_id")? == APPLICATION_ID
+    {
+        return Ok(FileOwner::Crow);
+    }
+    Ok(if python::is_python(connection)? { FileOwner::Python } else { FileOwner::Other })
+}
+
+/// Whether a database is ours, even if it is still empty.
+pub(super) fn is_crow_database(connection: &Connection) -> rusqlite::Result<bool> {
+    detect_owner(connection).map(|owner| owner == FileOwner::Crow)
+}
+
+/// Creates the tables of the newest format, from those of an older format or from nothing.
+pub(super) fn make_tables(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    let format = usize::try_from(schema_version(transaction)?).unwrap_or_default();
+    for script in MIGRATIONS.iter().skip(format) {
+        transaction.execute_batch(script)?;
+    }
+    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    transaction.pragma_update(None, "user_version", MIGRATIONS.len() as i64)
+}
+
+/// The URI of a file that never changes.
+pub(super) fn immutable_uri(path: &Path) -> PathBuf {
+    let mut uri = String::from("file:");
+    for &byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' | b'~' => {
+                uri.push(char::from(byte));
+            }
+            other => uri.push_str(&format!("%{other:02X}")),
+        }
+    }
+    uri.push_str("?immutable=1");
+    uri.into()
+}
+
+fn read_pragma(connection: &Connection, name: &str) -> rusqlite::Result<i64> {
+    connection.pragma_query_value(None, name, |row| row.get(0))
+}
+
+/// The number of migrations that were applied.
+pub(super) fn schema_version(connection: &Connection) -> rusqlite::Result<i64> {
+    read_pragma(connection, "user_version")
+}
