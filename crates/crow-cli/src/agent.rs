@@ -11,13 +11,13 @@ use crow_agent::{AgentConfig, AgentRuntime};
 use crow_children::OWN_AGENT;
 use crow_core::{AgentServer, AgentTransport, Failure, FailureKind, TurnLimits};
 use crow_process::{SandboxDefaults, SandboxWrapper};
-use crow_store::Store;
 use crow_tools::{BuiltinToolConfig, ToolRegistry};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     cli::RunOverrides,
+    database::store_options,
     failure::{CliError, CliExitCode},
     privacy,
     settings::{ConfigWarningKind, Environment, Settings},
@@ -79,7 +79,7 @@ impl ConfigSource {
 /// Builds the runtime that all sessions share.
 pub(crate) fn build_runtime(settings: Settings) -> Result<AgentRuntime, Failure> {
     crate::log::enable_session_logs(settings.session_logs);
-    let store = Store::open_in_background(&settings.database);
+    let store = store_options().open_in_background(&settings.database);
     let store = store.map_err(|error| Failure::new(FailureKind::Store, error.to_string()))?;
     let config_file = settings.dir.join(crate::settings::CONFIG_FILE);
     let setup_hint = format!(

@@ -7,9 +7,10 @@ use std::process::ExitCode;
 use clap::CommandFactory;
 use clap_complete::env::Shells;
 use clap_complete::{CompleteEnv, CompletionCandidate, Shell};
-use crow_store::{CreatorFilter, DatabaseAddress, ListQuery, SessionRow, Store};
+use crow_store::{CreatorFilter, DatabaseAddress, ListQuery, SessionRow};
 
 use crate::cli::{Cli, CompletionsArgs};
+use crate::database::own_store_options;
 use crate::failure::{CliError, CliExitCode};
 use crate::settings::{self, Settings};
 use crate::{agent, agents};
@@ -91,6 +92,7 @@ fn load_settings() -> Option<Settings> {
 fn read_sessions(database: &DatabaseAddress) -> Option<Vec<SessionRow>> {
     let DatabaseAddress::File(_) = database else { return None };
     let query = ListQuery { cwd: None, creator: CreatorFilter::User, before: None, limit: SESSIONS_MAX };
-    let read = async { Store::open_existing(database).await.ok()??.list_sessions(query).await.ok() };
+    let read =
+        async { own_store_options().open_existing(database).await.ok()??.list_sessions(query).await.ok() };
     agent::tokio_runtime().ok()?.block_on(read)
 }

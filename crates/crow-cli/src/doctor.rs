@@ -10,7 +10,7 @@ use crow_core::FailureKind;
 use crow_core::SandboxSupport;
 use crow_model::{HttpClients, ModelListing, ModelServerKind, ModelSettings, check_key, list_models};
 use crow_process::{SandboxDefaults, SandboxWrapper};
-use crow_store::{DatabaseAddress, SalvageReport, Store, salvage_database};
+use crow_store::{DatabaseAddress, SalvageReport, salvage_database};
 use crow_tools::{McpEnvironment, McpServers, Shell, ToolRegistry};
 use futures_util::future::join_all;
 use serde_json::json;
@@ -20,6 +20,7 @@ use crate::{
     agent::{agent_info, builtin_tool_config},
     agents::{self, ProgramLookup},
     cli::DoctorArgs,
+    database::store_options,
     failure::{CliError, CliExitCode},
     init,
     privacy::{self, ExposedPath},
@@ -282,7 +283,7 @@ async fn check_database<W: Write>(
     report: &mut CheckReport<'_, W>,
 ) -> Result<(), CliError> {
     let integrity = async {
-        match Store::open_existing(address).await? {
+        match store_options().open_existing(address).await? {
             Some(store) => store.check_integrity().await.map(Some),
             None => Ok(None),
         }

@@ -19,7 +19,7 @@ use crow_store::{
 use serde_json::{Value, json};
 
 pub(crate) use self::{export::ExportFormat, unknown_session::unknown_session_error};
-use crate::{cli::InspectArgs, failure::CliError, money, table};
+use crate::{cli::InspectArgs, database::store_options, failure::CliError, money, table};
 
 /// One screen of sessions or search results.
 const ROWS: u32 = 20;
@@ -33,7 +33,7 @@ pub(crate) async fn run(
     now: Timestamp,
     out: &mut impl Write,
 ) -> Result<(), CliError> {
-    let Some(store) = Store::open_existing(database).await? else {
+    let Some(store) = store_options().open_existing(database).await? else {
         return show_empty(args, now, out);
     };
     let limit = args.limit.unwrap_or(ROWS);

@@ -6,6 +6,7 @@ mod auth;
 mod bridge;
 mod cli;
 mod completion;
+mod database;
 mod demo;
 mod doctor;
 mod failure;

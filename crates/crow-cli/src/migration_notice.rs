@@ -78,8 +78,10 @@ mod tests {
         for _ in 0..2 {
             let copies = MigrationNotice::for_database(&database);
             let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-            runtime
-                .block_on(async { crow_store::Store::open(&database).await.unwrap().close().await.unwrap() });
+            runtime.block_on(async {
+                let store = crate::database::store_options().open(&database).await.unwrap();
+                store.close().await.unwrap();
+            });
             copies.report_new(&mut said);
         }
         let said = String::from_utf8(said).unwrap().replace(&directory.path().display().to_string(), "~");

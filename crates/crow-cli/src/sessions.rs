@@ -13,6 +13,7 @@ use serde_json::json;
 pub(crate) use self::age::SessionAge;
 use crate::{
     cli::{DeleteArgs, DeleteOptions, InspectArgs, PruneArgs, SessionsSubcommand},
+    database::store_options,
     failure::{CliError, CliExitCode},
     inspect, table,
 };
@@ -56,14 +57,14 @@ pub(crate) async fn run(
             return inspect::run(&args, database, now, out).await;
         }
         SessionsSubcommand::Prune(PruneArgs { older_than, dry_run, options }) => {
-            let selection = match Store::open_existing(database).await? {
+            let selection = match store_options().open_existing(database).await? {
                 Some(store) => Some((store.sessions_older_than(older_than.cutoff_time(now)).await?, store)),
                 None => None,
             };
             (options, selection, *dry_run)
         }
         SessionsSubcommand::Delete(DeleteArgs { sessions, options }) => {
-            let Some(store) = Store::open_existing(database).await? else {
+            let Some(store) = store_options().open_existing(database).await? else {
                 return Err(CliError::no_session(&sessions[0]));
             };
             (options, Some((find_sessions(&store, sessions).await?, store)), false)

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     cli::UndoArgs,
+    database::store_options,
     failure::{CliError, CliExitCode},
     inspect,
     table::sanitize_line,
@@ -27,7 +28,7 @@ pub(crate) async fn run(
     out: &mut impl Write,
     stderr: &mut impl Write,
 ) -> Result<(), CliError> {
-    let store = Store::open_existing(database).await?;
+    let store = store_options().open_existing(database).await?;
     let (store, session) = match (store, &args.session) {
         (Some(store), session) => {
             let row = find_session(&store, session.as_deref(), cwd).await?;

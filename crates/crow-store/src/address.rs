@@ -2,7 +2,12 @@
 
 use std::{fmt, path::PathBuf};
 
-use crate::{StoreError, database::Database, postgres::PostgresAddress, sqlite::SqliteBackend};
+use crate::{
+    StoreError,
+    database::Database,
+    postgres::PostgresAddress,
+    sqlite::{ForeignFormat, SqliteBackend},
+};
 
 /// The address of a database. Shown without a password.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,9 +39,10 @@ impl DatabaseAddress {
         Self::File(resolved.unwrap_or_else(|_| path.clone()))
     }
 
-    pub(crate) fn open(&self) -> Result<Database, StoreError> {
+    /// Opens the database, or creates it; a file in one of the foreign formats is imported.
+    pub(crate) fn open(&self, foreign_formats: &[ForeignFormat]) -> Result<Database, StoreError> {
         Ok(match self {
-            Self::File(path) => Database::new(SqliteBackend::open(path)?),
+            Self::File(path) => Database::new(SqliteBackend::open(path, foreign_formats)?),
             Self::Server { server, .. } => Database::new(server.connect()?),
         })
     }

@@ -5,14 +5,14 @@ mod compactions;
 mod file_changes;
 mod fork;
 mod handle;
+mod imported_sessions;
 mod messages;
-mod python_import;
 mod sessions;
 mod side_requests;
 mod speckit;
 mod tasks;
 
-pub(crate) use self::{handle::Database, python_import::import_session, sessions::SessionChange};
+pub(crate) use self::{handle::Database, imported_sessions::import_session, sessions::SessionChange};
 
 /// The tables that users may query with their own tools, with the meaning of their columns.
 pub const TABLES: &str = include_str!("database/tables.txt");

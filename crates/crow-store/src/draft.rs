@@ -89,7 +89,7 @@ impl Draft {
 
     fn create_file(&mut self) -> io::Result<()> {
         if let Some(directory) = self.path.parent() {
-            private_files::make_folder(directory)?;
+            private_files::create_private_dir(directory)?;
         }
         let mut file = private_files::open_file(&self.path)?;
         file.set_len(0)?;

@@ -11,6 +11,7 @@ mod draft;
 mod error;
 mod file_changes;
 mod hashing;
+mod imported_session;
 mod postgres;
 mod private_files;
 mod row;
@@ -20,6 +21,7 @@ mod session_name;
 mod speckit;
 mod sql;
 mod sqlite;
+mod store_options;
 mod task;
 
 #[cfg(test)]
@@ -30,14 +32,19 @@ pub use database::TABLES;
 pub use draft::Draft;
 pub use error::{LeaseHolder, StoreError};
 pub use file_changes::{ChangeId, FileChange, NewFileChange, UndoSnapshot};
+pub use imported_session::{ImportLosses, ImportedCompaction, ImportedSession};
 pub use postgres::PostgresAddress;
-pub use private_files::{FileExposure, file_exposure, make_private};
+pub use private_files::{FileExposure, create_private_dir, file_exposure, make_private};
 pub use session::{
     CreatorFilter, ListQuery, LoadedSession, MessageRange, MessageRole, NewSession, SearchHit, SearchQuery,
     SessionCursor, SessionRow, SessionTip, SideRequestUsage, StoredMessage, Timestamp,
 };
 pub use session_name::invent_name;
 pub use speckit::{SpeckitEvent, SpeckitRow};
-pub use sqlite::{SalvageReport, copy_python_database, salvage_database};
+pub use sqlite::{
+    ForeignDatabase, ForeignFormat, ImportError, ImportedSessionSink, SalvageReport, copy_foreign_database,
+    salvage_database,
+};
 pub use store::{SessionLease, Store, TaskLease};
+pub use store_options::StoreOptions;
 pub use task::{Delivery, DeliveryId, TaskEnd, TaskRow, TaskState};

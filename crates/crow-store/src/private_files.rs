@@ -25,8 +25,8 @@ pub(crate) fn open_read_only(path: &Path) -> io::Result<fs::File> {
     }
 }
 
-/// Creates a directory and its parents; an existing one keeps its permissions.
-pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
+/// Creates a directory and its parents for their owner only; an existing one keeps its permissions.
+pub fn create_private_dir(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
     builder.mode(DIRECTORY_MODE);

@@ -1,10 +1,11 @@
 //! SQLite: a file without a server. Only this module, with its directory, uses rusqlite.
 
 mod errors;
+mod foreign_copy;
+mod foreign_format;
+mod foreign_import;
 mod lease_files;
 mod open;
-mod python;
-mod python_import;
 mod salvage;
 mod schema;
 mod statements;
@@ -14,14 +15,16 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, Row, TransactionBehavior};
 
-pub(crate) use self::python::OldSession;
-pub use self::python::copy_python_database;
-pub use self::salvage::{SalvageReport, salvage_database};
 use self::{
     errors::{from_io, from_sqlite},
     lease_files::LeaseFiles,
     statements::SqliteTransaction,
     syncer::WalSyncer,
+};
+pub use self::{
+    foreign_copy::copy_foreign_database,
+    foreign_format::{ForeignDatabase, ForeignFormat, ImportError, ImportedSessionSink},
+    salvage::{SalvageReport, salvage_database},
 };
 use crate::{
     StoreError,
@@ -40,9 +43,9 @@ pub(crate) struct SqliteBackend {
 }
 
 impl SqliteBackend {
-    /// Opens the file, or creates it with its directory.
-    pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
-        let connection = open::open_connection(path)?;
+    /// Opens the file, or creates it with its directory. A database in one of the foreign formats is imported.
+    pub(crate) fn open(path: &Path, foreign_formats: &[ForeignFormat]) -> Result<Self, StoreError> {
+        let connection = open::open_connection(path, foreign_formats)?;
         let syncer = WalSyncer::start(path).map_err(|error| from_io(path, &error))?;
         Ok(Self { connection, path: path.to_path_buf(), leases: LeaseFiles::new(path), syncer })
     }

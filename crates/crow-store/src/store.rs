@@ -50,29 +50,6 @@ enum StoreRequest {
 }
 
 impl Store {
-    /// Opens a database in the background, or creates it. An error is the answer to every request, and opening is
-    /// tried again with each.
-    pub fn open_in_background(address: &DatabaseAddress) -> Result<Self, StoreError> {
-        let address = address.resolve_links();
-        let opened = address.clone();
-        Self::start(&address, move || opened.open())
-    }
-
-    /// Opens a database as [`Store::open_in_background`] does, and waits until it is open.
-    pub async fn open(address: &DatabaseAddress) -> Result<Self, StoreError> {
-        let store = Self::open_in_background(address)?;
-        store.run_on_thread(|_| Ok(())).await?;
-        Ok(store)
-    }
-
-    /// Opens a database only if it is there: looking at one must not make it.
-    pub async fn open_existing(address: &DatabaseAddress) -> Result<Option<Self>, StoreError> {
-        match address {
-            DatabaseAddress::File(path) if !path.exists() => Ok(None),
-            DatabaseAddress::File(_) | DatabaseAddress::Server { .. } => Self::open(address).await.map(Some),
-        }
-    }
-
     pub(crate) fn start<F>(address: &DatabaseAddress, open: F) -> Result<Self, StoreError>
     where
         F: Fn() -> Result<Database, StoreError> + Send + 'static,
@@ -374,6 +351,11 @@ impl Store {
         let (answer, reply) = oneshot::channel();
         self.requests.send(StoreRequest::Close(answer)).await.map_err(|_| StoreError::Closed)?;
         reply.await.map_err(|_| StoreError::Closed)?
+    }
+
+    /// Waits until the database is open.
+    pub(crate) async fn wait_until_open(&self) -> Result<(), StoreError> {
+        self.run_on_thread(|_| Ok(())).await
     }
 
     async fn update_session(&self, session: &SessionId, change: SessionChange) -> Result<(), StoreError> {

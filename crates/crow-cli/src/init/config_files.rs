@@ -6,6 +6,8 @@ use std::{
     path::Path,
 };
 
+use crow_store::create_private_dir;
+
 use super::{config_text, environment_scan::ProviderChoice};
 use crate::{
     failure::{CliError, CliExitCode},
@@ -48,15 +50,6 @@ fn env_variables<'a>(
 
 fn write_error(path: &Path, error: &io::Error) -> CliError {
     CliError::new(CliExitCode::Failed, format!("could not write {}: {error}", path.display()))
-}
-
-/// Creates a directory for its owner only; an existing one stays unchanged.
-pub(super) fn create_private_dir(dir: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(dir)
 }
 
 /// The temporary file is private to its owner and stays so when it is renamed.

@@ -34,7 +34,7 @@ impl LeaseFiles {
 
     pub(super) fn acquire(&mut self, key: &LeaseKey) -> Result<(), StoreError> {
         let to_error = |error: &io::Error| from_io(&self.database, error);
-        private_files::make_folder(&self.directory).map_err(|error| to_error(&error))?;
+        private_files::create_private_dir(&self.directory).map_err(|error| to_error(&error))?;
         // An imported session may have any name.
         let path = self.directory.join(format!("{:016x}", key.lock_id().cast_unsigned()));
         for _ in 0..ATTEMPTS_MAX {

@@ -10,7 +10,8 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use super::{
     errors::{display_path, from_io, from_sqlite},
-    python_import::import_python_database,
+    foreign_format::ForeignFormat,
+    foreign_import::import_foreign_database,
     schema::{FileOwner, MIGRATIONS, detect_owner, immutable_uri, make_tables, schema_version},
 };
 use crate::{StoreError, private_files};
@@ -23,10 +24,13 @@ const SWITCHES_MAX: usize = 8;
 const STATEMENTS_MAX: usize = 64;
 
 /// Opens or creates the database at a path, in the format of this version.
-pub(super) fn open_connection(path: &Path) -> Result<Connection, StoreError> {
+pub(super) fn open_connection(
+    path: &Path,
+    foreign_formats: &[ForeignFormat],
+) -> Result<Connection, StoreError> {
     let is_new = ensure_file_exists(path)?;
     if !is_new {
-        reject_foreign_file(path)?;
+        reject_foreign_file(path, foreign_formats)?;
     }
     let in_path = |error| from_sqlite(path, &error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -36,9 +40,9 @@ pub(super) fn open_connection(path: &Path) -> Result<Connection, StoreError> {
     }
     connection.busy_timeout(BUSY_TIMEOUT).map_err(in_path)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
-    match detect_owner(&connection).map_err(in_path)? {
+    match detect_owner(&connection, foreign_formats).map_err(in_path)? {
         FileOwner::Crow => {}
-        FileOwner::Python => import_python_database(&mut connection, path)?,
+        FileOwner::Known(format) => import_foreign_database(format, &mut connection, path)?,
         FileOwner::Other => return Err(StoreError::OtherProgram { database: display_path(path) }),
     }
     let format = schema_version(&connection).map_err(in_path)?;
@@ -64,7 +68,7 @@ fn ensure_file_exists(path: &Path) -> Result<bool, StoreError> {
         Ok(metadata) => Ok(metadata.len() == 0),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             if let Some(directory) = path.parent() {
-                private_files::make_folder(directory).map_err(in_path)?;
+                private_files::create_private_dir(directory).map_err(in_path)?;
             }
             match private_files::make_file(path) {
                 // Another process created it a moment ago.
@@ -80,13 +84,13 @@ fn ensure_file_exists(path: &Path) -> Result<bool, StoreError> {
 ///
 /// SQLite may finish another program's journal or leave files next to it when it merely reads, unless it is told that
 /// nothing can change.
-fn reject_foreign_file(path: &Path) -> Result<(), StoreError> {
+fn reject_foreign_file(path: &Path, foreign_formats: &[ForeignFormat]) -> Result<(), StoreError> {
     let flags =
         OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let owner = Connection::open_with_flags(immutable_uri(path), flags)
-        .and_then(|connection| detect_owner(&connection));
+        .and_then(|connection| detect_owner(&connection, foreign_formats));
     match owner {
-        Ok(FileOwner::Crow | FileOwner::Python) => Ok(()),
+        Ok(FileOwner::Crow | FileOwner::Known(_)) => Ok(()),
         // The contents of the log were not examined; opening it properly does that.
         Ok(FileOwner::Other) if has_wal(path) => Ok(()),
         Ok(FileOwner::Other) => Err(StoreError::OtherProgram { database: display_path(path) }),

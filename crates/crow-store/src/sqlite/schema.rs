@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, Transaction};
 
-use super::python;
+use super::foreign_format::ForeignFormat;
 
 /// `CROW`, in the header of every database of ours.
 const APPLICATION_ID: i64 = 0x4352_4f57;
@@ -20,27 +20,34 @@ pub(super) const MIGRATIONS: [&str; 7] = [
 ];
 
 /// The program that a database belongs to.
-#[derive(PartialEq, Eq)]
-pub(super) enum FileOwner {
+pub(super) enum FileOwner<'a> {
     Crow,
-    Python,
+    /// A program whose sessions can be imported.
+    Known(&'a ForeignFormat),
     Other,
 }
 
 /// Finds out which program a database belongs to.
-pub(super) fn detect_owner(connection: &Connection) -> rusqlite::Result<FileOwner> {
-    // In this order: another process may be creating the file, and its pages are written with its application ID.
-    if read_pragma(connection, "page_count")? == 0
-        || read_pragma(connection, "application_id")? == APPLICATION_ID
-    {
+pub(super) fn detect_owner<'a>(
+    connection: &Connection,
+    foreign_formats: &'a [ForeignFormat],
+) -> rusqlite::Result<FileOwner<'a>> {
+    if is_crow_database(connection)? {
         return Ok(FileOwner::Crow);
     }
-    Ok(if python::is_python(connection)? { FileOwner::Python } else { FileOwner::Other })
+    for format in foreign_formats {
+        if (format.recognizes)(connection)? {
+            return Ok(FileOwner::Known(format));
+        }
+    }
+    Ok(FileOwner::Other)
 }
 
 /// Whether a database is ours, even if it is still empty.
 pub(super) fn is_crow_database(connection: &Connection) -> rusqlite::Result<bool> {
-    detect_owner(connection).map(|owner| owner == FileOwner::Crow)
+    // In this order: another process may be creating the file, and its pages are written with its application ID.
+    Ok(read_pragma(connection, "page_count")? == 0
+        || read_pragma(connection, "application_id")? == APPLICATION_ID)
 }
 
 /// Creates the tables of the newest format, from those of an older format or from nothing.

@@ -195,7 +195,7 @@ async fn full_disk_at_any_page_keeps_earlier_writes() {
             .unwrap();
         let file = place.file();
         let limited = move || {
-            let database = SqliteBackend::open(&file)?;
+            let database = SqliteBackend::open(&file, &[])?;
             database.connection().pragma_update(None, "max_page_count", n_pages + n_more_pages).unwrap();
             Ok(Database::new(database))
         };

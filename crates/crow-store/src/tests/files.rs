@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use crow_core::SessionId;
+use crow_core::{Compaction, SessionId};
 use expect_test::{Expect, expect};
 use rusqlite::Connection;
 
@@ -16,7 +16,8 @@ use super::{
     words,
 };
 use crate::{
-    Store, StoreError, TaskState, Timestamp, database::Database, salvage_database, sqlite::SqliteBackend,
+    ForeignFormat, ImportLosses, ImportedCompaction, ImportedSession, Store, StoreError, StoreOptions,
+    TaskState, Timestamp, database::Database, salvage_database, sqlite::SqliteBackend,
 };
 
 /// Opens a file that must be rejected, and compares the message and what is left behind.
@@ -44,51 +45,57 @@ fn foreign(place: &Place, script: &str) -> Connection {
     connection
 }
 
-#[tokio::test]
-async fn python_database_is_imported() {
-    for is_logged in [false, true] {
-        let place = Place::new();
-        let old = foreign(&place, include_str!("../sqlite/python/tests/0.1.48.sql"));
-        if is_logged {
-            old.execute_batch("PRAGMA journal_mode = WAL").unwrap();
+/// A program that stores one note in each session.
+static NOTES: ForeignFormat = ForeignFormat {
+    program: "the notebook",
+    copy_suffix: "notes",
+    recognizes: |connection| connection.table_exists(None, "notes"),
+    read_sessions: |database, on_session| {
+        let mut statement = database.connection.prepare("SELECT text FROM notes")?;
+        let texts = statement.query_map([], |row| row.get::<_, String>(0))?;
+        for (number, text) in texts.enumerate() {
+            let compaction = Compaction {
+                at_seq: 1,
+                keep_from: 1,
+                verbatim_prompts: Vec::new(),
+                summary: Some("noted".to_owned()),
+                pruned: Vec::new(),
+                tokens_before: 7,
+                tokens_after: 0,
+            };
+            on_session(ImportedSession {
+                id: SessionId::new(format!("note-{number}")),
+                parent: None,
+                cwd: database.directory.display().to_string(),
+                model: "pencil".to_owned(),
+                title: None,
+                created: Timestamp(1),
+                updated: Timestamp(2),
+                entries: vec![(prompt(0, &text?), Timestamp(2))],
+                compactions: vec![ImportedCompaction { compaction, created: Timestamp(2) }],
+            })?;
         }
-        old.execute_batch(
-            r#"CREATE VIRTUAL TABLE words USING fts5 (text);
-            INSERT INTO agents VALUES ('otter-1', 'otter', 1, 1, NULL, '/p', NULL, NULL, 'You are Crow', '[]', NULL,
-                '{}', 'qwen3', 'active', '2026-01-02T03:00:00+00:00');
-            INSERT INTO messages VALUES (1, 'otter-1', 1, '2026-01-02T03:00:01+00:00',
-                '{"role": "user", "content": "Where is the nest?"}', 'user', NULL, NULL, NULL);
-            INSERT INTO messages VALUES (2, 'otter-1', 1, '2026-01-02T03:00:02+00:00',
-                '{"role": "assistant", "content": "In the oak."}', 'assistant', 3, 4, 7);"#,
-        )
-        .unwrap();
-        let before = Connection::open(place.file()).unwrap();
-        let store = place.open().await;
-        drop((old, before));
-        let otter = SessionId::new("otter");
-        let stored = store.load_session(&otter).await.unwrap().unwrap();
-        assert_eq!(stored.entries[0], prompt(0, "Where is the nest?"));
-        assert_eq!((stored.entries.len(), stored.session.n_messages), (2, 2));
-        assert_eq!((stored.session.cwd.as_str(), stored.session.model.as_str()), ("/p", "qwen3"));
-        assert_eq!(store.search_messages(words("nest")).await.unwrap()[0].session, otter);
-        say(&store, &otter, 2, "Thanks!").await.unwrap();
-        assert_eq!(store.check_integrity().await.unwrap(), [] as [String; 0]);
-
-        let copy = Connection::open(place.directory.path().join("crow.db.python")).unwrap();
-        let n_old: i64 = copy.query_row("SELECT count(*) FROM agents", [], |row| row.get(0)).unwrap();
-        assert_eq!(n_old, 1);
-    }
-}
+        Ok(ImportLosses::default())
+    },
+};
 
 #[tokio::test]
-async fn python_database_in_use_is_unchanged() {
+async fn database_in_a_foreign_format_is_imported_only_when_the_format_is_given() {
     let place = Place::new();
-    let old = foreign(&place, include_str!("../sqlite/python/tests/0.1.22.sql"));
-    old.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let script = "CREATE TABLE notes (text TEXT); INSERT INTO notes VALUES ('Feed the crows'), ('Sleep')";
+    drop(foreign(&place, script));
     let error = Store::open(&place.address).await.unwrap_err();
-    assert!(matches!(error, StoreError::Locked { .. }), "{error}");
-    old.execute_batch("ROLLBACK").unwrap();
-    place.open().await;
+    assert!(matches!(error, StoreError::OtherProgram { .. }), "{error}");
+
+    let options = StoreOptions::default().with_foreign_formats(std::slice::from_ref(&NOTES));
+    let store = options.open(&place.address).await.unwrap();
+    let stored = store.load_session(&SessionId::new("note-1")).await.unwrap().unwrap();
+    assert_eq!(stored.entries, [prompt(0, "Sleep")]);
+    assert_eq!(stored.session.cwd, place.directory.path().display().to_string());
+    assert_eq!(stored.compactions[0].summary.as_deref(), Some("noted"));
+    let copy = Connection::open(place.directory.path().join("crow.db.notes")).unwrap();
+    let n_notes: i64 = copy.query_row("SELECT count(*) FROM notes", [], |row| row.get(0)).unwrap();
+    assert_eq!(n_notes, 2);
 }
 
 #[test]
@@ -250,7 +257,7 @@ async fn full_disk_loses_nothing_stored() {
     let place = Place::new();
     let file = place.file();
     let limited = move || {
-        let database = SqliteBackend::open(&file)?;
+        let database = SqliteBackend::open(&file, &[])?;
         database.connection().pragma_update(None, "max_page_count", 80).unwrap();
         Ok(Database::new(database))
     };
@@ -278,7 +285,7 @@ async fn lock_timeout_is_an_error() {
     let place = Place::new();
     let file = place.file();
     let impatient = move || {
-        let database = SqliteBackend::open(&file)?;
+        let database = SqliteBackend::open(&file, &[])?;
         database.connection().busy_timeout(Duration::from_millis(1)).unwrap();
         Ok(Database::new(database))
     };
@@ -407,19 +414,4 @@ async fn lease_file_links_are_not_followed() {
     draft.flush();
     assert_eq!(store.read_draft(&session, 1).await, None);
     assert_eq!(fs::read_to_string(&victim).unwrap(), "mine");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn python_database_is_imported_once() {
-    let place = Place::new();
-    drop(foreign(&place, include_str!("../sqlite/python/tests/0.1.22.sql")));
-    let opening = || {
-        let address = place.address.clone();
-        tokio::spawn(async move { Store::open(&address).await.map(drop) })
-    };
-    for opened in [opening(), opening(), opening(), opening()] {
-        opened.await.unwrap().unwrap();
-    }
-    assert!(place.directory.path().join("crow.db.python").exists());
-    assert!(!place.directory.path().join("crow.db.python-2").exists());
 }

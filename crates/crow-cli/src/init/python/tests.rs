@@ -349,19 +349,6 @@ fn python_configuration_is_only_mentioned_without_the_flag() {
 }
 
 #[test]
-fn multi_line_database_key_is_removed() {
-    let text = "a: 1\ndb_uri: sqlite:////home/some\n  body/crow.db\nb: 2\n  # end\n";
-    expect![[r#"
-        a: 1
-        # db_uri: sqlite:////home/some
-        #   body/crow.db
-        b: 2
-          # end
-    "#]]
-    .assert_eq(&super::comment_out_database(text));
-}
-
-#[test]
 fn database_key_is_removed_or_nothing_is_imported() {
     for line in
         ["\"db_uri\": sqlite:///crow.db\n", "'db_uri' : sqlite:///crow.db\n", "db_uri : sqlite:///crow.db\n"]
@@ -410,14 +397,4 @@ fn unreadable_files_are_listed_and_scripts_stay_executable() {
             ~/.crow/skills/lint/run.sh 700: #!/bin/sh
         "#]],
     );
-}
-
-#[test]
-fn copy_fails_only_on_errors_of_the_target() {
-    let directory = TempDir::new().unwrap();
-    let name = |name: &str| directory.path().join(name);
-    let unread = super::files::copy_new_file(&name("missing"), directory.path(), "new").unwrap();
-    assert!(matches!(unread, super::files::FileCopyOutcome::Unreadable(_)));
-    fs::write(name("there"), "text").unwrap();
-    assert!(super::files::copy_new_file(&name("there"), &name("nowhere"), "new").is_err());
 }

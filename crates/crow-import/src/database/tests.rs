@@ -12,7 +12,9 @@ use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{ImportLosses, OldSession, is_python, read_sessions};
+use crow_store::ImportLosses;
+
+use super::{is_python, old_session::OldSession, read_sessions};
 
 /// A database as one of the versions created and filled it.
 struct Old {
@@ -119,7 +121,7 @@ impl Old {
         let mut sessions = Vec::new();
         let lost = read_sessions(&self.connection, &self.directory.path().join("images"), |session| {
             sessions.push(session);
-            Ok::<_, rusqlite::Error>(())
+            Ok(())
         });
         (sessions, lost.unwrap())
     }
@@ -259,6 +261,8 @@ fn plain_chat_of_either_layout() {
 fn own_database_is_not_a_python_one() {
     let connection = Connection::open_in_memory().unwrap();
     assert!(!is_python(&connection).unwrap());
-    connection.execute_batch(include_str!("../../../migrations/sqlite/0001_sessions.sql")).unwrap();
+    connection
+        .execute_batch(include_str!("../../../crow-store/migrations/sqlite/0001_sessions.sql"))
+        .unwrap();
     assert!(!is_python(&connection).unwrap());
 }

@@ -257,5 +257,5 @@ fn two_thousand_messages() {
     let (sessions, lost) = old.read();
     let [session] = sessions.as_slice() else { panic!("{} sessions", sessions.len()) };
     super::accepted(session);
-    assert_eq!((session.entries.len(), lost), (2_000, super::ImportLosses::default()));
+    assert_eq!((session.entries.len(), lost), (2_000, crow_store::ImportLosses::default()));
 }

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::config_files;
+use crow_store::create_private_dir;
 
 /// A longer file is not a configuration.
 const TEXT_BYTES_MAX: u64 = 1024 * 1024;
@@ -154,7 +154,7 @@ impl CopyCount {
             if kind.is_dir() && levels > 0 {
                 self.copy_tree(&entry.path(), &target.join(&name), levels - 1)?;
             } else if kind.is_file() && self.n_copied < FILES_MAX {
-                config_files::create_private_dir(target)?;
+                create_private_dir(target)?;
                 match copy_new_file(&entry.path(), target, name)? {
                     FileCopyOutcome::Copied => self.n_copied += 1,
                     FileCopyOutcome::AlreadyExists => self.n_skipped += 1,
@@ -227,6 +227,6 @@ fn copy_executable_bit(copy: &File, metadata: &fs::Metadata) -> io::Result<()> {
 }
 
 #[cfg(not(unix))]
-fn keep_executable_bit(_copy: &File, _found: &fs::Metadata) -> io::Result<()> {
+fn copy_executable_bit(_copy: &File, _found: &fs::Metadata) -> io::Result<()> {
     Ok(())
 }

@@ -1,18 +1,16 @@
-//! Sessions imported from the Python version.
+//! Sessions imported from another program.
 
-use crow_core::{Compaction, Mode, SessionId, ThoughtLevel};
+use crow_core::{Mode, SessionId, ThoughtLevel};
 
 use super::{compactions, messages::insert_message, sessions};
 use crate::{
-    StoreError, row,
+    ImportedSession, StoreError, row,
     session::own_agent_type,
     sql::{SqlError, SqlTransaction, values},
-    sqlite::OldSession,
 };
 
-/// Stores an imported session. Its system prompt is dropped: it describes tools that only the Python version had, and
-/// the session gets ours when it continues.
-pub(crate) fn import_session(sql: &mut dyn SqlTransaction, old: &OldSession) -> Result<(), SqlError> {
+/// Stores an imported session. Its system prompt is empty: the session gets ours when it continues.
+pub(crate) fn import_session(sql: &mut dyn SqlTransaction, old: &ImportedSession) -> Result<(), SqlError> {
     let prompt = sessions::intern_text(sql, &sessions::SYSTEM_PROMPTS, "")?;
     sql.execute(
         "INSERT INTO sessions (id, parent_session_id, agent_type, cwd, model, mode, thought_level, title, system_prompt_id,
@@ -37,17 +35,8 @@ pub(crate) fn import_session(sql: &mut dyn SqlTransaction, old: &OldSession) -> 
         let row = row::encode_entry(entry).map_err(|error| bad_row_error(&old.id, seq, &error))?;
         insert_message(sql, &old.id, seq, &row, *created)?;
     }
-    for compaction in &old.compactions {
-        let ours = Compaction {
-            at_seq: compaction.at_seq,
-            keep_from: compaction.at_seq,
-            verbatim_prompts: Vec::new(),
-            summary: compaction.summary.clone(),
-            pruned: Vec::new(),
-            tokens_before: compaction.tokens_before,
-            tokens_after: 0,
-        };
-        compactions::begin_generation(sql, &old.id, &ours, compaction.created)?;
+    for old_compaction in &old.compactions {
+        compactions::begin_generation(sql, &old.id, &old_compaction.compaction, old_compaction.created)?;
     }
     Ok(())
 }

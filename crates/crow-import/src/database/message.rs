@@ -1,12 +1,10 @@
 //! One old message: a provider's JSON, as the Python version stored it.
 
 use crow_core::{ContentPart, ToolArguments, repair};
+use crow_store::ImportLosses;
 use serde_json::{Map, Value};
 
-use super::{
-    ImportLosses,
-    images::{self, ImageFolder},
-};
+use super::images::{self, ImageFolder};
 
 /// Replaces a missing image.
 const MISSING_IMAGE: &str = "(an image here is no longer available)";

@@ -3,18 +3,18 @@
 use std::{collections::HashMap, path::Path};
 
 use crow_core::{ContentPart, SessionId, TokenUsage, TranscriptEntry};
+use crow_store::{ImportLosses, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Row, types::ValueRef};
 
 use super::{
-    ImportLosses, OldCompaction, OldSession,
     agents::{AgentChain, OldAgent},
     call_info,
     history::{self, HistoryBuilder},
     images::ImageFolder,
     message::{self, OldMessage},
+    old_session::{OldCompaction, OldSession},
     tables::{TableColumns, column_int, column_text, millis_sql},
 };
-use crate::Timestamp;
 
 /// No image and no file came near this.
 const MESSAGE_BYTES_MAX: u64 = 64 * 1024 * 1024;

@@ -1,4 +1,4 @@
-//! Copies a database of the Python version: the original is unchanged, and may be in use.
+//! Copies a database of another program: the original is unchanged, and may be in use.
 
 use std::{
     fs::File,
@@ -9,41 +9,40 @@ use std::{
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::is_python;
-use crate::{
-    StoreError, private_files,
-    sqlite::{
-        errors::{display_path, from_io, from_sqlite},
-        schema::immutable_uri,
-    },
+use super::{
+    errors::{display_path, from_io, from_sqlite},
+    foreign_format::ForeignFormat,
+    schema::immutable_uri,
 };
+use crate::{StoreError, private_files};
 
-/// The Python version locked the file only for moments.
+/// A program locks its file only for moments.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The offset of the write version in the header, and its value for a database with a log.
 const WRITTEN: (usize, u8) = (18, 2);
 
-/// Copies a database of the Python version, with what is still in its log, to a file that is missing or empty and
-/// that only its owner may read.
-pub fn copy_python_database(from: &Path, to: &Path) -> Result<(), StoreError> {
+/// Copies a database of another program, with what is still in its log, to a file that is missing or empty and that
+/// only its owner may read.
+pub fn copy_foreign_database(format: &ForeignFormat, from: &Path, to: &Path) -> Result<(), StoreError> {
     let is_idle = is_idle(from).map_err(|error| from_io(from, &error))?;
-    copy_database(&if is_idle { immutable_uri(from) } else { from.to_path_buf() }, from, to)
+    let uri = if is_idle { immutable_uri(from) } else { from.to_path_buf() };
+    copy_database(format, &uri, from, to)
 }
 
 /// Copies a database that this process has locked. Only SQLite may open it then: when other code closes the file, the
 /// system drops all locks of the process on it.
-pub(in crate::sqlite) fn copy_locked(from: &Path, to: &Path) -> Result<(), StoreError> {
-    copy_database(from, from, to)
+pub(super) fn copy_locked(format: &ForeignFormat, from: &Path, to: &Path) -> Result<(), StoreError> {
+    copy_database(format, from, from, to)
 }
 
-fn copy_database(uri: &Path, from: &Path, to: &Path) -> Result<(), StoreError> {
+fn copy_database(format: &ForeignFormat, uri: &Path, from: &Path, to: &Path) -> Result<(), StoreError> {
     let in_source = |error| from_sqlite(from, &error);
     let flags =
         OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let source = Connection::open_with_flags(uri, flags).map_err(in_source)?;
     source.busy_timeout(BUSY_TIMEOUT).map_err(in_source)?;
-    if !is_python(&source).map_err(in_source)? {
+    if !(format.recognizes)(&source).map_err(in_source)? {
         return Err(StoreError::OtherProgram { database: display_path(from) });
     }
     let Some(target) = to.to_str() else {

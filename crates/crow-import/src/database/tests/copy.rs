@@ -1,11 +1,16 @@
 //! Copying a database.
 
-use std::fs;
+use std::{fs, path::Path};
 
+use crow_store::{StoreError, copy_foreign_database};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use crate::{StoreError, copy_python_database};
+use crate::PYTHON_FORMAT;
+
+fn copy_python_database(from: &Path, to: &Path) -> Result<(), StoreError> {
+    copy_foreign_database(&PYTHON_FORMAT, from, to)
+}
 
 #[test]
 fn copy_includes_the_log_and_keeps_the_original() {

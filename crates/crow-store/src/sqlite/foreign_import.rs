@@ -1,4 +1,4 @@
-//! Converts a database of the Python version to ours: in place, in one transaction, after a copy was made.
+//! Converts a database of another program to ours: in place, in one transaction, after a copy was made.
 
 use std::{
     fs,
@@ -9,16 +9,22 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use super::{
     errors::{display_path, from_io, from_sqlite},
-    python, schema,
+    foreign_copy::copy_locked,
+    foreign_format::{ForeignDatabase, ForeignFormat, ImportError},
+    schema,
     statements::SqliteTransaction,
 };
-use crate::{StoreError, database::import_session, sql::SqlError};
+use crate::{StoreError, database::import_session};
 
 /// Copies that were never removed; there are no more.
 const COPIES_MAX: u32 = 100;
 
-/// Imports everything that has a place here. The original is kept next to it, as `NAME.python`.
-pub(super) fn import_python_database(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
+/// Imports everything that has a place here. The original is kept next to it, as `NAME.SUFFIX`.
+pub(super) fn import_foreign_database(
+    format: &ForeignFormat,
+    connection: &mut Connection,
+    path: &Path,
+) -> Result<(), StoreError> {
     let in_path = |error: rusqlite::Error| from_sqlite(path, &error);
     // Dropping a table would check the foreign keys of each of its rows.
     connection.pragma_update(None, "foreign_keys", false).map_err(in_path)?;
@@ -29,45 +35,35 @@ pub(super) fn import_python_database(connection: &mut Connection, path: &Path) -
         // Another process was first.
         return Ok(());
     }
-    let copy = copy_beside(path)?;
+    let copy = copy_beside(format, path)?;
     let source = Connection::open(&copy).map_err(|error| from_sqlite(&copy, &error))?;
     drop_tables(&transaction).map_err(in_path)?;
     // Any number there was not ours.
     transaction.pragma_update(None, "user_version", 0).map_err(in_path)?;
     schema::make_tables(&transaction).map_err(in_path)?;
     let mut statements = SqliteTransaction { transaction: &transaction, path };
-    let images = path.parent().map(|directory| directory.join("images")).unwrap_or_default();
+    let database =
+        ForeignDatabase { connection: &source, directory: path.parent().unwrap_or_else(|| Path::new("")) };
     let mut n_imported = 0_u64;
-    let read = python::read_sessions(&source, &images, |session| {
+    let read = (format.read_sessions)(database, &mut |session| {
         n_imported += 1;
-        import_session(&mut statements, &session).map_err(ImportError::Write)
+        Ok(import_session(&mut statements, &session)?)
     });
     let losses = read.map_err(|error| match error {
-        ImportError::Write(error) => StoreError::from(error),
+        ImportError::Write(error) => error,
         ImportError::Read(error) => from_sqlite(&copy, &error),
     })?;
     transaction.commit().map_err(in_path)?;
-    tracing::warn!(n_imported, %losses, copy = %copy.display(), "imported the sessions of the Python version");
+    tracing::warn!(n_imported, %losses, copy = %copy.display(), "imported the sessions of {}", format.program);
     Ok(())
 }
 
-/// The error that ended reading.
-enum ImportError {
-    Write(SqlError),
-    Read(rusqlite::Error),
-}
-
-impl From<rusqlite::Error> for ImportError {
-    fn from(error: rusqlite::Error) -> Self {
-        Self::Read(error)
-    }
-}
-
 /// Copies the database to a file next to it, flushed to the disk.
-fn copy_beside(path: &Path) -> Result<PathBuf, StoreError> {
+fn copy_beside(format: &ForeignFormat, path: &Path) -> Result<PathBuf, StoreError> {
     let copy_path = |number: u32| {
         let mut name = path.as_os_str().to_owned();
-        name.push(".python");
+        name.push(".");
+        name.push(format.copy_suffix);
         if number > 1 {
             name.push(format!("-{number}"));
         }
@@ -78,7 +74,7 @@ fn copy_beside(path: &Path) -> Result<PathBuf, StoreError> {
         let reason = "there are too many copies of it next to it".to_owned();
         return Err(StoreError::CannotOpen { database: display_path(path), reason });
     };
-    let result = python::copy_locked(path, &copy).and_then(|()| {
+    let result = copy_locked(format, path, &copy).and_then(|()| {
         fs::File::open(&copy).and_then(|file| file.sync_all()).map_err(|error| from_io(&copy, &error))
     });
     if result.is_err() {

@@ -6,7 +6,7 @@ use expect_test::expect;
 use serde_json::json;
 
 use super::{Old, check};
-use crate::Timestamp;
+use crow_store::Timestamp;
 
 #[test]
 fn parallel_calls_with_their_results() {

@@ -6,9 +6,9 @@ use crow_core::{
     CallId, ContentPart, MessageId, Prompt, Reply, ReplyEnd, TokenUsage, ToolCall, ToolCallContent,
     ToolCallStatus, ToolResult, TranscriptEntry,
 };
+use crow_store::Timestamp;
 
 use super::{call_info, message::OldCall};
-use crate::Timestamp;
 
 /// The result of a call whose result is missing.
 const NO_RESULT: &str = "no result of this call was stored; make it again if it is still needed";
