@@ -2,6 +2,7 @@
 
 mod run;
 mod speckit;
+mod values;
 
 use std::{ffi::OsStr, net::SocketAddr, path::PathBuf};
 
@@ -14,9 +15,8 @@ use crow_core::Mode;
 
 pub(crate) use self::run::{OutputFormat, RunOverrides};
 pub(crate) use self::speckit::{NewFeatureArgs, PrereqArgs, SpeckitArgs, SpeckitSubcommand};
-use crate::{
-    completion, inspect::ExportFormat, run::ReplaySpan, sessions::SessionAge, socket::ListenAddress,
-};
+pub(crate) use self::values::{ExportFormat, ReplaySpan};
+use crate::{completion, sessions::SessionAge, socket::ListenAddress};
 
 /// A coding agent that speaks the Agent Client Protocol.
 #[derive(Debug, Parser)]

@@ -2,6 +2,7 @@
 
 mod compactions;
 mod export;
+mod format;
 mod messages;
 mod tasks;
 #[cfg(test)]
@@ -11,20 +12,19 @@ mod unknown_session;
 
 use std::io::Write;
 
-use crow_core::{SessionId, TokenUsage, TranscriptEntry};
+use crow_core::{SessionId, TranscriptEntry};
 use crow_store::{
     CreatorFilter, DatabaseAddress, ListQuery, LoadedSession, SearchHit, SearchQuery, SessionRow, Store,
     TaskRow, Timestamp,
 };
 use serde_json::{Value, json};
 
-pub(crate) use self::{export::ExportFormat, unknown_session::unknown_session_error};
+use self::format::{format_age, iso_timestamp, short_title, usage_json};
+pub(crate) use self::{format::session_json, unknown_session::unknown_session_error};
 use crate::{cli::InspectArgs, database::store_options, failure::CliError, money, table};
 
 /// One screen of sessions or search results.
 const ROWS: u32 = 20;
-/// Longer titles would push the other columns off the screen.
-const TITLE_LEN: usize = 48;
 
 /// Shows sessions, one session, its messages, or search results.
 pub(crate) async fn run(
@@ -123,10 +123,6 @@ pub(crate) fn write_session_table(
     Ok(table::write_table(out, std::iter::once(header).chain(lines))?)
 }
 
-fn short_title(row: &SessionRow) -> String {
-    row.title.as_deref().unwrap_or("-").chars().take(TITLE_LEN).collect()
-}
-
 fn show_overview(
     args: &InspectArgs,
     stored: &LoadedSession,
@@ -194,54 +190,4 @@ fn show_hits(args: &InspectArgs, hits: &[SearchHit], out: &mut impl Write) -> Re
     let rows =
         hits.iter().map(|hit| [hit.session.to_string(), format!("msg-{}", hit.seq), hit.snippet.clone()]);
     Ok(table::write_table(out, std::iter::once(header).chain(rows))?)
-}
-
-/// JSON of a session.
-pub(crate) fn session_json(row: &SessionRow) -> Value {
-    json!({
-        "id": row.id.as_str(),
-        "title": row.title,
-        "cwd": row.cwd,
-        "model": row.model,
-        "mode": row.mode.as_str(),
-        "thought_level": row.thought_level.as_str(),
-        "messages": row.n_messages,
-        "created": iso_timestamp(row.created),
-        "updated": iso_timestamp(row.updated),
-        "parent": row.parent.as_ref().map(SessionId::as_str),
-        "agent_type": row.agent_type_name(),
-        "agent_session_id": row.agent_session_id,
-        "forked_from": row.forked_from.as_ref().map(SessionId::as_str),
-        // Keys of the Python version.
-        "session_id": row.id.as_str(),
-        "model_identifier": row.model,
-        "message_count": row.n_messages,
-        "created_at": iso_timestamp(row.created),
-    })
-}
-
-/// JSON of token counts and their cost in US dollars.
-fn usage_json(usage: TokenUsage) -> Value {
-    let TokenUsage { input, output, cached, cache_written, cost } = usage;
-    json!({
-        "input": input, "output": output, "cached": cached, "cache_written": cache_written,
-        "cost": cost.map(money::to_dollars),
-    })
-}
-
-/// Formats a time as ISO 8601.
-fn iso_timestamp(time: Timestamp) -> Option<String> {
-    jiff::Timestamp::from_millisecond(time.0).ok().map(|time| time.to_string())
-}
-
-/// Formats a time's age in its largest whole unit.
-fn format_age(time: Timestamp, now: Timestamp) -> String {
-    let seconds = (now.0 - time.0) / 1000;
-    match seconds {
-        ..60 => "just now".to_owned(),
-        60..3600 => format!("{} min ago", seconds / 60),
-        3600..86_400 => format!("{} h ago", seconds / 3600),
-        86_400..172_800 => "yesterday".to_owned(),
-        172_800.. => format!("{} days ago", seconds / 86_400),
-    }
 }

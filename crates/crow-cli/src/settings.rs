@@ -2,6 +2,7 @@
 //!
 //! The only place that reads the environment. Writes nothing and knows no command.
 
+mod environment;
 mod error;
 mod file;
 mod known_keys;
@@ -24,6 +25,7 @@ use crow_store::DatabaseAddress;
 use crow_tools::{Shell, TerminalPreference, WebConfig};
 
 pub(crate) use self::{
+    environment::Environment,
     error::{ConfigError, ConfigWarning, ConfigWarningKind},
     known_keys::nearest_name,
     load::{DATABASE_KEYS, RepositoryReader, default_shell},
@@ -36,9 +38,6 @@ pub(crate) const CONFIG_FILE: &str = "config.yaml";
 pub(crate) const ENV_FILE: &str = ".env";
 /// The directory of MCP logins, in the configuration directory.
 pub(crate) const MCP_AUTH_DIR: &str = "mcp-auth";
-
-/// The environment at the start of the program.
-pub(crate) type Environment = BTreeMap<String, String>;
 
 /// The complete configuration.
 #[derive(Debug, Clone)]

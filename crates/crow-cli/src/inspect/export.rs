@@ -2,7 +2,6 @@
 
 use std::{borrow::Cow, io::Write};
 
-use clap::ValueEnum;
 use crow_core::{
     ContentPart, PlanEntry, PlanStatus, Reply, ReplyEnd, SessionId, ToolCallContent, TranscriptEntry,
 };
@@ -12,22 +11,13 @@ use similar::TextDiff;
 
 use super::{
     compactions,
+    format::{session_json, usage_json},
     messages::{for_each_page, message_json, parts_text},
-    session_json, usage_json,
 };
-use crate::{failure::CliError, money, table};
+use crate::{cli::ExportFormat, failure::CliError, money, table};
 
 /// Unchanged lines around a change.
 const CONTEXT_LINES: usize = 3;
-
-/// Format of an export.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ExportFormat {
-    /// Readable markdown
-    Md,
-    /// One JSON document with everything
-    Json,
-}
 
 /// Writes a session in a format.
 pub(super) async fn write_export(

@@ -6,7 +6,7 @@ use crow_core::{ContentPart, MessageId, ToolCall, ToolResult, TranscriptEntry};
 use crow_store::{MessageRange, SessionRow, Store, StoredMessage};
 use serde_json::{Value, json};
 
-use super::{iso_timestamp, session_json};
+use super::format::{iso_timestamp, session_json};
 use crate::{cli::InspectArgs, failure::CliError, table};
 
 /// Messages read at a time.

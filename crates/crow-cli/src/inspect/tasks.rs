@@ -3,7 +3,7 @@
 use crow_store::{SessionRow, Store, TaskRow, TaskState};
 use serde_json::{Value, json};
 
-use super::iso_timestamp;
+use super::format::iso_timestamp;
 
 /// The name of Crow as a child agent.
 const CROW: &str = "crow";

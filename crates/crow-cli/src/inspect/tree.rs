@@ -9,7 +9,10 @@ use crow_core::SessionId;
 use crow_store::{SessionRow, Store, TaskRow, Timestamp};
 use serde_json::{Value, json};
 
-use super::{format_age, session_json, short_title, tasks};
+use super::{
+    format::{format_age, session_json, short_title},
+    tasks,
+};
 use crate::{cli::InspectArgs, failure::CliError, table};
 
 /// No depth limit allows deeper trees, so a deeper one means a broken database.

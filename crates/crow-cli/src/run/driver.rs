@@ -7,14 +7,19 @@ use crow_core::{ContentPart, Failure, FailureKind, ReportOutcome, SessionId};
 use tokio::{sync::mpsc, time::MissedTickBehavior};
 
 use super::{
-    RunPlan, SessionRetention, exit_for_failure,
+    agent_failure::exit_for_failure,
+    output::SessionRetention,
     pending_question::{PendingQuestion, wait_until_withdrawn},
     plain::{PaintMode, to_one_line},
-    replay::{ReplayBuffer, ReplaySpan},
+    plan::RunPlan,
+    replay::ReplayBuffer,
     signals::{SignalListener, StopRequest},
     typed_input::{self, TypedAnswer, TypedLines},
 };
-use crate::failure::{CliError, CliExitCode};
+use crate::{
+    cli::ReplaySpan,
+    failure::{CliError, CliExitCode},
+};
 
 /// Interval of the spinner; a longer one looks stuck, a shorter one nervous.
 pub(super) const TICK: Duration = Duration::from_millis(120);

@@ -9,7 +9,10 @@ use crow_process::{CommandSpec, ExitReason};
 use tokio::time::{Instant, timeout};
 
 use super::{
-    ConnectionLoss, ConversationEnd, RunPlan, plain::to_one_line, run_conversation, signals::SignalListener,
+    conversation::{ConnectionLoss, ConversationEnd, run_conversation},
+    plain::to_one_line,
+    plan::RunPlan,
+    signals::SignalListener,
 };
 use crate::{
     agent,

@@ -7,7 +7,7 @@ use crow_acp::{AgentUpdate, StopReason};
 use crow_core::{Failure, PlanStatus, ReportOutcome, SessionId, ToolCallContent, ToolCallStatus};
 use serde_json::{Value, json};
 
-use super::{RunOutput, SessionRetention};
+use super::output::{RunOutput, SessionRetention};
 use crate::money;
 
 /// Calls in progress whose titles are remembered. Agents run a handful at a time; those beyond have only the titles

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use console::{Style, measure_text_width};
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 
-use super::{plain::PaintMode, screen::TerminalSize};
+use super::{plain::PaintMode, terminal_size::TerminalSize};
 
 /// Columns between tab stops.
 const TAB_COLUMNS: usize = 8;

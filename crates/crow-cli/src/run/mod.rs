@@ -1,6 +1,8 @@
 //! `run`: an ACP client in the terminal that starts its own agent and drives it.
 
+mod agent_failure;
 mod between_turns;
+mod conversation;
 mod diff;
 mod driver;
 mod external_agent;
@@ -10,12 +12,15 @@ mod form;
 mod json;
 mod keyboard;
 mod markdown;
+mod output;
 mod pending_question;
 mod plain;
+mod plan;
 mod question;
 mod replay;
 mod screen;
 mod signals;
+mod terminal_size;
 mod typed_input;
 
 use std::{
@@ -24,17 +29,18 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crow_acp::{AcpClientCapabilities, AgentUpdate, ClientInfo, LineTransport, StopReason};
-use crow_core::{ContentPart, Failure, FailureKind, Mode, SessionId};
-use tokio::sync::{mpsc, oneshot};
+use crow_core::{ContentPart, Failure, Mode};
 
-pub(crate) use self::replay::ReplaySpan;
 use self::{
-    driver::RunDriver,
+    agent_failure::exit_for_failure,
+    conversation::{ConversationEnd, run_conversation},
     json::{JsonEventFilter, JsonLines},
-    plain::strip_control_chars,
     screen::TerminalScreen,
     signals::SignalListener,
+};
+pub(crate) use self::{
+    output::{RunOutput, SessionRetention},
+    plan::RunPlan,
 };
 use crate::{
     agent::{self, ConfigSource},
@@ -43,9 +49,6 @@ use crate::{
     failure::{CliError, CliExitCode},
     settings::Settings,
 };
-
-/// Events between the connection and the screen; a slow screen slows the agent down.
-const EVENTS_LEN: usize = 256;
 
 /// Runs the command line's prompts.
 pub(crate) fn run(
@@ -114,55 +117,6 @@ pub(crate) fn terminal_output() -> Box<dyn RunOutput> {
     Box::new(TerminalScreen::new())
 }
 
-/// Whether the session can be continued later.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SessionRetention {
-    /// Stored in the database or by the agent.
-    Stored,
-    /// Deleted when the program ends.
-    Gone,
-}
-
-/// The output of a run: a terminal or JSON lines.
-pub(crate) trait RunOutput: Send {
-    fn on_session_opened(&mut self, session: &SessionId) -> io::Result<()>;
-    /// The user is about to type the first prompt.
-    fn on_first_prompt(&mut self) -> io::Result<()>;
-    fn on_turn_start(&mut self) -> io::Result<()>;
-    /// One interval passed during a turn.
-    fn on_tick(&mut self) -> io::Result<()>;
-    /// The user cancelled the turn, which has not ended yet.
-    fn on_stopping(&mut self) -> io::Result<()>;
-    /// The user is about to read and type on stderr.
-    fn prepare_for_input(&mut self) -> io::Result<()>;
-    /// The replay of earlier messages begins; `n_omitted` earlier prompts are left out.
-    fn on_replay_start(&mut self, n_omitted: usize) -> io::Result<()>;
-    fn on_replay_end(&mut self) -> io::Result<()>;
-    /// The next update belongs to a new message.
-    fn on_new_message(&mut self) -> io::Result<()>;
-    fn on_update(&mut self, update: AgentUpdate) -> io::Result<()>;
-    fn on_turn_end(&mut self, reason: StopReason) -> io::Result<()>;
-    fn on_turn_failed(&mut self, failure: &Failure) -> io::Result<()>;
-    /// The run ends; prints how to continue, with the agent's name if it is not Crow.
-    fn on_session_end(
-        &mut self,
-        session: &SessionId,
-        retention: SessionRetention,
-        agent: Option<&str>,
-    ) -> io::Result<()>;
-}
-
-/// Everything a run does with its agent.
-pub(crate) struct RunPlan {
-    pub(crate) args: RunArgs,
-    pub(crate) cwd: PathBuf,
-    pub(crate) first_prompt: Option<String>,
-    /// Images for the first prompt.
-    pub(crate) images: Vec<ContentPart>,
-    pub(crate) output: Box<dyn RunOutput>,
-    pub(crate) retention: SessionRetention,
-}
-
 /// Starts an agent in this process and drives it over the protocol, as any client would.
 pub(crate) async fn drive_own_agent<L, F>(plan: RunPlan, load: L) -> Result<(), CliError>
 where
@@ -185,112 +139,6 @@ where
             result.and(Err(CliError::new(CliExitCode::Failed, format!("the agent crashed: {error}"))))
         }
     }
-}
-
-/// The end of a connection to an agent.
-enum ConversationEnd {
-    Completed(Result<(), CliError>),
-    /// The connection was lost or never established.
-    Disconnected(ConnectionLoss),
-}
-
-enum ConnectionLoss {
-    BeforeInitialize(Failure),
-    AfterInitialize(Failure),
-}
-
-impl ConnectionLoss {
-    fn phase(&self) -> &'static str {
-        match self {
-            Self::BeforeInitialize(_) => "during initialization",
-            Self::AfterInitialize(_) => "during the session",
-        }
-    }
-
-    fn failure(&self) -> &Failure {
-        match self {
-            Self::BeforeInitialize(failure) | Self::AfterInitialize(failure) => failure,
-        }
-    }
-}
-
-/// Initializes the connection and runs the plan. `early_signals` are those before the initialization.
-async fn run_conversation(
-    plan: RunPlan,
-    transport: LineTransport,
-    early_signals: SignalListener,
-) -> Result<ConversationEnd, CliError> {
-    let signals = SignalListener::listen()?;
-    let (event_sender, events) = mpsc::channel(EVENTS_LEN);
-    let (initialized_sender, initialized) = oneshot::channel();
-    let capabilities = AcpClientCapabilities {
-        compactions: true,
-        forms: typed_input::is_interactive(),
-        ..AcpClientCapabilities::default()
-    };
-    let client_info = ClientInfo { version: agent::VERSION, capabilities, wants_raw_updates: false };
-    let conversation = crow_acp::drive_agent(transport, client_info, event_sender, async |connection| {
-        // The receiver is polled below.
-        let _ = initialized_sender.send(());
-        let agent = connection.clone();
-        let result = RunDriver::new(connection, events, signals, plan).run().await;
-        (result, agent.disconnect_failure())
-    });
-    tokio::pin!(conversation);
-    let mut is_initialized = false;
-    let outcome = tokio::select! {
-        biased;
-        driven = &mut conversation => driven,
-        () = wait_for_interrupt(early_signals, initialized, &mut is_initialized) => {
-            return Ok(ConversationEnd::Completed(Err(CliError::without_message(CliExitCode::Interrupted))));
-        }
-    };
-    Ok(match outcome {
-        Ok((Err(_), Some(failure))) => {
-            ConversationEnd::Disconnected(ConnectionLoss::AfterInitialize(failure))
-        }
-        Ok((result, _)) => ConversationEnd::Completed(result),
-        Err(failure) if is_initialized => {
-            ConversationEnd::Disconnected(ConnectionLoss::AfterInitialize(failure))
-        }
-        Err(failure) => ConversationEnd::Disconnected(ConnectionLoss::BeforeInitialize(failure)),
-    })
-}
-
-/// Waits for an interrupt during initialization; later ones are handled by the driver.
-async fn wait_for_interrupt(
-    mut signals: SignalListener,
-    initialized: oneshot::Receiver<()>,
-    is_initialized: &mut bool,
-) {
-    tokio::select! {
-        biased;
-        received = initialized => {
-            *is_initialized = received.is_ok();
-            std::future::pending::<()>().await;
-        }
-        _ = signals.next_request() => {}
-    }
-}
-
-fn exit_for_failure(failure: &Failure) -> CliError {
-    let code = match failure.kind {
-        FailureKind::SessionNotFound => CliExitCode::NoSession,
-        FailureKind::Config | FailureKind::AuthRequired => CliExitCode::Config,
-        FailureKind::InvalidValue => CliExitCode::Usage,
-        FailureKind::ProviderAuth
-        | FailureKind::ProviderRate
-        | FailureKind::ProviderOverloaded
-        | FailureKind::ProviderRejected
-        | FailureKind::ModelNotFound
-        | FailureKind::ContextOverflow
-        | FailureKind::Connection
-        | FailureKind::Protocol
-        | FailureKind::Store
-        | FailureKind::Internal => CliExitCode::Failed,
-    };
-    // The message may be from another agent.
-    CliError::new(code, strip_control_chars(&failure.message))
 }
 
 /// Checks a directory on another machine, which may not exist here.

@@ -3,40 +3,17 @@
 use std::{
     collections::VecDeque,
     io::{self, IsTerminal as _},
-    str::FromStr,
 };
 
 use crow_acp::{AgentUpdate, ClientEvent};
 
-use super::RunOutput;
-use crate::cli::RunArgs;
-
-/// Part of a session that is replayed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ReplaySpan {
-    All,
-    /// The last prompts, each with what followed.
-    Last(usize),
-}
+use super::output::RunOutput;
+use crate::cli::{ReplaySpan, RunArgs};
 
 impl ReplaySpan {
-    pub(super) const NONE: Self = Self::Last(0);
-
     /// Returns the default: a user needs the context, a script does not.
     fn default_for(is_json: bool, is_terminal: bool) -> Self {
         if is_terminal && !is_json { Self::Last(1) } else { Self::NONE }
-    }
-}
-
-impl FromStr for ReplaySpan {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "all" => Ok(Self::All),
-            "none" => Ok(Self::NONE),
-            number => number.parse().map(Self::Last).map_err(|_| "expected all, none or a number"),
-        }
     }
 }
 

@@ -14,9 +14,10 @@ use crow_core::{Failure, SessionId};
 
 use self::live::LiveRegion;
 use super::{
-    RunOutput, SessionRetention,
     markdown::{MarkdownStyle, MarkdownWriter},
+    output::{RunOutput, SessionRetention},
     plain::{PaintMode, strip_control_chars, to_one_line},
+    terminal_size::TerminalSize,
 };
 use crate::money;
 
@@ -37,12 +38,6 @@ pub(super) struct TerminalScreen<O, E: Write> {
     n_turns: usize,
     /// Cost of the session so far, in billionths of a US dollar.
     cost: Option<u64>,
-}
-
-#[derive(Debug, Clone, Copy)]
-pub(super) struct TerminalSize {
-    pub(super) columns: usize,
-    pub(super) rows: usize,
 }
 
 /// The kind of line the cursor is in.

@@ -4,36 +4,29 @@ mod agents;
 mod directories;
 mod hooks;
 mod legacy;
+mod loader;
 mod models;
 mod permissions;
 mod repository;
+mod sections;
 mod servers;
 mod shell;
 mod speckit;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs, io,
-    path::{Path, PathBuf},
-    str::FromStr,
-};
+use std::{collections::BTreeSet, fs, io, path::Path};
 
-use crow_agent::WorkflowConfig;
-use crow_core::{HookConfig, TreeLimits, is_secret_value};
-use crow_model::ProviderSettings;
+use crow_core::is_secret_value;
 use crow_store::{DatabaseAddress, PostgresAddress};
-use crow_tools::{Shell, TerminalPreference};
+use crow_tools::TerminalPreference;
 
 use super::{
     CONFIG_FILE, ConfigError, ConfigWarning, ConfigWarningKind, ENV_FILE, Environment, Settings,
-    file::{self, ConfigField, ConfigNode, ConfigScalar, ConfigValue},
+    file::{self, ConfigField, ConfigNode, ConfigValue},
     known_keys, web,
 };
-use agents::AgentsSection;
-use legacy::LegacyModelSettings;
-use permissions::PermissionsSection;
+use loader::{ConfigLoader, NAMED_MAPS, map_fields};
 pub(crate) use repository::RepositoryReader;
-use servers::McpServersSection;
+use sections::ConfigSections;
 pub(crate) use shell::default_shell;
 
 /// Enough for long work, few enough to stop a model that loops.
@@ -46,9 +39,6 @@ const DATABASE_VARIABLE: &str = "DATABASE_PATH";
 const PROMPTS_DIR: &str = "prompts";
 /// Keys of the database; the second is from earlier versions.
 pub(crate) const DATABASE_KEYS: [&str; 2] = ["db_uri", "memory_path"];
-/// Expected type in messages about a map of names.
-const NAMED_MAPS: &str = "a map from names to settings";
-
 pub(super) fn load_settings(
     dir: &Path,
     env: &Environment,
@@ -186,51 +176,6 @@ fn error_line(text: &str, error: &dotenvy::Error) -> u64 {
     index.map_or(1, |index| index as u64 + 1)
 }
 
-/// The top-level sections during loading: models need the providers, independent of their order in the file.
-#[derive(Default)]
-struct ConfigSections<'a> {
-    providers: BTreeMap<String, ProviderSection>,
-    models: Vec<&'a ConfigField>,
-    servers: McpServersSection,
-    agents: AgentsSection,
-    tree_limits: TreeLimits,
-    db_uri: Option<(u64, String)>,
-    database_variables: Vec<String>,
-    legacy: LegacyModelSettings,
-    skills_dir: Option<String>,
-    system_prompt_path: Option<String>,
-    max_tokens: Option<u64>,
-    retries_max: Option<u32>,
-    requests_max: Option<u32>,
-    compact_tokens_max: Option<u64>,
-    permissions: PermissionsSection,
-    workflow: WorkflowConfig,
-    use_acp_terminal: Option<bool>,
-    session_logs: Option<bool>,
-    fallback_to_mcp_terminal: Option<bool>,
-    shell: Option<Shell>,
-    hooks: Vec<HookConfig>,
-}
-
-impl ConfigSections<'_> {
-    /// Returns the variables that hold keys of providers, servers and agents.
-    fn secret_variables(&self) -> impl Iterator<Item = &String> {
-        let providers = self.providers.values().flat_map(|provider| &provider.secret_variables);
-        providers.chain(&self.servers.secret_variables).chain(&self.agents.secret_variables)
-    }
-}
-
-struct ProviderSection {
-    settings: ProviderSettings,
-    secret_variables: Vec<String>,
-}
-
-struct ConfigLoader<'a> {
-    path: PathBuf,
-    merged_env: &'a Environment,
-    warnings: Vec<ConfigWarning>,
-}
-
 impl ConfigLoader<'_> {
     fn read_sections<'n>(&mut self, root: &'n ConfigNode) -> Result<ConfigSections<'n>, ConfigError> {
         let mut sections = ConfigSections::default();
@@ -322,139 +267,10 @@ impl ConfigLoader<'_> {
         let path = path.ok_or_else(expected)?;
         Ok(DatabaseAddress::File(self.expand_path(dir, path)))
     }
-
-    /// Expands a path in the configuration: `~/` is the home directory, relative paths start in the configuration
-    /// directory.
-    fn expand_path(&self, dir: &Path, path: &str) -> PathBuf {
-        match path.strip_prefix("~/").zip(self.merged_env.get("HOME")) {
-            Some((below, home)) => Path::new(home).join(below),
-            None => dir.join(path),
-        }
-    }
-
-    /// Warns of an unknown key, and records one that only earlier versions used.
-    fn check_known(&mut self, key_path: &str, field: &ConfigField, known: &[&str]) {
-        if known.contains(&field.key.as_str()) {
-            return;
-        }
-        let key = if key_path.is_empty() { field.key.clone() } else { format!("{key_path}.{}", field.key) };
-        if known_keys::is_retired(key_path, &field.key) {
-            let path = self.path.clone();
-            self.warnings.push(ConfigWarning {
-                path,
-                line: field.line,
-                text: key,
-                kind: ConfigWarningKind::Retired,
-            });
-            return;
-        }
-        let text = match known_keys::nearest_name(&field.key, known.iter().copied()) {
-            Some(nearest) => format!("unknown key {key}; did you mean {nearest}?"),
-            None => format!("unknown key {key}"),
-        };
-        self.warn_at(field.line, text);
-    }
-
-    fn read_map<'n>(
-        &self,
-        key_path: &str,
-        node: &'n ConfigNode,
-        expected: &str,
-    ) -> Result<&'n [ConfigField], ConfigError> {
-        map_fields(node).ok_or_else(|| self.expected_error(key_path, node, expected))
-    }
-
-    fn read_scalar<'n>(
-        &self,
-        key_path: &str,
-        node: &'n ConfigNode,
-    ) -> Result<Option<&'n ConfigScalar>, ConfigError> {
-        match &node.value {
-            ConfigValue::Null => Ok(None),
-            ConfigValue::Scalar(scalar) => Ok(Some(scalar)),
-            ConfigValue::List(_) | ConfigValue::Map(_) => {
-                Err(self.expected_error(key_path, node, "a string"))
-            }
-        }
-    }
-
-    fn read_text(&mut self, key_path: &str, node: &ConfigNode) -> Result<Option<String>, ConfigError> {
-        let Some(scalar) = self.read_scalar(key_path, node)? else { return Ok(None) };
-        let expanded = scalar.expand(self.merged_env);
-        for name in expanded.unset {
-            self.warn_at(node.line, format!("{key_path}: the variable {name} is not set"));
-        }
-        Ok(Some(expanded.text).filter(|text| !text.is_empty()))
-    }
-
-    fn read_number<T: FromStr>(
-        &mut self,
-        key_path: &str,
-        node: &ConfigNode,
-        expected: &str,
-    ) -> Result<Option<T>, ConfigError> {
-        if matches!(node.value, ConfigValue::List(_) | ConfigValue::Map(_)) {
-            return Err(self.expected_error(key_path, node, expected));
-        }
-        let Some(text) = self.read_text(key_path, node)? else { return Ok(None) };
-        text.parse().map(Some).map_err(|_| self.expected_error(key_path, node, expected))
-    }
-
-    fn read_count<T: FromStr>(
-        &mut self,
-        key_path: &str,
-        node: &ConfigNode,
-    ) -> Result<Option<T>, ConfigError> {
-        self.read_number(key_path, node, "a whole number")
-    }
-
-    fn read_flag(&mut self, key_path: &str, node: &ConfigNode) -> Result<Option<bool>, ConfigError> {
-        self.read_number(key_path, node, "true or false")
-    }
-
-    fn read_positive<T: FromStr + Default + PartialEq>(
-        &mut self,
-        key_path: &str,
-        node: &ConfigNode,
-    ) -> Result<Option<T>, ConfigError> {
-        let expected = "a positive whole number";
-        let count = self.read_number(key_path, node, expected)?;
-        if count == Some(T::default()) {
-            Err(self.expected_error(key_path, node, expected))
-        } else {
-            Ok(count)
-        }
-    }
-
-    fn expected_error(&self, key_path: &str, node: &ConfigNode, expected: &str) -> ConfigError {
-        self.error_at(node.line, format!("{key_path}: expected {expected}, found {}", node.value.kind_name()))
-    }
-
-    fn error_at(&self, line: u64, problem: String) -> ConfigError {
-        ConfigError::Invalid { path: self.path.clone(), line, problem }
-    }
-
-    fn warn_at(&mut self, line: u64, text: String) {
-        self.warnings.push(ConfigWarning {
-            path: self.path.clone(),
-            line,
-            text,
-            kind: ConfigWarningKind::Suspicious,
-        });
-    }
 }
 
 /// Whether a database is given as a path rather than a URI.
 fn is_plain_path(uri: &str) -> bool {
     let scheme = uri.split_once(':').map_or("", |(scheme, _)| scheme);
     scheme.is_empty() || scheme.contains(['/', '.', '~'])
-}
-
-/// Returns the fields of a map; an empty value is an empty map.
-fn map_fields(node: &ConfigNode) -> Option<&[ConfigField]> {
-    match &node.value {
-        ConfigValue::Map(fields) => Some(fields),
-        ConfigValue::Null => Some(&[]),
-        ConfigValue::Scalar(_) | ConfigValue::List(_) => None,
-    }
 }

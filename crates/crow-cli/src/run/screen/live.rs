@@ -7,10 +7,10 @@ use std::collections::{HashMap, VecDeque};
 use console::{Style, truncate_str};
 use crow_core::{PlanEntry, PlanStatus, ToolCallContent, ToolCallStatus};
 
-use super::TerminalSize;
 use crate::run::{
     diff,
     plain::{PaintMode, strip_control_chars, to_one_line},
+    terminal_size::TerminalSize,
 };
 
 /// Lines of a failed call that are shown; the model gets the rest.

@@ -12,7 +12,7 @@ use super::{
         file::{ConfigField, ConfigNode, ConfigValue},
         known_keys,
     },
-    ConfigLoader,
+    loader::{ConfigLoader, NAMED_MAPS, map_fields},
 };
 
 /// The header with the token of an agent's server.
@@ -48,7 +48,7 @@ struct AgentFields {
 impl ConfigLoader<'_> {
     pub(super) fn read_agent_servers(&mut self, field: &ConfigField) -> Result<AgentsSection, ConfigError> {
         let mut agents = AgentsSection::default();
-        for field in self.read_map(&field.key, &field.node, super::NAMED_MAPS)? {
+        for field in self.read_map(&field.key, &field.node, NAMED_MAPS)? {
             let mut fields = self.read_agent(field, &mut agents.secret_variables)?;
             let cwd = self.read_remote_dir(field, fields.cwd.as_deref())?;
             let missing_token_reason = fields.missing_token_reason.take();
@@ -143,7 +143,7 @@ impl ConfigLoader<'_> {
     fn unreachable_reason(&mut self, field: &ConfigField, transport: &AgentTransport) -> Option<String> {
         let AgentTransport::Socket { url, headers } = transport else { return None };
         let key_path = format!("agent_servers.{}", field.key);
-        let fields = super::map_fields(&field.node).unwrap_or_default();
+        let fields = map_fields(&field.node).unwrap_or_default();
         let line = fields.iter().find(|field| field.key == "url").map_or(field.line, |url| url.line);
         match crow_acp::classify_address(url, headers) {
             Ok(TransportSecurity::Unencrypted) if has_authorization(headers) => {
@@ -235,7 +235,7 @@ fn has_authorization(headers: &[(String, String)]) -> bool {
 
 /// Describes how an agent is reached, without anything that may be a key.
 fn describe_transport(agent: &ConfigNode) -> String {
-    let fields = super::map_fields(agent).unwrap_or_default();
+    let fields = map_fields(agent).unwrap_or_default();
     let texts = |key: &str| {
         let nodes = fields.iter().filter(|field| field.key == key).map(|field| &field.node);
         nodes.flat_map(literal_texts).collect::<Vec<_>>()

@@ -7,10 +7,10 @@ use crow_core::{HookConfig, HookEvent, HookMatcher, escape_hidden_start};
 use super::{
     super::{
         ConfigError,
-        file::{ConfigField, ConfigNode, ConfigValue},
+        file::{ConfigField, ConfigNode, ConfigScalar, ConfigValue},
         known_keys,
     },
-    ConfigLoader,
+    loader::ConfigLoader,
 };
 
 /// Enough for a linter; the user waits for it.
@@ -152,7 +152,7 @@ impl ConfigLoader<'_> {
 
     /// Reads a text without expanding variables: they belong to the shell.
     fn read_literal(&self, key_path: &str, node: &ConfigNode) -> Result<Option<String>, ConfigError> {
-        let text = self.read_scalar(key_path, node)?.map(super::ConfigScalar::literal_text);
+        let text = self.read_scalar(key_path, node)?.map(ConfigScalar::literal_text);
         Ok(text.filter(|text| !text.trim().is_empty()))
     }
 

@@ -12,7 +12,8 @@ use super::{
         file::{self, ConfigField, ConfigNode},
         known_keys,
     },
-    ConfigLoader, ConfigSections, ProviderSection,
+    loader::ConfigLoader,
+    sections::{ConfigSections, ProviderSection},
 };
 
 /// The minimum of nearly all current models.

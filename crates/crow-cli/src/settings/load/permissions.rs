@@ -8,7 +8,7 @@ use super::{
         file::{ConfigField, ConfigNode, ConfigValue},
         known_keys,
     },
-    ConfigLoader,
+    loader::ConfigLoader,
 };
 
 /// Rules per list. A pattern takes memory, and time at every tool call.

@@ -11,7 +11,7 @@ use super::{
         ConfigError, ConfigWarningKind, Environment,
         file::{self, ConfigNode},
     },
-    ConfigLoader, map_fields,
+    loader::{ConfigLoader, map_fields},
 };
 
 /// Keys a repository may set.

@@ -13,7 +13,7 @@ use super::{
         file::{ConfigField, ConfigNode, ConfigValue},
         known_keys,
     },
-    ConfigLoader,
+    loader::{ConfigLoader, NAMED_MAPS},
 };
 
 /// Variables most programs need; using one in a server's settings does not make it a secret.
@@ -72,7 +72,7 @@ impl McpTransportKind {
 impl ConfigLoader<'_> {
     pub(super) fn read_mcp_servers(&mut self, field: &ConfigField) -> Result<McpServersSection, ConfigError> {
         let mut servers = McpServersSection::default();
-        for field in self.read_map(&field.key, &field.node, super::NAMED_MAPS)? {
+        for field in self.read_map(&field.key, &field.node, NAMED_MAPS)? {
             let fields = self.read_mcp_server(field, &mut servers.secret_variables)?;
             let (cwd, timeout) = (fields.cwd.clone(), fields.timeout);
             let (disabled_tools, included_tools) =

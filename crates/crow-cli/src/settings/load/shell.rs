@@ -9,7 +9,7 @@ use crow_tools::Shell;
 
 use super::{
     super::{ConfigError, Environment, file::ConfigField},
-    ConfigLoader,
+    loader::ConfigLoader,
 };
 
 /// The shell that models write for.

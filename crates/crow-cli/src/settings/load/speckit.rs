@@ -5,7 +5,7 @@ use crow_speckit::{SpeckitVariables, SpecsLink, SpecsRoot};
 
 use super::{
     super::{ConfigError, Environment, file::ConfigField, known_keys},
-    ConfigLoader,
+    loader::ConfigLoader,
 };
 
 impl ConfigLoader<'_> {

@@ -1,0 +1,44 @@
+//! The output of a run, whatever shows it.
+
+use std::io;
+
+use crow_acp::{AgentUpdate, StopReason};
+use crow_core::{Failure, SessionId};
+
+/// Whether the session can be continued later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SessionRetention {
+    /// Stored in the database or by the agent.
+    Stored,
+    /// Deleted when the program ends.
+    Gone,
+}
+
+/// The output of a run: a terminal or JSON lines.
+pub(crate) trait RunOutput: Send {
+    fn on_session_opened(&mut self, session: &SessionId) -> io::Result<()>;
+    /// The user is about to type the first prompt.
+    fn on_first_prompt(&mut self) -> io::Result<()>;
+    fn on_turn_start(&mut self) -> io::Result<()>;
+    /// One interval passed during a turn.
+    fn on_tick(&mut self) -> io::Result<()>;
+    /// The user cancelled the turn, which has not ended yet.
+    fn on_stopping(&mut self) -> io::Result<()>;
+    /// The user is about to read and type on stderr.
+    fn prepare_for_input(&mut self) -> io::Result<()>;
+    /// The replay of earlier messages begins; `n_omitted` earlier prompts are left out.
+    fn on_replay_start(&mut self, n_omitted: usize) -> io::Result<()>;
+    fn on_replay_end(&mut self) -> io::Result<()>;
+    /// The next update belongs to a new message.
+    fn on_new_message(&mut self) -> io::Result<()>;
+    fn on_update(&mut self, update: AgentUpdate) -> io::Result<()>;
+    fn on_turn_end(&mut self, reason: StopReason) -> io::Result<()>;
+    fn on_turn_failed(&mut self, failure: &Failure) -> io::Result<()>;
+    /// The run ends; prints how to continue, with the agent's name if it is not Crow.
+    fn on_session_end(
+        &mut self,
+        session: &SessionId,
+        retention: SessionRetention,
+        agent: Option<&str>,
+    ) -> io::Result<()>;
+}

@@ -1,0 +1,19 @@
+//! The plan of a run: its arguments, prompts and output.
+
+use std::path::PathBuf;
+
+use crow_core::ContentPart;
+
+use super::output::{RunOutput, SessionRetention};
+use crate::cli::RunArgs;
+
+/// Everything a run does with its agent.
+pub(crate) struct RunPlan {
+    pub(crate) args: RunArgs,
+    pub(crate) cwd: PathBuf,
+    pub(crate) first_prompt: Option<String>,
+    /// Images for the first prompt.
+    pub(crate) images: Vec<ContentPart>,
+    pub(crate) output: Box<dyn RunOutput>,
+    pub(crate) retention: SessionRetention,
+}

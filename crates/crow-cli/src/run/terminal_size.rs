@@ -1,0 +1,8 @@
+//! The size of a terminal.
+
+/// The size of a terminal in characters.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TerminalSize {
+    pub(super) columns: usize,
+    pub(super) rows: usize,
+}
