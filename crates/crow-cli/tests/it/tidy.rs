@@ -2,6 +2,7 @@
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
+mod circles;
 mod documents;
 mod names;
 mod prose;
