@@ -11,7 +11,7 @@ use crow_core::{
 };
 use crow_model::ModelSettings;
 use crow_speckit::{BackgroundWork, StepBaseline};
-use crow_store::{Delivery, DeliveryId, SessionLease, StoreError};
+use crow_store::{DeliveredEntry, Delivery, DeliveryId, SessionLease, StoreError};
 use crow_tools::Workspace;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -231,12 +231,8 @@ impl TurnCx<'_> {
         }
         state.transcript.check_entry(&entry).map_err(rejected_entry)?;
         let seq = state.transcript.next_seq();
-        match self
-            .runtime
-            .store
-            .append_with_deliveries(self.lease, seq, (&entry, delivery_ids), clock::now())
-            .await
-        {
+        let delivered = DeliveredEntry { entry: &entry, deliveries: delivery_ids };
+        match self.runtime.store.append_with_deliveries(self.lease, seq, &delivered, clock::now()).await {
             Ok(()) => apply_entry(state, entry).map(|()| ClaimOutcome::Stored),
             Err(StoreError::AlreadyDelivered { .. }) => Ok(ClaimOutcome::AlreadyClaimed),
             Err(error) => Err(store_failure(error)),

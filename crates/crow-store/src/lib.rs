@@ -47,4 +47,4 @@ pub use sqlite::{
 };
 pub use store::{SessionLease, Store, TaskLease};
 pub use store_options::StoreOptions;
-pub use task::{Delivery, DeliveryId, TaskEnd, TaskRow, TaskState};
+pub use task::{DeliveredEntry, Delivery, DeliveryId, TaskEnd, TaskRow, TaskState};

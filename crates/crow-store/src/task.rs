@@ -84,6 +84,13 @@ impl fmt::Display for DeliveryId {
     }
 }
 
+/// An entry with the deliveries in it.
+#[derive(Debug)]
+pub struct DeliveredEntry<'a, Entry> {
+    pub entry: &'a Entry,
+    pub deliveries: &'a [DeliveryId],
+}
+
 /// The end of a child's turn that waits for the parent session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {

@@ -36,8 +36,8 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 
 use crate::{
-    CreatorFilter, DatabaseAddress, ListQuery, NewSession, SearchQuery, SessionCursor, Store, StoreError,
-    Timestamp, row,
+    CreatorFilter, DatabaseAddress, DeliveredEntry, DeliveryId, ListQuery, NewSession, SearchQuery,
+    SessionCursor, Store, StoreError, Timestamp, row,
 };
 
 /// The database of a test: in a directory of its own, or a database of its own on the server of `CROW_TEST_POSTGRES`.
@@ -197,6 +197,13 @@ async fn put(
 
 async fn say(store: &Store, session: &SessionId, seq: u64, text: &str) -> Result<(), StoreError> {
     put(store, session, seq, &prompt(seq, text)).await
+}
+
+fn delivered<'a>(
+    entry: &'a TranscriptEntry,
+    deliveries: &'a [DeliveryId],
+) -> DeliveredEntry<'a, TranscriptEntry> {
+    DeliveredEntry { entry, deliveries }
 }
 
 fn words(text: &str) -> SearchQuery {

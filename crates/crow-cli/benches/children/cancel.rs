@@ -89,7 +89,7 @@ fn once(model: &Model, leaf: Leaf, depth: usize) -> CancelTimes {
     let session = agent.new_session();
     let said = agent.hear();
     let prompt = agent.prompt(&session);
-    until_at_work(model, (leaf, depth), (&said, agent.home().path()));
+    until_at_work(model, leaf, depth, &said, agent.home().path());
     let marked = tree::that_say(&tree::below(agent.pid()), MARK);
     assert_eq!(marked.is_empty(), matches!(leaf, Leaf::Model | Leaf::Permission), "{leaf:?}");
     let sent = Instant::now();
@@ -136,11 +136,7 @@ fn plan(model: &Model, leaf: Leaf, depth: usize) {
     model.answer_to(PROMPTS[depth - 1], Plan::Calls(vec![("terminal", json!({"command": command}))]));
 }
 
-fn until_at_work(
-    model: &Model,
-    (leaf, depth): (Leaf, usize),
-    (said, home): (&Receiver<ReceivedMessage>, &Path),
-) {
+fn until_at_work(model: &Model, leaf: Leaf, depth: usize, said: &Receiver<ReceivedMessage>, home: &Path) {
     let late = Instant::now() + WAIT_MAX;
     let wait = |is_so: &dyn Fn() -> bool| {
         while !is_so() {

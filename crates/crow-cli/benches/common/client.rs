@@ -35,17 +35,17 @@ impl Agent {
     pub(crate) fn at(port: u16, home: Rc<TempDir>) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_crow-cli"));
         command.arg("acp");
-        Self::spawn(command, (port, ""), home)
+        Self::spawn(command, port, "", home)
     }
 
     /// Starts an agent with more configuration and a desktop's limits.
     pub(crate) fn configured(port: u16, config: &str) -> Self {
         let mut command = Command::new("sh");
         command.args(["-c", START_LIMITED, env!("CARGO_BIN_EXE_crow-cli")]);
-        Self::spawn(command, (port, config), Rc::new(TempDir::new().unwrap()))
+        Self::spawn(command, port, config, Rc::new(TempDir::new().unwrap()))
     }
 
-    fn spawn(mut command: Command, (port, config): (u16, &str), home: Rc<TempDir>) -> Self {
+    fn spawn(mut command: Command, port: u16, config: &str, home: Rc<TempDir>) -> Self {
         let directory = home.path().join(".crow");
         fs::create_dir_all(&directory).unwrap();
         fs::write(home.path().join("file.txt"), "hello\n").unwrap();

@@ -56,7 +56,7 @@ impl Old {
     }
 
     /// Adds an agent as 0.1.48 did; only one that is not a fork got a system row.
-    fn forked(&mut self, (session, generation, fork): (&str, u32, u32), at: Option<&str>) -> String {
+    fn forked(&mut self, session: &str, generation: u32, fork: u32, at: Option<&str>) -> String {
         let agent = format!("{session}-{generation}-{fork}");
         let row = params![agent, session, generation, fork, at];
         let sql = "INSERT INTO agents VALUES (?1, ?2, ?3, ?4, ?5, '/p', NULL, '{\"workspace\": \"/p\"}', 'You are Crow', '[]',
@@ -244,7 +244,7 @@ fn plain_chat_of_either_layout() {
         "#]],
     );
     let mut old = Old::of_0_1_48();
-    let agent = old.forked(("wise-otter-of-joy", 1, 1), None);
+    let agent = old.forked("wise-otter-of-joy", 1, 1, None);
     old.user(&agent, "grüße 🐦");
     old.say(&agent, json!({"role": "assistant", "content": "hello", "reasoning_content": "a bird"}));
     check(

@@ -19,7 +19,8 @@ pub(super) fn insert_blob(
     sql: &mut dyn SqlTransaction,
     session: &SessionId,
     purpose: BlobPurpose,
-    (hash, bytes): (ContentHash, &[u8]),
+    hash: ContentHash,
+    bytes: &[u8],
 ) -> Result<(), SqlError> {
     let hash = hash.to_string();
     let purpose = match purpose {

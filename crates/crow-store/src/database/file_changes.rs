@@ -21,7 +21,7 @@ impl Database {
                 UndoSnapshot::TooLarge => ("unknown", None, None),
                 UndoSnapshot::Content { bytes, mode } => {
                     let hash = hashing::content_hash(bytes);
-                    blobs::insert_blob(sql, session, blobs::BlobPurpose::File, (hash, bytes))?;
+                    blobs::insert_blob(sql, session, blobs::BlobPurpose::File, hash, bytes)?;
                     ("content", Some(hash.to_string()), mode.map(i64::from))
                 }
             };

@@ -146,7 +146,7 @@ pub(super) fn insert_message(
         |columns| columns.read_int(0),
     )?;
     for (hash, bytes) in &row.images {
-        blobs::insert_blob(sql, session, blobs::BlobPurpose::Image, (*hash, bytes))?;
+        blobs::insert_blob(sql, session, blobs::BlobPurpose::Image, *hash, bytes)?;
     }
     if !row.text.is_empty() {
         let dialect = sql.dialect();

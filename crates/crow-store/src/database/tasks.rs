@@ -7,7 +7,7 @@ use super::{
     messages::append_message,
 };
 use crate::{
-    Delivery, DeliveryId, StoreError, TaskEnd, TaskRow, TaskState, Timestamp,
+    DeliveredEntry, Delivery, DeliveryId, StoreError, TaskEnd, TaskRow, TaskState, Timestamp,
     row::EncodedMessage,
     session::foreign_agent_type,
     sql::{SqlError, SqlRow, SqlTransaction, values},
@@ -115,12 +115,12 @@ impl Database {
         &mut self,
         session: &SessionId,
         seq: u64,
-        (row, deliveries): (&EncodedMessage, &[DeliveryId]),
+        delivered: &DeliveredEntry<'_, EncodedMessage>,
         now: Timestamp,
     ) -> Result<(), StoreError> {
         self.write_transaction(|sql| {
-            append_message(sql, session, seq, row, now)?;
-            deliveries.iter().try_for_each(|delivery| mark_delivered(sql, session, seq, *delivery))
+            append_message(sql, session, seq, delivered.entry, now)?;
+            delivered.deliveries.iter().try_for_each(|delivery| mark_delivered(sql, session, seq, *delivery))
         })
     }
 }

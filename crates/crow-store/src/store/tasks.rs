@@ -3,7 +3,7 @@
 use crow_core::{SessionId, TranscriptEntry};
 
 use super::{SessionLease, Store, TaskLease, bad_row_error};
-use crate::{Delivery, DeliveryId, StoreError, TaskEnd, TaskRow, Timestamp, row, sql::LeaseKey};
+use crate::{DeliveredEntry, Delivery, StoreError, TaskEnd, TaskRow, Timestamp, row, sql::LeaseKey};
 
 impl Store {
     /// Acquires the right to drive a task, which another process may hold.
@@ -74,13 +74,15 @@ impl Store {
         &self,
         lease: &SessionLease,
         seq: u64,
-        (entry, deliveries): (&TranscriptEntry, &[DeliveryId]),
+        delivered: &DeliveredEntry<'_, TranscriptEntry>,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        let row = row::encode_entry(entry).map_err(|error| bad_row_error(lease.session(), seq, &error))?;
-        let deliveries = deliveries.to_vec();
+        let row = row::encode_entry(delivered.entry)
+            .map_err(|error| bad_row_error(lease.session(), seq, &error))?;
+        let deliveries = delivered.deliveries.to_vec();
         self.with_session_lease(lease, move |database, session| {
-            database.append_with_deliveries(session, seq, (&row, &deliveries), now)
+            let delivered = DeliveredEntry { entry: &row, deliveries: &deliveries };
+            database.append_with_deliveries(session, seq, &delivered, now)
         })
         .await
     }

@@ -12,7 +12,7 @@ use crow_core::{
 use rusqlite::Connection;
 
 use super::{
-    Place, begin, prompt, reply, session_in,
+    Place, begin, delivered, prompt, reply, session_in,
     tasks::{child, end},
 };
 use crate::{
@@ -84,7 +84,8 @@ impl Step {
     async fn store(
         &self,
         store: &Store,
-        (writer, task): (&SessionLease, &TaskLease),
+        writer: &SessionLease,
+        task: &TaskLease,
         reached: &mut Reached,
     ) -> Result<(), StoreError> {
         let Reached { n_entries, n_compactions, n_rounds, n_waiting } = reached;
@@ -105,7 +106,9 @@ impl Step {
             Self::Deliver(entry) => {
                 let mail = store.pending_deliveries(writer.session()).await?;
                 let ids: Vec<DeliveryId> = mail.iter().map(|delivery| delivery.id).collect();
-                store.append_with_deliveries(writer, *n_entries, (entry, &ids), Timestamp(1)).await?;
+                store
+                    .append_with_deliveries(writer, *n_entries, &delivered(entry, &ids), Timestamp(1))
+                    .await?;
                 *n_entries += 1;
                 *n_waiting -= ids.len();
             }
@@ -162,7 +165,7 @@ async fn crash_at_any_byte_keeps_earlier_writes() {
     let mut so_far = Reached::default();
     let mut points = vec![(log_len(), so_far)];
     for step in steps() {
-        step.store(&store, (&writer, &task), &mut so_far).await.unwrap();
+        step.store(&store, &writer, &task, &mut so_far).await.unwrap();
         points.push((log_len(), so_far));
     }
     let (database, log) = (fs::read(place.file()).unwrap(), fs::read(log_of(&place.file())).unwrap());
@@ -212,7 +215,7 @@ async fn full_disk_at_any_page_keeps_earlier_writes() {
         let task = store.acquire_task_lease(&task).await.unwrap();
         let (mut so_far, mut error) = (Reached::default(), None);
         for step in steps() {
-            error = step.store(&store, (&writer, &task), &mut so_far).await.err();
+            error = step.store(&store, &writer, &task, &mut so_far).await.err();
             if error.is_some() {
                 break;
             }

@@ -11,7 +11,7 @@ use expect_test::{Expect, expect};
 use rusqlite::Connection;
 
 use super::{
-    Place, begin, prompt, say,
+    Place, begin, delivered, prompt, say,
     tasks::{child, end},
     words,
 };
@@ -235,7 +235,7 @@ async fn salvage_requeues_a_lost_delivery() {
     for (seq, delivery) in [(0, Some(&mail[0])), (1, None), (2, Some(&mail[1]))] {
         let ids: Vec<_> = delivery.iter().map(|delivery| delivery.id).collect();
         let entry = prompt(seq, "hello");
-        store.append_with_deliveries(&writer, seq, (&entry, &ids), Timestamp(5)).await.unwrap();
+        store.append_with_deliveries(&writer, seq, &delivered(&entry, &ids), Timestamp(5)).await.unwrap();
     }
     drop(writer);
     store.close().await.unwrap();

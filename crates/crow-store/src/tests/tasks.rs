@@ -2,7 +2,7 @@
 
 use crow_core::SessionId;
 
-use super::{Place, begin, named, prompt, run, say, session_in, words};
+use super::{Place, begin, delivered, named, prompt, run, say, session_in, words};
 use crate::{
     CreatorFilter, ListQuery, NewSession, Store, StoreError, TaskEnd, TaskLease, TaskRow, TaskState,
     Timestamp,
@@ -121,27 +121,28 @@ pub(super) async fn delivery_is_claimed_once(place: Place) {
 
     let writer = store.acquire_session_lease(&parent).await.unwrap();
     let entry = prompt(0, "first is done");
-    store.append_with_deliveries(&writer, 0, (&entry, &ids[..1]), Timestamp(3)).await.unwrap();
+    store.append_with_deliveries(&writer, 0, &delivered(&entry, &ids[..1]), Timestamp(3)).await.unwrap();
     assert_eq!(waiting(&store, &parent).await, ["second"]);
     // A waiting delivery together with a delivered one: neither is stored.
     let both = prompt(1, "feathers");
-    let refused = store.append_with_deliveries(&writer, 1, (&both, &[ids[1], ids[0]]), Timestamp(3)).await;
+    let refused =
+        store.append_with_deliveries(&writer, 1, &delivered(&both, &[ids[1], ids[0]]), Timestamp(3)).await;
     assert!(
         matches!(&refused, Err(StoreError::AlreadyDelivered { session, delivery })
             if *session == parent && *delivery == ids[0]),
         "{refused:?}"
     );
-    let taken = store.append_with_deliveries(&writer, 0, (&both, &ids[1..]), Timestamp(3)).await;
+    let taken = store.append_with_deliveries(&writer, 0, &delivered(&both, &ids[1..]), Timestamp(3)).await;
     assert!(matches!(taken, Err(StoreError::ConcurrentWrite { .. })), "{taken:?}");
     let theirs = store.acquire_session_lease(&stranger).await.unwrap();
-    let refused = store.append_with_deliveries(&theirs, 0, (&both, &ids[1..]), Timestamp(3)).await;
+    let refused = store.append_with_deliveries(&theirs, 0, &delivered(&both, &ids[1..]), Timestamp(3)).await;
     assert!(matches!(refused, Err(StoreError::AlreadyDelivered { .. })), "it waits for another session");
 
     assert_eq!(waiting(&store, &parent).await, ["second"]);
     let stored = store.load_session(&parent).await.unwrap().unwrap();
     assert_eq!((stored.entries, stored.session.n_messages), (vec![entry], 1));
     assert_eq!(store.search_messages(words("feathers")).await.unwrap(), []);
-    store.append_with_deliveries(&writer, 1, (&both, &ids[1..]), Timestamp(3)).await.unwrap();
+    store.append_with_deliveries(&writer, 1, &delivered(&both, &ids[1..]), Timestamp(3)).await.unwrap();
     assert_eq!(waiting(&store, &parent).await, [] as [&str; 0]);
 }
 
@@ -160,7 +161,10 @@ pub(super) async fn deliveries_of_a_task_are_found_beyond_a_page(place: Place) {
     assert_eq!((ids.len(), store.pending_task_deliveries(&talker).await.unwrap().len()), (1, PAGE));
 
     let writer = store.acquire_session_lease(&parent).await.unwrap();
-    store.append_with_deliveries(&writer, 0, (&prompt(0, "told"), &ids), Timestamp(3)).await.unwrap();
+    store
+        .append_with_deliveries(&writer, 0, &delivered(&prompt(0, "told"), &ids), Timestamp(3))
+        .await
+        .unwrap();
     assert_eq!(store.pending_task_deliveries(&last).await.unwrap(), []);
 }
 

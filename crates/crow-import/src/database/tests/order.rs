@@ -38,12 +38,12 @@ fn compaction_of_the_first_layout_continues_one_session() {
 #[test]
 fn agent_after_a_compaction_may_begin_with_anything() {
     let mut old = Old::of_0_1_48();
-    let first = old.forked(("s", 1, 1), None);
+    let first = old.forked("s", 1, 1, None);
     old.user(&first, "build it");
     old.assistant(&first, "built");
-    let second = old.forked(("s", 2, 1), None);
+    let second = old.forked("s", 2, 1, None);
     old.assistant(&second, "without a summary");
-    let third = old.forked(("s", 3, 1), None);
+    let third = old.forked("s", 3, 1, None);
     let image = json!({"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}});
     old.say(&third, json!({"role": "user", "content": [{"type": "text", "text": "see"}, image]}));
     check(
@@ -63,8 +63,8 @@ fn agent_after_a_compaction_may_begin_with_anything() {
 #[test]
 fn session_compacted_at_its_start_begins_with_the_summary() {
     let mut old = Old::of_0_1_48();
-    old.forked(("s", 1, 1), None);
-    let second = old.forked(("s", 2, 1), None);
+    old.forked("s", 1, 1, None);
+    let second = old.forked("s", 2, 1, None);
     old.user(&second, "summary of nothing");
     check(
         &old,
@@ -78,16 +78,16 @@ fn session_compacted_at_its_start_begins_with_the_summary() {
 #[test]
 fn forks_are_sessions_with_the_same_beginning() {
     let mut old = Old::of_0_1_48();
-    let trunk = old.forked(("s", 1, 1), None);
+    let trunk = old.forked("s", 1, 1, None);
     old.user(&trunk, "begin");
     let anchor = old.assistant(&trunk, "begun").to_string();
-    let fork = old.forked(("s", 1, 2), Some(&anchor));
+    let fork = old.forked("s", 1, 2, Some(&anchor));
     old.user(&trunk, "on the trunk");
     old.user(&fork, "on the fork");
-    let compacted = old.forked(("s", 2, 2), None);
+    let compacted = old.forked("s", 2, 2, None);
     old.user(&compacted, "summary of the fork");
     old.assistant(&compacted, "on");
-    let odd = old.forked(("s", 1, 3), Some("not a number"));
+    let odd = old.forked("s", 1, 3, Some("not a number"));
     old.user(&odd, "sees all of it");
     check(
         &old,
@@ -114,20 +114,20 @@ fn forks_are_sessions_with_the_same_beginning() {
 #[test]
 fn subagents_follow_their_parent() {
     let mut old = Old::of_0_1_48();
-    let child = old.forked(("child", 1, 1), None);
+    let child = old.forked("child", 1, 1, None);
     old.user(&child, "the task");
-    let owner = old.forked(("owner", 1, 1), None);
+    let owner = old.forked("owner", 1, 1, None);
     let anchor = old.user(&owner, "delegate it").to_string();
-    let delegate = old.forked(("owner", 1, 2), Some(&anchor));
+    let delegate = old.forked("owner", 1, 2, Some(&anchor));
     old.user(&delegate, "as a delegate");
-    let person = old.forked(("owner", 1, 3), Some(&anchor));
+    let person = old.forked("owner", 1, 3, Some(&anchor));
     old.user(&person, "as a branch");
-    let grandchild = old.forked(("a-grandchild", 1, 1), None);
+    let grandchild = old.forked("a-grandchild", 1, 1, None);
     old.user(&grandchild, "below");
-    let circle = old.forked(("circle", 1, 1), None);
+    let circle = old.forked("circle", 1, 1, None);
     old.user(&circle, "round");
-    let empty = old.forked(("empty", 1, 1), None);
-    let orphan = old.forked(("orphan", 1, 1), None);
+    let empty = old.forked("empty", 1, 1, None);
+    let orphan = old.forked("orphan", 1, 1, None);
     old.user(&orphan, "of an empty one");
     assert_eq!(empty, "empty-1-1");
     old.execute(
@@ -167,7 +167,7 @@ fn subagents_follow_their_parent() {
 fn sessions_in_a_cycle_are_all_imported() {
     let mut old = Old::of_0_1_48();
     for name in ["a", "b", "c"] {
-        let agent = old.forked((name, 1, 1), None);
+        let agent = old.forked(name, 1, 1, None);
         old.user(&agent, "round");
     }
     old.execute(
@@ -190,11 +190,11 @@ fn sessions_in_a_cycle_are_all_imported() {
 #[test]
 fn session_with_the_id_of_a_fork_gets_another_id() {
     let mut old = Old::of_0_1_48();
-    let trunk = old.forked(("s", 1, 1), None);
+    let trunk = old.forked("s", 1, 1, None);
     let anchor = old.user(&trunk, "trunk").to_string();
-    let fork = old.forked(("s", 1, 2), Some(&anchor));
+    let fork = old.forked("s", 1, 2, Some(&anchor));
     old.user(&fork, "fork");
-    let same = old.forked(("s-1-2", 1, 1), None);
+    let same = old.forked("s-1-2", 1, 1, None);
     old.user(&same, "same name");
     check(
         &old,

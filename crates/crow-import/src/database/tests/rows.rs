@@ -11,7 +11,7 @@ use crow_store::Timestamp;
 #[test]
 fn parallel_calls_with_their_results() {
     let mut old = Old::of_0_1_48();
-    let agent = old.forked(("s", 1, 1), None);
+    let agent = old.forked("s", 1, 1, None);
     old.user(&agent, "look");
     old.calls(
         &agent,
@@ -109,7 +109,7 @@ fn images_are_in_the_message_or_in_files() {
     let (here, gone) = (format!("{}.png", "a1".repeat(32)), format!("{}.png", "b2".repeat(32)));
     fs::write(images.join(&here), b"png").unwrap();
     fs::write(old.directory.path().join("secret.png"), b"secret").unwrap();
-    let agent = old.forked(("s", 1, 1), None);
+    let agent = old.forked("s", 1, 1, None);
     let url = |url: &str| json!({"type": "image_url", "image_url": {"url": url}});
     let stored = |path: &str| json!({"type": "image_ref", "path": path, "mime": "image/png"});
     let pieces = json!([
@@ -147,7 +147,7 @@ fn image_links_are_not_followed() {
     fs::write(old.directory.path().join("secret"), b"secret").unwrap();
     let name = format!("{}.png", "c3".repeat(32));
     std::os::unix::fs::symlink("../secret", images.join(&name)).unwrap();
-    let agent = old.forked(("s", 1, 1), None);
+    let agent = old.forked("s", 1, 1, None);
     old.say(&agent, json!({"role": "user", "content": [{"type": "image_ref", "path": name}]}));
     check(
         &old,
@@ -162,7 +162,7 @@ fn image_links_are_not_followed() {
 #[test]
 fn invalid_rows_are_counted() {
     let mut old = Old::of_0_1_48();
-    let agent = old.forked(("s", 1, 1), None);
+    let agent = old.forked("s", 1, 1, None);
     old.user(&agent, "hello");
     for data in ["", "{", "null", "[]", "7", "\"x\"", "{\"role\": \"assistant\", \"content\": NaN}"] {
         old.row(&agent, "assistant", data);
@@ -209,7 +209,7 @@ fn invalid_rows_are_counted() {
 #[test]
 fn times_are_milliseconds_in_every_layout() {
     let mut old = Old::of_0_1_48();
-    let agent = old.forked(("s", 1, 1), None);
+    let agent = old.forked("s", 1, 1, None);
     old.user(&agent, "hello");
     old.execute("UPDATE messages SET created_at = '2026-01-02T05:04:05.678901+02:00' WHERE role = 'user'");
     let (sessions, _) = old.read();
@@ -233,7 +233,7 @@ fn times_are_milliseconds_in_every_layout() {
 #[test]
 fn usage_stays_with_its_reply() {
     let mut old = Old::of_0_1_48();
-    let agent = old.forked(("s", 1, 1), None);
+    let agent = old.forked("s", 1, 1, None);
     old.user(&agent, "hello");
     old.assistant(&agent, "hi");
     old.execute("UPDATE messages SET prompt_tokens = 'many', completion_tokens = -5 WHERE role = 'user'");
