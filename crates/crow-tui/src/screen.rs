@@ -4,14 +4,30 @@
 //! and keys, nothing of a session.
 
 mod cell;
+mod frame;
+mod fullscreen;
 mod inline;
+mod input;
 mod key;
+mod modes;
+mod parser;
 mod reply;
+mod resize;
 mod terminal_io;
+mod traits;
+mod tty;
+
+#[cfg(test)]
+mod emulator;
 
 pub use self::{
-    inline::{CaretPosition, InlineScreen, ScreenFrame},
+    inline::{CaretPosition, InlineScreen, REBUILD_ROWS_MAX, ScreenFrame},
+    input::InputReader,
     key::{KeyCode, KeyModifiers, KeyPress},
+    modes::ScreenModes,
+    parser::InputParser,
     reply::{InputEvent, TerminalReply, TimedInput},
     terminal_io::{ScreenSize, TerminalIo},
+    traits::{ResizeBehavior, TerminalHints, TerminalTraits},
+    tty::TtyIo,
 };

@@ -16,7 +16,11 @@ pub struct TimedInput {
 pub enum InputEvent {
     Key(KeyPress),
     /// Pasted text as the terminal sent it: sanitize it before it is shown.
-    Paste(String),
+    Paste {
+        content: String,
+        /// Whether the paste was longer than the limit.
+        is_truncated: bool,
+    },
     /// Whether the terminal has the keyboard focus.
     FocusChanged(bool),
     /// The window has another size; ask the screen for it.

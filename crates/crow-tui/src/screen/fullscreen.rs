@@ -1,0 +1,92 @@
+//! The alternate screen, for the pager: rows at fixed places, drawn by their differences.
+
+use std::{io, time::Instant};
+
+use super::{
+    CaretPosition, InlineScreen, ScreenSize, TerminalIo, frame::FrameWriter, inline::DrawnRegion,
+    modes::ModeFlag,
+};
+use crate::text::StyledRow;
+
+/// The alternate screen while it is shown.
+#[derive(Debug)]
+pub(super) struct FullscreenRegion {
+    drawn: DrawnRegion,
+    /// The size that the inline screen was left with.
+    inline_size: ScreenSize,
+}
+
+impl<T: TerminalIo> InlineScreen<T> {
+    /// Whether the alternate screen is shown.
+    pub fn is_fullscreen(&self) -> bool {
+        self.fullscreen.is_some()
+    }
+
+    /// Shows the alternate screen. Frames are not drawn until it is left.
+    pub fn enter_fullscreen(&mut self) -> io::Result<()> {
+        if self.fullscreen.is_some() {
+            return Ok(());
+        }
+        let drawn = DrawnRegion { is_caret_hidden: self.drawn.is_caret_hidden, ..DrawnRegion::default() };
+        self.fullscreen = Some(FullscreenRegion { drawn, inline_size: self.size });
+        self.modes.set(ModeFlag::Fullscreen);
+        self.io.write_frame(b"\x1b[?1049h\x1b[H\x1b[2J")?;
+        // Each screen has its own stack of keyboard flags.
+        self.push_kitty()
+    }
+
+    /// Draws the rows of the alternate screen from its top.
+    pub fn draw_fullscreen(&mut self, rows: &[StyledRow], caret: Option<CaretPosition>) -> io::Result<()> {
+        let size = self.size;
+        let Some(region) = &mut self.fullscreen else { return Ok(()) };
+        let rows = &rows[..rows.len().min(usize::from(size.rows))];
+        let mut writer = FrameWriter::new(size);
+        let cursor = if rows.len() == region.drawn.rows.len() && !rows.is_empty() {
+            writer.write_live_changes(&region.drawn.rows, rows, region.drawn.parked.row)
+        } else {
+            writer.move_to_row(0);
+            writer.write_live(rows);
+            u16::try_from(rows.len().saturating_sub(1)).unwrap_or(u16::MAX)
+        };
+        match region.drawn.finish_frame(writer, rows, cursor, caret) {
+            Some(bytes) => self.io.write_frame(&bytes),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns to the inline screen. With the time, a resize meanwhile is taken into account.
+    pub fn leave_fullscreen(&mut self, now: Option<Instant>) -> io::Result<()> {
+        let Some(region) = self.fullscreen.take() else { return Ok(()) };
+        let mut leave = String::new();
+        if self.modes.is_set(ModeFlag::KittyPushedFullscreen) {
+            leave.push_str("\x1b[<u");
+        }
+        leave.push_str(if self.drawn.is_caret_hidden {
+            "\x1b[?1049l\x1b[?25l"
+        } else {
+            "\x1b[?1049l\x1b[?25h"
+        });
+        self.modes.clear(ModeFlag::KittyPushedFullscreen);
+        self.modes.clear(ModeFlag::Fullscreen);
+        self.io.write_frame(leave.as_bytes())?;
+        self.size = self.io.size()?;
+        if let Some(now) = now
+            && region.inline_size != self.size
+        {
+            self.resize.on_resized(now);
+        }
+        Ok(())
+    }
+
+    /// The alternate screen has no rows that the terminal moves.
+    pub(super) fn update_fullscreen_size(&mut self, now: Instant) -> io::Result<()> {
+        if self.resize.deadline().is_some_and(|deadline| now >= deadline) {
+            self.resize.settle();
+            self.size = self.io.size()?;
+            if let Some(region) = &mut self.fullscreen {
+                region.drawn.rows.clear();
+            }
+        }
+        Ok(())
+    }
+}

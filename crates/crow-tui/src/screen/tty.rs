@@ -1,0 +1,74 @@
+//! The controlling terminal: raw mode, size, frames in one write.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, Write as _},
+    sync::Arc,
+};
+
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+
+use super::{ScreenModes, ScreenSize, TerminalIo};
+
+/// The device of the process's terminal.
+const TERMINAL: &str = "/dev/tty";
+
+/// The size where the terminal does not know it, as on a serial line.
+const FALLBACK: ScreenSize = ScreenSize { columns: 80, rows: 24 };
+
+/// The process's terminal. Clones share it.
+#[derive(Debug, Clone)]
+pub struct TtyIo {
+    file: Arc<File>,
+    /// The mode before the program.
+    original: Termios,
+}
+
+impl TtyIo {
+    /// Opens the terminal of the process, whatever stdin and stdout are.
+    pub fn open() -> io::Result<Self> {
+        let file = OpenOptions::new().read(true).write(true).open(TERMINAL)?;
+        let original = tcgetattr(&file)?;
+        Ok(Self { file: Arc::new(file), original })
+    }
+
+    /// Returns the terminal for reading.
+    pub(super) fn reader(&self) -> Arc<File> {
+        Arc::clone(&self.file)
+    }
+
+    /// Restores the terminal from anywhere: a panic hook or a signal handler's task. A second call does nothing.
+    pub fn restore(&self, modes: &ScreenModes) -> io::Result<()> {
+        let sequence = modes.take_restore_sequence();
+        if sequence.is_empty() {
+            return Ok(());
+        }
+        (&*self.file).write_all(sequence.as_bytes())?;
+        tcsetattr(&*self.file, OptionalActions::Drain, &self.original)?;
+        Ok(())
+    }
+}
+
+impl TerminalIo for TtyIo {
+    fn write_frame(&mut self, bytes: &[u8]) -> io::Result<()> {
+        (&*self.file).write_all(bytes)
+    }
+
+    fn size(&self) -> io::Result<ScreenSize> {
+        let size = tcgetwinsize(&*self.file)?;
+        if size.ws_col == 0 || size.ws_row == 0 {
+            return Ok(FALLBACK);
+        }
+        Ok(ScreenSize { columns: size.ws_col, rows: size.ws_row })
+    }
+
+    fn set_raw(&mut self, is_raw: bool) -> io::Result<()> {
+        let mut mode = self.original.clone();
+        if is_raw {
+            mode.make_raw();
+        }
+        // Output is drained and input is kept: keys typed meanwhile are not lost.
+        tcsetattr(&*self.file, OptionalActions::Drain, &mode)?;
+        Ok(())
+    }
+}
