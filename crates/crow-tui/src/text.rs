@@ -1,14 +1,22 @@
-//! Content as styled rows: markdown, diffs, output of programs. Pure functions of text, width and theme.
+//! Content as styled rows: markdown, code, diffs, output of programs. Pure functions of text, width and theme.
 //!
-//! Every row is safe to write: whatever enters a [`StyledRow`] through this module has no control characters. Knows no
-//! terminal and no escape sequence besides those it parses out of other programs' output.
+//! Every row is safe to write: text from outside is sanitized before it becomes a [`StyledRow`]. Knows no terminal and
+//! no escape sequence besides those it parses out of programs' output.
 
+mod ansi;
+mod diff;
+mod highlight;
+mod markdown;
 mod row;
 mod sanitize;
 mod theme;
 mod wrap;
 
 pub use self::{
+    ansi::ansi_rows,
+    diff::{DIFF_ROWS_MAX, render_diff},
+    highlight::{CodeHighlighter, HIGHLIGHT_BYTES_MAX, highlight_code},
+    markdown::{MarkdownStream, render_markdown},
     row::{LinkTarget, PaletteColor, StyledRow, StyledSpan, TextStyle, cluster_width, text_width},
     sanitize::{expand_tabs, sanitize_line, sanitize_text},
     theme::ColorTheme,

@@ -152,15 +152,25 @@ impl TextStyle {
 }
 
 impl PaletteColor {
+    /// The palette's red.
     pub const RED: Self = Self(1);
+    /// The palette's green.
     pub const GREEN: Self = Self(2);
+    /// The palette's yellow.
     pub const YELLOW: Self = Self(3);
+    /// The palette's blue.
     pub const BLUE: Self = Self(4);
+    /// The palette's magenta.
     pub const MAGENTA: Self = Self(5);
+    /// The palette's cyan.
     pub const CYAN: Self = Self(6);
+    /// The palette's bright yellow.
     pub const BRIGHT_YELLOW: Self = Self(11);
+    /// The palette's bright blue.
     pub const BRIGHT_BLUE: Self = Self(12);
+    /// The palette's bright magenta.
     pub const BRIGHT_MAGENTA: Self = Self(13);
+    /// The palette's bright cyan.
     pub const BRIGHT_CYAN: Self = Self(14);
 }
 

@@ -32,7 +32,8 @@ pub fn sanitize_line(text: &str) -> String {
     clean
 }
 
-fn push_letter(clean: &mut String, letter: char) {
+/// Appends a letter unless it is a control character.
+pub(super) fn push_letter(clean: &mut String, letter: char) {
     if is_bidi_control(letter) {
         clean.extend(letter.escape_unicode());
     } else if !letter.is_control() && !matches!(letter, '\u{2028}' | '\u{2029}') {
@@ -47,11 +48,16 @@ fn is_bidi_control(letter: char) -> bool {
 
 /// Replaces tabs by spaces up to the next tab stop of a line that begins at the left edge.
 pub fn expand_tabs(line: &str) -> String {
-    if !line.contains('\t') {
-        return line.to_owned();
+    expand_tabs_from(0, line)
+}
+
+/// The same for text that begins in a column.
+pub(super) fn expand_tabs_from(mut column: usize, text: &str) -> String {
+    if !text.contains('\t') {
+        return text.to_owned();
     }
-    let (mut expanded, mut column) = (String::with_capacity(line.len() + TAB_COLUMNS), 0);
-    for (index, piece) in line.split('\t').enumerate() {
+    let mut expanded = String::with_capacity(text.len() + TAB_COLUMNS);
+    for (index, piece) in text.split('\t').enumerate() {
         if index > 0 {
             let n_spaces = TAB_COLUMNS - column % TAB_COLUMNS;
             expanded.extend(std::iter::repeat_n(' ', n_spaces));
