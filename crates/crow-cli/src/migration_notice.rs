@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crow_import::PYTHON_FORMAT;
 use crow_store::DatabaseAddress;
 
 /// The copies of Python databases that existed before the database was opened. Reports new ones on stderr when dropped.
@@ -55,7 +56,9 @@ fn list_copies(path: &Path) -> Vec<PathBuf> {
     };
     let is_copy = |entry: &fs::DirEntry| {
         let entry = entry.file_name();
-        let rest = entry.to_str().and_then(|entry| entry.strip_prefix(name)?.strip_prefix(".python"));
+        let rest = entry.to_str().and_then(|entry| {
+            entry.strip_prefix(name)?.strip_prefix('.')?.strip_prefix(PYTHON_FORMAT.copy_suffix)
+        });
         rest.is_some_and(|rest| {
             rest.is_empty() || rest.strip_prefix('-').is_some_and(|number| number.parse::<u32>().is_ok())
         })
