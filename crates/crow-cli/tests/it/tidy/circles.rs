@@ -12,14 +12,7 @@ use super::sources;
 const CIRCLE_LEN_MAX: usize = 3;
 
 /// Crates with longer circles, and the longest of each.
-const LONGER_CIRCLES: [(&str, usize); 6] = [
-    ("crow-acp", 16),
-    ("crow-agent", 7),
-    ("crow-core", 18),
-    ("crow-model", 4),
-    ("crow-process", 11),
-    ("crow-tools", 28),
-];
+const LONGER_CIRCLES: [(&str, usize); 2] = [("crow-agent", 7), ("crow-core", 18)];
 
 /// Re-exports of re-exports; no crate has as many.
 const REEXPORTS_MAX: usize = 8;
