@@ -14,7 +14,8 @@ use std::time::Duration;
 use crow_acp::{Client, PromptBlock, PromptId, ResponseSender, SessionLocation, SteerOutcome, TurnScope};
 use crow_children::{ChildAgents, ChildAgentsCell, ChildAgentsInit};
 use crow_core::{
-    ContentPart, Failure, FailureKind, SessionConfigOptions, SessionId, SessionUpdate, Transcript, TurnEnd,
+    ChildTimes, ContentPart, Failure, FailureKind, SessionConfigOptions, SessionId, SessionUpdate,
+    Transcript, TurnEnd,
 };
 use crow_tools::Workspace;
 use tokio::sync::{mpsc, watch};
@@ -125,6 +126,7 @@ fn create_children(
         client: client.clone(),
         parent: session.session.clone(),
         depth,
+        times: ChildTimes::default(),
         cancel,
         session: Arc::new(session),
     })

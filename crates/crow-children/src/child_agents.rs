@@ -6,26 +6,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crow_acp::Client;
-use crow_core::{CallId, SessionId};
+use crow_core::{CallId, ChildTimes, SessionId};
 use crow_store::{DeliveryId, Store, TaskRow, TaskState};
 use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::budget::TreeBudget;
-use crate::child::ChildCommand;
 use crate::events::ParentCall;
 use crate::handle::{AwaitedTurn, ChildHandle};
 use crate::ports::{ChildLauncher, ParentSession};
 use crate::report::task_resumed_text;
 use crate::shared::{ChildrenShared, OWN_AGENT};
+use crate::turn::ChildCommand;
 
 /// Idle children that stay alive for another task: each is a process, and starting one takes milliseconds for Crow and
 /// seconds for other agents.
 const IDLE_CHILDREN_MAX: usize = 4;
-
-/// Commands that may wait for a child, which takes each one at once.
-pub(crate) const COMMANDS_LEN: usize = 8;
 
 /// Time that a session waits for its children when it ends; each of them takes less.
 const END_WAIT_MAX: Duration = Duration::from_secs(2);
@@ -49,6 +46,8 @@ pub struct ChildAgentsInit {
     pub parent: SessionId,
     /// The depth of the session in its tree of agents.
     pub depth: u32,
+    /// The time limits of children besides that of a turn.
+    pub times: ChildTimes,
     /// Ends the children.
     pub cancel: CancellationToken,
 }
@@ -56,7 +55,7 @@ pub struct ChildAgentsInit {
 impl ChildAgents {
     /// Creates an empty set of children.
     pub fn new(init: ChildAgentsInit) -> Arc<Self> {
-        let ChildAgentsInit { session, launcher, store, client, parent, depth, cancel } = init;
+        let ChildAgentsInit { session, launcher, store, client, parent, depth, times, cancel } = init;
         let upstream = client.capabilities().tree_depth.is_some().then(|| (client.clone(), parent.clone()));
         let shared = ChildrenShared {
             budget: TreeBudget::new(session.agents_config().tree_limits, upstream),
@@ -66,9 +65,10 @@ impl ChildAgents {
             client,
             parent,
             depth,
+            times,
             has_mail: AtomicBool::new(false),
             has_urgent_mail: AtomicBool::new(false),
-            idle_slots: Semaphore::new(IDLE_CHILDREN_MAX),
+            idle_slots: Arc::new(Semaphore::new(IDLE_CHILDREN_MAX)),
             turn_ended: Notify::new(),
             question_lock: tokio::sync::Mutex::default(),
             cancel,

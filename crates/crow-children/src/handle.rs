@@ -7,7 +7,7 @@ use crow_store::TaskState;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::child::{ChildCommand, ChildStatus};
+use crate::turn::{ChildCommand, ChildStatus};
 use crate::view::ChildView;
 
 /// A handle to a child.

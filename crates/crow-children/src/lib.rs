@@ -5,10 +5,12 @@
 
 mod access;
 mod budget;
-mod child;
 mod child_agents;
+mod driver;
 mod events;
 mod handle;
+mod launch;
+mod link;
 mod mail;
 mod ports;
 mod record;
@@ -17,7 +19,8 @@ mod resume;
 mod shared;
 mod start;
 mod task_tools;
-mod turn_end;
+mod timers;
+mod turn;
 mod view;
 
 pub use self::budget::{ContextUsage, TreeBudget};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crow_acp::{Client, GrantScope};
-use crow_core::{GrantOffer, SessionId, SessionUpdate, TreeLimits};
+use crow_core::{ChildTimes, GrantOffer, SessionId, SessionUpdate, TreeLimits};
 use crow_store::{Store, TaskState};
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
@@ -29,11 +29,12 @@ pub(crate) struct ChildrenShared {
     pub(crate) parent: SessionId,
     pub(crate) budget: Arc<TreeBudget>,
     pub(crate) depth: u32,
+    pub(crate) times: ChildTimes,
     pub(crate) has_mail: AtomicBool,
     /// True if the mailbox has a message for which the model should be called without a prompt.
     pub(crate) has_urgent_mail: AtomicBool,
     /// Limits the number of idle children.
-    pub(crate) idle_slots: Semaphore,
+    pub(crate) idle_slots: Arc<Semaphore>,
     /// Signals the end of a turn that is announced to the parent.
     pub(crate) turn_ended: Notify,
     pub(crate) question_lock: tokio::sync::Mutex<()>,

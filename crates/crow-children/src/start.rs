@@ -1,23 +1,22 @@
 //! Starts and resumes tasks: which agent, which directory, which model.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
 
 use crow_core::{AgentServer, AgentTransport, SessionId};
-use crow_store::{NewSession, TaskLease, invent_name};
+use crow_store::{NewSession, invent_name};
 use crow_tools::Worktree;
 use serde_json::{Value, json};
-use tokio::sync::{Semaphore, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::budget::BudgetSlot;
-use crate::child::{self, ChildActor, ChildSessionStart, ChildStatus, ChildTurn, ChildTurnRequest};
-use crate::child_agents::{COMMANDS_LEN, ChildAgents, unknown_task};
-use crate::events::{ChildEventHandler, ChildKind, OPEN_REQUESTS_MAX, ParentCall};
-use crate::handle::ChildHandle;
+use crate::child_agents::{ChildAgents, unknown_task};
+use crate::events::{ChildKind, ParentCall};
+use crate::launch::ChildSpec;
+use crate::link::ChildSessionStart;
 use crate::report::task_started_text;
 use crate::shared::OWN_AGENT;
-use crate::view::{self, ChildView};
+use crate::turn::ChildTurnRequest;
+use crate::view;
 
 /// Characters of a title made from a prompt.
 const TITLE_CHARS: usize = 40;
@@ -32,20 +31,6 @@ pub struct NewTaskRequest {
     pub title: Option<String>,
     pub worktree: bool,
     pub notify_parent: bool,
-}
-
-/// The parameters of a new child.
-struct ChildSpec {
-    task: SessionId,
-    title: String,
-    agent: AgentServer,
-    /// Working directory of its session, perhaps on another machine.
-    cwd: PathBuf,
-    /// Working directory of its program.
-    program_cwd: PathBuf,
-    worktree: Option<Worktree>,
-    /// Tokens that its agent has reported in earlier processes.
-    n_tokens_before: u64,
 }
 
 impl ChildAgents {
@@ -107,7 +92,7 @@ impl ChildAgents {
         let program_cwd = if is_remote { session_cwd } else { cwd.clone() };
         let spec =
             ChildSpec { task: task.clone(), title, agent, cwd, program_cwd, worktree, n_tokens_before: 0 };
-        self.start_child(spec, lease, start, turn_request).await?;
+        self.launch_child(spec, lease, start, turn_request).await?;
         Ok(task)
     }
 
@@ -183,7 +168,7 @@ impl ChildAgents {
             worktree,
             n_tokens_before: row.n_tokens,
         };
-        self.start_child(spec, lease, start, turn_request).await
+        self.launch_child(spec, lease, start, turn_request).await
     }
 
     pub(crate) fn child_turn_request(
@@ -193,75 +178,13 @@ impl ChildAgents {
         notify_parent: bool,
         parent_call: ParentCall,
     ) -> ChildTurnRequest {
-        ChildTurnRequest { text, slot, cancel: self.shared.cancel.child_token(), notify_parent, parent_call }
-    }
-
-    async fn start_child(
-        &self,
-        ChildSpec { task, title, agent, cwd, program_cwd, worktree, n_tokens_before }: ChildSpec,
-        lease: TaskLease,
-        start: ChildSessionStart,
-        turn_request: ChildTurnRequest,
-    ) -> Result<(), String> {
-        let shared = self.shared.clone();
-        let begin_result = shared.store.begin_task(&lease, &title, self.shared.session.now()).await;
-        begin_result.map_err(|error| error.to_string())?;
-        let (commands, inbox) = mpsc::channel(COMMANDS_LEN);
-        let status = Arc::new(watch::Sender::new(ChildStatus::new_working()));
-        let (view, view_changed) = (Arc::<Mutex<ChildView>>::default(), Arc::new(watch::Sender::new(())));
-        let kind = self.child_kind(&agent);
-        let stopped = CancellationToken::new();
-        let handle = ChildHandle {
-            stopped: stopped.clone(),
-            commands,
-            status: status.clone(),
-            view: view.clone(),
-            view_changed: view_changed.clone(),
-            turn_cancel: Arc::new(Mutex::new(turn_request.cancel.clone())),
-        };
-        let event_handler = ChildEventHandler {
-            // The client serves files of its own directories, which a worktree is not part of.
-            parent_client: worktree.is_none().then(|| child::parent_client(&shared)),
-            task: task.clone(),
-            label: child_label(kind, &agent.name, &title),
-            parent_call: turn_request.parent_call.clone(),
-            kind,
-            is_local: agent.cwd.is_none() && matches!(agent.transport, AgentTransport::Program { .. }),
-            cwd: cwd.clone(),
-            view,
-            view_changed,
-            recorder: None,
-            approvals: Arc::default(),
-            shares_approvals: kind == ChildKind::Crow && (worktree.is_some() || shared.session_cwd() == cwd),
-            slots: Arc::default(),
-            // Crow counts per process, other agents per session.
-            n_reported_tokens: if kind == ChildKind::Crow { 0 } else { n_tokens_before },
-            n_turn_tokens: 0,
-            request_slots: Arc::new(Semaphore::new(OPEN_REQUESTS_MAX)),
-            n_rejected: 0,
-            shared: shared.clone(),
-        };
-        event_handler.send_child_state(true);
-        let turn = Some(ChildTurn::new(turn_request, shared.tree_limits().task_timeout));
-        let AgentServer { name: agent_name, transport: reach, .. } = agent;
-        let child = ChildActor {
-            task: task.clone(),
-            title,
-            agent_name,
-            transport: reach,
-            cwd,
-            program_cwd,
-            event_handler,
-            commands: inbox,
-            status,
-            lease,
-            turn,
-            worktree,
-            stopped: stopped.drop_guard(),
-        };
-        self.lock_children().insert(task, handle);
-        shared.tasks.spawn(child.run(start));
-        Ok(())
+        ChildTurnRequest {
+            text,
+            _slot: slot,
+            cancel: self.shared.cancel.child_token(),
+            notify_parent,
+            parent_call,
+        }
     }
 
     /// Whether the agent of this name is Crow itself.
@@ -317,14 +240,6 @@ impl ChildAgents {
             true => ChildKind::Crow,
             false => ChildKind::External,
         }
-    }
-}
-
-/// The name of a child in its permission requests.
-fn child_label(kind: ChildKind, agent: &str, title: &str) -> String {
-    match kind {
-        ChildKind::Crow => title.to_owned(),
-        ChildKind::External => format!("{agent}, {title}"),
     }
 }
 

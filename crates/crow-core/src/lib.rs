@@ -5,6 +5,7 @@
 
 mod agents;
 mod arguments;
+mod child;
 mod compaction;
 mod confinement;
 mod crow_part;
@@ -42,6 +43,10 @@ pub mod undo;
 
 pub use agents::{AgentServer, AgentTransport, TreeLimits};
 pub use arguments::{DoubtKind, RepairDoubt, TextPosition, ToolArguments};
+pub use child::{
+    ChildAction, ChildEvent, ChildExit, ChildExitStatus, ChildInterests, ChildMachine, ChildOutcome,
+    ChildProfile, ChildStopReason, ChildTimer, ChildTimes, ChildTurnEnd, ProgramEnding,
+};
 pub use compaction::{
     Compaction, CompactionAttempt, CompactionRejection, CompactionStep, CompactionTrigger, ContextTokens,
     context_limit, estimate_tool_tokens,

@@ -1,0 +1,64 @@
+//! One turn of a child, and the commands and the status with which its session follows it.
+
+use crow_store::TaskState;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use crate::budget::BudgetSlot;
+use crate::events::ParentCall;
+
+/// A command to a child.
+#[derive(Debug)]
+pub(crate) enum ChildCommand {
+    /// Starts another turn.
+    Turn(ChildTurnRequest),
+    /// Sends a message into the running turn.
+    Steer { text: String, answer: oneshot::Sender<Result<(), String>> },
+}
+
+/// A turn to run, with its slot.
+#[derive(Debug)]
+pub(crate) struct ChildTurnRequest {
+    pub(crate) text: String,
+    /// Held until the turn has ended.
+    pub(crate) _slot: BudgetSlot,
+    pub(crate) cancel: CancellationToken,
+    /// Whether the end of the turn is announced; otherwise a call of the parent waits for it.
+    pub(crate) notify_parent: bool,
+    pub(crate) parent_call: ParentCall,
+}
+
+/// A running turn. Dropping it releases its slot.
+#[derive(Debug)]
+pub(crate) struct ChildTurn {
+    pub(crate) request: ChildTurnRequest,
+    /// Cancelled when its open questions become invalid.
+    pub(crate) questions: CancellationToken,
+    /// Whether the store has its beginning.
+    pub(crate) is_stored: bool,
+}
+
+/// The state of a child.
+#[derive(Debug, Clone)]
+pub(crate) struct ChildStatus {
+    /// Number of turns that have ended.
+    pub(crate) n_ended: u32,
+    pub(crate) state: TaskState,
+    /// The report on the last turn.
+    pub(crate) report: String,
+    /// The changes of that turn in its own worktree, for a client.
+    pub(crate) diff: Option<String>,
+}
+
+impl ChildTurn {
+    pub(crate) fn new(request: ChildTurnRequest, is_stored: bool) -> Self {
+        Self { request, questions: CancellationToken::new(), is_stored }
+    }
+}
+
+impl ChildStatus {
+    /// Returns the status of a child during its first turn.
+    pub(crate) fn new_working() -> Self {
+        Self { n_ended: 0, state: TaskState::Running, report: String::new(), diff: None }
+    }
+}
