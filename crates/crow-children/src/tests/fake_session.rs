@@ -1,0 +1,133 @@
+//! The session of a test, and its client.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crow_acp::{
+    AcpClientCapabilities, AgentInfo, Client, ClientEvent, ClientInfo, GrantScope, IncomingRequest,
+    drive_agent, duplex_transport, serve_client,
+};
+use crow_core::{
+    AgentServer, AgentTransport, Grant, GrantOffer, Mode, PermissionDecision, ThoughtLevel, ToolCallInfo,
+    TreeLimits,
+};
+use crow_store::Timestamp;
+use crow_tools::{BuiltinToolConfig, GitCli, ToolRegistry, Workspace};
+use futures_util::future::BoxFuture;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::world::TestLog;
+use crate::ports::{ChildAgentsConfig, InheritedSettings, ParentSession};
+
+pub(super) struct FakeSession {
+    pub(super) workspace: Arc<Workspace>,
+    pub(super) limits: TreeLimits,
+    pub(super) mode: watch::Sender<Mode>,
+    pub(super) log: TestLog,
+}
+
+fn agent(name: &str) -> AgentServer {
+    let transport = AgentTransport::Program { command: name.to_owned(), args: Vec::new(), env: Vec::new() };
+    AgentServer { name: name.to_owned(), transport, cwd: None }
+}
+
+impl ParentSession for FakeSession {
+    fn agents_config(&self) -> ChildAgentsConfig {
+        ChildAgentsConfig {
+            agent_servers: vec![agent("other"), agent("missing")],
+            own_agent: Some(agent("crow")),
+            tree_limits: self.limits,
+            secret_variables: Vec::new(),
+            worktrees_dir: self.workspace.cwd().join("worktrees"),
+            legacy_worktrees_dir: self.workspace.cwd().join("legacy-worktrees"),
+        }
+    }
+
+    fn workspace(&self) -> Arc<Workspace> {
+        self.workspace.clone()
+    }
+
+    fn settings(&self) -> InheritedSettings {
+        InheritedSettings { mode: *self.mode.borrow(), model: None, thought_level: ThoughtLevel::default() }
+    }
+
+    fn wait_for_mode_change(&self, known: Mode) -> BoxFuture<'static, Mode> {
+        let mut mode = self.mode.subscribe();
+        Box::pin(async move { *mode.wait_for(|mode| *mode != known).await.unwrap() })
+    }
+
+    fn find_model(&self, name: &str) -> Result<String, String> {
+        Err(format!("the model {name} is not configured"))
+    }
+
+    fn git(&self) -> GitCli {
+        ToolRegistry::with_builtin_tools(BuiltinToolConfig::default()).git_for(&self.workspace)
+    }
+
+    fn evaluate_access(&self, _cwd: &Path, _info: &ToolCallInfo) -> PermissionDecision {
+        PermissionDecision::Deny("it is a test".to_owned())
+    }
+
+    fn covers_offer(&self, _offer: &GrantOffer) -> bool {
+        false
+    }
+
+    fn remember_grant<'a>(
+        &'a self,
+        _scope: GrantScope,
+        _offer: &'a GrantOffer,
+    ) -> BoxFuture<'a, Result<(), String>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn remember_for_project<'a>(
+        &'a self,
+        _directory: &'a Path,
+        _grants: &'a [Grant],
+    ) -> BoxFuture<'a, Result<(), String>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn on_mail(&self) {
+        self.log.push("session: mail");
+    }
+
+    fn now(&self) -> Timestamp {
+        Timestamp(0)
+    }
+}
+
+/// Connects a client whose user allows everything.
+pub(super) async fn connect_client(log: TestLog) -> Client {
+    let (client_lines, agent_lines) = duplex_transport();
+    let (request_sender, mut requests) = mpsc::channel::<IncomingRequest>(8);
+    let (client_sender, client) = oneshot::channel();
+    let info = AgentInfo { version: "0", program: None, reads_images: false };
+    tokio::spawn(async move {
+        let served =
+            serve_client(agent_lines, info, request_sender, |client| drop(client_sender.send(client)));
+        drop(served.await);
+    });
+    tokio::spawn(async move { while requests.recv().await.is_some() {} });
+    let (event_sender, mut events) = mpsc::channel(8);
+    let hello =
+        ClientInfo { version: "0", capabilities: AcpClientCapabilities::default(), wants_raw_updates: false };
+    let (initialized, is_initialized) = oneshot::channel();
+    tokio::spawn(async move {
+        let driven = drive_agent(client_lines, hello, event_sender, async |connection| {
+            initialized.send(()).unwrap();
+            connection.wait_closed().await;
+        });
+        drop(driven.await);
+    });
+    tokio::spawn(async move {
+        while let Some(event) = events.recv().await {
+            if let ClientEvent::Permission { question, answer, .. } = event {
+                log.push(&format!("user: {}", question.title));
+                drop(answer.send(question.allow_once().unwrap()));
+            }
+        }
+    });
+    is_initialized.await.unwrap();
+    client.await.unwrap()
+}
