@@ -188,6 +188,7 @@ impl<'a> TextCallGrammar<'a> {
     /// Returns the calls, if the text is complete and all of them can be parsed.
     pub(super) fn written_calls(&self) -> Option<Vec<WrittenCall<'_>>> {
         let is_complete = matches!(self.position, GrammarPosition::Between)
+            && self.n_read == self.text.len()
             && self.enclosing.is_empty()
             && !self.calls.is_empty();
         if !is_complete {

@@ -48,6 +48,8 @@ fn calls_with_other_text_stay_text() {
         "",
         "  \n",
         &format!("{CALL} is how it is called"),
+        &format!("{CALL} <tool_"),
+        &format!("{CALL}\n["),
         &format!("Call it so: {CALL}"),
         &format!("Call it so:\n```json\n{CALL}\n```"),
         &format!("Call it so:\n<tool_call>{CALL}</tool_call>"),
