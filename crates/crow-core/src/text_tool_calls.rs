@@ -7,17 +7,18 @@
 mod call_marks;
 mod grammar;
 mod json_object;
+mod prose;
 mod quotation;
-mod thought;
+mod text_cursor;
 mod tools_as_text;
-mod watcher;
+mod written_call;
 
 use std::mem;
 
 use crate::{ModelEvent, ModelTranscript, ReplyEnd, ToolSpec, repair};
-use grammar::{GrammarProgress, TextCallGrammar, WrittenCall};
-use thought::ThoughtReader;
-use watcher::{TextCallWatcher, WatchOutcome};
+use grammar::{CallScan, TEXT_LEN_MAX, scan_calls};
+use prose::ProseLines;
+use written_call::WrittenCall;
 
 pub use tools_as_text::render_tools_as_text;
 
@@ -51,47 +52,63 @@ pub enum TextToolCallOutcome {
 }
 
 /// Separates text tool calls from other text while a reply streams.
+///
+/// What is emitted depends on the text alone: each phase decides by the buffered text, for any chunking.
 #[derive(Debug)]
 pub struct TextToolCallParser<'a> {
     tools: &'a [ToolSpec],
     mode: TextToolCallMode,
-    state: ParserState<'a>,
+    phase: ParserPhase,
+    /// The text that is held back.
+    buffer: String,
 }
 
-#[derive(Debug)]
-enum ParserState<'a> {
+/// The meaning of the text in the buffer.
+#[derive(Debug, Clone, Copy)]
+enum ParserPhase {
     /// Possibly the start of reasoning.
-    Start(String),
+    Start,
     /// Between the tags of reasoning.
-    InThought(ThoughtReader),
+    Thought { has_text: bool },
     /// After reasoning, with only white space so far.
     AfterThought,
     /// Possibly calls.
-    Grammar(Box<TextCallGrammar<'a>>),
+    Calls {
+        /// Whether the reply begins with them.
+        is_first: bool,
+        /// The length of the text to wait for.
+        scan_len: usize,
+    },
     /// Other text, after which calls may follow.
-    Watching(TextCallWatcher),
+    Prose(ProseLines),
     /// Text that passes to the end.
     PlainText,
 }
 
-/// The opening tag of reasoning that a server left in the text.
 const THOUGHT_TAG: &str = "<think>";
+const THOUGHT_END: &str = "</think>";
 
 /// More white space than any model writes before its first word.
 const BLANKS_LEN_MAX: usize = 1024;
+
+/// Longer text is not scanned after each chunk, but when it has grown by an eighth: the time stays linear.
+const RESCAN_LEN: usize = 4096;
 
 impl<'a> TextToolCallParser<'a> {
     /// Creates a parser for a reply to a request with these tools.
     pub fn new(tools: &'a [ToolSpec], mode: TextToolCallMode) -> Self {
         let mode = if tools.is_empty() { TextToolCallMode::Disabled } else { mode };
-        Self { tools, mode, state: ParserState::Start(String::new()) }
+        Self { tools, mode, phase: ParserPhase::Start, buffer: String::new() }
     }
 
     /// Processes an event; emits what is certain.
     pub fn on_event(&mut self, event: ModelEvent<'_>, emit: &mut impl FnMut(ModelEvent<'_>)) {
         match event {
-            ModelEvent::Text(_) if matches!(self.state, ParserState::PlainText) => emit(event),
-            ModelEvent::Text(text) => self.on_text(text, emit),
+            ModelEvent::Text(_) if matches!(self.phase, ParserPhase::PlainText) => emit(event),
+            ModelEvent::Text(text) => {
+                self.buffer.push_str(text);
+                self.read_phases(emit);
+            }
             ModelEvent::Call { .. } => {
                 // A model with native calls does not also write them as text.
                 self.flush(emit);
@@ -103,12 +120,14 @@ impl<'a> TextToolCallParser<'a> {
 
     /// Emits all text that is held back.
     pub fn flush(&mut self, emit: &mut impl FnMut(ModelEvent<'_>)) {
-        match mem::replace(&mut self.state, ParserState::PlainText) {
-            ParserState::Start(pending) => emit_text(&pending, emit),
-            ParserState::InThought(reader) => emit_thought(reader.pending_text(), emit),
-            ParserState::Grammar(grammar) => emit_text(grammar.text(), emit),
-            ParserState::Watching(watcher) => emit_text(watcher.pending_text(), emit),
-            ParserState::AfterThought | ParserState::PlainText => {}
+        let text = mem::take(&mut self.buffer);
+        match mem::replace(&mut self.phase, ParserPhase::PlainText) {
+            ParserPhase::Thought { .. } => emit_thought(&text, emit),
+            ParserPhase::Start
+            | ParserPhase::AfterThought
+            | ParserPhase::Calls { .. }
+            | ParserPhase::Prose(_)
+            | ParserPhase::PlainText => emit_text(&text, emit),
         }
     }
 
@@ -120,16 +139,13 @@ impl<'a> TextToolCallParser<'a> {
         transcript: ModelTranscript<'_>,
         emit: &mut impl FnMut(ModelEvent<'_>),
     ) -> TextToolCallOutcome {
-        let calls = match &self.state {
-            // The continuation of a truncated reply is unknown.
-            ParserState::Grammar(grammar) if *end == ReplyEnd::Complete => grammar.written_calls(),
-            ParserState::Grammar(_)
-            | ParserState::Start(_)
-            | ParserState::InThought(_)
-            | ParserState::AfterThought
-            | ParserState::Watching(_)
-            | ParserState::PlainText => None,
-        };
+        if let ParserPhase::Calls { is_first, .. } = self.phase {
+            self.phase = ParserPhase::Calls { is_first, scan_len: 0 };
+            self.read_phases(emit);
+        }
+        // The continuation of a truncated reply is unknown.
+        let may_call = matches!(self.phase, ParserPhase::Calls { .. }) && *end == ReplyEnd::Complete;
+        let calls = if may_call { self.parse_calls() } else { None };
         let outcome = calls
             .as_deref()
             .map_or(TextToolCallOutcome::NoCalls, |calls| self.check_calls(calls, transcript));
@@ -164,90 +180,113 @@ impl<'a> TextToolCallParser<'a> {
         TextToolCallOutcome::Calls(calls.iter().map(|call| call.name.clone()).collect())
     }
 
-    fn on_text(&mut self, text: &str, emit: &mut impl FnMut(ModelEvent<'_>)) {
-        match mem::replace(&mut self.state, ParserState::PlainText) {
-            ParserState::Start(pending) => self.on_beginning(pending + text, emit),
-            ParserState::InThought(reader) => self.on_thinking(reader, text, emit),
-            ParserState::AfterThought => self.on_after_thought(text, emit),
-            ParserState::Grammar(grammar) => self.feed_grammar(grammar, text, emit),
-            ParserState::Watching(watcher) => self.feed_watcher(watcher, text, emit),
-            ParserState::PlainText => emit_text(text, emit),
+    /// Parses the calls; `None` if the text does not consist of calls.
+    fn parse_calls(&self) -> Option<Vec<WrittenCall<'_>>> {
+        match scan_calls(&self.buffer, self.tools) {
+            CallScan::Complete(calls) => calls.iter().map(|call| call.parse(self.tools)).collect(),
+            CallScan::Incomplete | CallScan::Mismatch { .. } => None,
         }
     }
 
-    fn on_beginning(&mut self, pending: String, emit: &mut impl FnMut(ModelEvent<'_>)) {
-        let trimmed = pending.trim_start();
+    fn read_phases(&mut self, emit: &mut impl FnMut(ModelEvent<'_>)) {
+        while let Some(phase) = self.read_phase(emit) {
+            self.phase = phase;
+        }
+    }
+
+    /// Emits what is certain of the buffer, and returns the next phase; `None` to wait for more text.
+    fn read_phase(&mut self, emit: &mut impl FnMut(ModelEvent<'_>)) -> Option<ParserPhase> {
+        match self.phase {
+            ParserPhase::Start => self.read_start(),
+            ParserPhase::Thought { has_text } => self.read_thought(has_text, emit),
+            ParserPhase::AfterThought => {
+                self.drop_leading_blanks();
+                (!self.buffer.is_empty()).then(|| self.phase_of_text())
+            }
+            ParserPhase::Calls { is_first, scan_len } => self.read_calls(is_first, scan_len),
+            ParserPhase::Prose(mut lines) => {
+                let (prose_len, is_call) = lines.read(&self.buffer);
+                emit_text(&self.buffer[..prose_len], emit);
+                self.buffer.drain(..prose_len);
+                self.phase = ParserPhase::Prose(lines);
+                is_call.then_some(ParserPhase::Calls { is_first: false, scan_len: 0 })
+            }
+            ParserPhase::PlainText => {
+                emit_text(&mem::take(&mut self.buffer), emit);
+                None
+            }
+        }
+    }
+
+    fn read_start(&mut self) -> Option<ParserPhase> {
+        let text = self.buffer.trim_start();
+        let n_blanks = self.buffer.len() - text.len();
         // So much white space counts the same for any chunking.
-        if pending.len() - trimmed.len() >= BLANKS_LEN_MAX {
-            self.read_calls(&pending, emit);
-        } else if let Some(rest) = trimmed.strip_prefix(THOUGHT_TAG) {
-            self.on_thinking(ThoughtReader::default(), rest, emit);
-        } else if THOUGHT_TAG.starts_with(trimmed) {
-            self.state = ParserState::Start(pending);
-        } else {
-            self.read_calls(&pending, emit);
-        }
-    }
-
-    fn on_thinking(&mut self, mut reader: ThoughtReader, text: &str, emit: &mut impl FnMut(ModelEvent<'_>)) {
-        match reader.feed(text, &mut |thought| emit_thought(thought, emit)) {
-            None => self.state = ParserState::InThought(reader),
-            Some(rest) => self.on_after_thought(&rest, emit),
-        }
-    }
-
-    fn on_after_thought(&mut self, text: &str, emit: &mut impl FnMut(ModelEvent<'_>)) {
-        match text.trim_start() {
-            "" => self.state = ParserState::AfterThought,
-            text => self.read_calls(text, emit),
-        }
-    }
-
-    fn read_calls(&mut self, text: &str, emit: &mut impl FnMut(ModelEvent<'_>)) {
-        match self.mode {
-            TextToolCallMode::Disabled => {
-                self.state = ParserState::PlainText;
-                emit_text(text, emit);
+        if n_blanks < BLANKS_LEN_MAX {
+            if text.starts_with(THOUGHT_TAG) {
+                self.buffer.drain(..n_blanks + THOUGHT_TAG.len());
+                return Some(ParserPhase::Thought { has_text: false });
             }
-            TextToolCallMode::WholeReplies | TextToolCallMode::ReplyEndings => {
-                self.feed_grammar(Box::new(TextCallGrammar::new(self.tools)), text, emit);
+            if THOUGHT_TAG.starts_with(text) {
+                return None;
             }
         }
+        Some(self.phase_of_text())
     }
 
-    fn feed_grammar(
-        &mut self,
-        mut grammar: Box<TextCallGrammar<'a>>,
-        text: &str,
-        emit: &mut impl FnMut(ModelEvent<'_>),
-    ) {
-        match grammar.feed(text) {
-            GrammarProgress::Incomplete => self.state = ParserState::Grammar(grammar),
+    /// Reads reasoning up to its closing tag, without leading white space.
+    fn read_thought(&mut self, has_text: bool, emit: &mut impl FnMut(ModelEvent<'_>)) -> Option<ParserPhase> {
+        if !has_text {
+            self.drop_leading_blanks();
+        }
+        if let Some(len) = self.buffer.find(THOUGHT_END) {
+            emit_thought(&self.buffer[..len], emit);
+            self.buffer.drain(..len + THOUGHT_END.len());
+            return Some(ParserPhase::AfterThought);
+        }
+        self.phase = ParserPhase::Thought { has_text: has_text || !self.buffer.is_empty() };
+        let tag_lens = (1..THOUGHT_END.len()).rev();
+        let mut tag_lens = tag_lens.filter(|len| self.buffer.ends_with(&THOUGHT_END[..*len]));
+        let certain_len = self.buffer.len() - tag_lens.next().unwrap_or(0);
+        emit_thought(&self.buffer[..certain_len], emit);
+        self.buffer.drain(..certain_len);
+        None
+    }
+
+    fn read_calls(&mut self, is_first: bool, scan_len: usize) -> Option<ParserPhase> {
+        let len = self.buffer.len();
+        if len < scan_len {
+            return None;
+        }
+        match scan_calls(&self.buffer, self.tools) {
+            CallScan::Complete(_) | CallScan::Incomplete => {
+                let scan_len = (len + len.saturating_sub(RESCAN_LEN) / 8).min(TEXT_LEN_MAX + 1);
+                self.phase = ParserPhase::Calls { is_first, scan_len };
+                None
+            }
             // Calls may follow other text, but not other calls.
-            GrammarProgress::Mismatch
-                if self.mode == TextToolCallMode::ReplyEndings && grammar.is_first() =>
+            CallScan::Mismatch { has_calls: false }
+                if is_first && self.mode == TextToolCallMode::ReplyEndings =>
             {
-                self.feed_watcher(TextCallWatcher::default(), grammar.text(), emit);
+                Some(ParserPhase::Prose(ProseLines::default()))
             }
-            GrammarProgress::Mismatch => {
-                self.state = ParserState::PlainText;
-                emit_text(grammar.text(), emit);
+            CallScan::Mismatch { .. } => Some(ParserPhase::PlainText),
+        }
+    }
+
+    /// Returns the phase of text that is no reasoning.
+    fn phase_of_text(&self) -> ParserPhase {
+        match self.mode {
+            TextToolCallMode::Disabled => ParserPhase::PlainText,
+            TextToolCallMode::WholeReplies | TextToolCallMode::ReplyEndings => {
+                ParserPhase::Calls { is_first: true, scan_len: 0 }
             }
         }
     }
 
-    fn feed_watcher(
-        &mut self,
-        mut watcher: TextCallWatcher,
-        text: &str,
-        emit: &mut impl FnMut(ModelEvent<'_>),
-    ) {
-        match watcher.feed(text, &mut |words| emit_text(words, emit)) {
-            WatchOutcome::Text => self.state = ParserState::Watching(watcher),
-            WatchOutcome::Call(text) => {
-                self.feed_grammar(Box::new(TextCallGrammar::after_words(self.tools)), &text, emit);
-            }
-        }
+    fn drop_leading_blanks(&mut self) {
+        let n_blanks = self.buffer.len() - self.buffer.trim_start().len();
+        self.buffer.drain(..n_blanks);
     }
 }
 

@@ -1,5 +1,7 @@
 //! The marks of the call formats, and the positions where each is allowed.
 
+use super::text_cursor::{ScanResult, ScanStop};
+
 /// The elements of a call format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CallMark {
@@ -68,21 +70,12 @@ pub(super) const IN_NUMBERED: MarkTable = &[
     ("<|tool_call_end|>", CallMark::NumberedEnd),
 ];
 
-/// The result of matching a mark.
-pub(super) enum MarkMatch {
-    /// A mark and its length in bytes.
-    Match(CallMark, usize),
-    /// Possibly a mark, with more text.
-    Partial,
-    NoMatch,
-}
-
-/// Matches the mark at the start of a text, the longest of several.
-pub(super) fn match_mark(marks: MarkTable, text: &str) -> MarkMatch {
-    if marks.iter().any(|(spelled, _)| spelled.len() > text.len() && spelled.starts_with(text)) {
-        return MarkMatch::Partial;
+/// Matches the mark at the start of a text, the longest of several; returns its length.
+pub(super) fn match_mark(marks: MarkTable, text: &str) -> ScanResult<(CallMark, usize)> {
+    if marks.iter().any(|(mark_text, _)| mark_text.len() > text.len() && mark_text.starts_with(text)) {
+        return Err(ScanStop::NeedMore);
     }
-    let fitting = marks.iter().filter(|(spelled, _)| text.starts_with(spelled));
-    let longest = fitting.max_by_key(|(spelled, _)| spelled.len());
-    longest.map_or(MarkMatch::NoMatch, |(spelled, mark)| MarkMatch::Match(*mark, spelled.len()))
+    let fitting = marks.iter().filter(|(mark_text, _)| text.starts_with(mark_text));
+    let longest = fitting.max_by_key(|(mark_text, _)| mark_text.len());
+    longest.map(|(mark_text, mark)| (*mark, mark_text.len())).ok_or(ScanStop::Mismatch)
 }

@@ -1,244 +1,167 @@
-//! Tracks a JSON object while it arrives: where it ends, and whether it can be a call. Strings are parsed when the
-//! object is complete.
+//! Finds the end of a JSON object, and whether it can be a call. Strings are parsed when the object is complete.
 
-use std::ops::ControlFlow;
-
+use super::text_cursor::{ScanResult, ScanStop, TextCursor};
 use crate::ToolSpec;
 
 /// Deeper than the arguments of any tool.
 const DEPTH_MAX: usize = 100;
 
-/// An object while it arrives.
-#[derive(Debug)]
-pub(super) struct JsonObjectTracker {
-    /// The open brackets.
-    open_brackets: Vec<u8>,
-    position: JsonPosition,
-    /// The bracket depth of the keys of a call; 0 for any object.
-    call_level: usize,
-    /// The last key at that depth.
-    key: CallKey,
-}
-
-/// The expected next token.
+/// The meaning of an object.
 #[derive(Debug, Clone, Copy)]
-enum JsonPosition {
-    Start,
-    KeyOrEnd,
-    /// In a key that begins there.
-    Key(usize),
-    Colon,
+pub(super) enum ObjectRole<'a> {
+    /// A call of one of these tools.
+    Call(&'a [ToolSpec]),
+    /// The object of a call with the tool's name and the arguments.
+    Function(&'a [ToolSpec]),
+    /// Any object, such as arguments.
     Value,
-    ValueOrEnd,
-    /// In a string that begins there.
-    String(usize),
-    /// In a number or a literal.
-    Literal,
-    CommaOrEnd,
-}
-
-/// The meaning of a call's keys.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum CallKey {
-    /// The tool's name.
-    Name,
-    /// The tool's name, or an object with name and arguments.
-    Function,
-    Arguments,
-    /// Always `function`, as in provider APIs.
-    Type,
-    Id,
 }
 
 /// Keys of the tool's name.
-pub(super) const NAME_KEYS: [&str; 4] = ["name", "tool", "tool_name", "function"];
+pub(super) const NAME_KEYS: [&str; 4] = ["name", "tool", "tool_name", FUNCTION_KEY];
 
 /// Keys of the arguments.
 pub(super) const ARGUMENT_KEYS: [&str; 4] = ["arguments", "parameters", "args", "input"];
 
-const OTHER_KEYS: [&str; 2] = ["type", "id"];
+/// The key of the tool's name, or of an object with name and arguments.
+pub(super) const FUNCTION_KEY: &str = "function";
 
-/// The end of tracking.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ObjectEnd {
-    /// The object is complete.
-    Complete,
-    /// The object is no call.
-    Mismatch,
-}
+/// The value is always `function`, as in provider APIs.
+const TYPE_KEY: &str = "type";
 
-impl JsonObjectTracker {
-    /// Tracks an object that is a call.
-    pub(super) fn for_call() -> Self {
-        Self { open_brackets: Vec::new(), position: JsonPosition::Start, call_level: 1, key: CallKey::Id }
+const ID_KEY: &str = "id";
+
+/// Reads an object inside `depth` brackets.
+pub(super) fn read_object(cursor: &mut TextCursor<'_>, role: ObjectRole<'_>, depth: usize) -> ScanResult {
+    if read_byte(cursor)? != b'{' || depth == DEPTH_MAX {
+        return Err(ScanStop::Mismatch);
     }
-
-    /// Tracks any object.
-    pub(super) fn for_arguments() -> Self {
-        Self { call_level: 0, ..Self::for_call() }
-    }
-
-    /// Continues at `offset`, which is advanced; breaks at the end. A call must name one of the tools.
-    pub(super) fn read(
-        &mut self,
-        text: &str,
-        offset: &mut usize,
-        tools: &[ToolSpec],
-    ) -> ControlFlow<ObjectEnd> {
-        while let Some(byte) = text.as_bytes().get(*offset) {
-            match self.position {
-                JsonPosition::Key(from) => match string_end(text, offset) {
-                    None if self.is_at_call_level() && !may_be_key(&text[from..*offset]) => {
-                        return not_a_call();
-                    }
-                    None => return ControlFlow::Continue(()),
-                    Some(end) => {
-                        if self.is_at_call_level() {
-                            self.key =
-                                parse_key(&text[from..end]).map_or_else(not_a_call, ControlFlow::Continue)?;
-                        }
-                        self.position = JsonPosition::Colon;
-                    }
-                },
-                JsonPosition::String(from) => {
-                    let end = string_end(text, offset);
-                    let value = &text[from..end.unwrap_or(*offset)];
-                    let is_possible = match self.key {
-                        CallKey::Name | CallKey::Function => tools.iter().any(|tool| match end {
-                            Some(_) => tool.name == value,
-                            None => tool.name.starts_with(value),
-                        }),
-                        CallKey::Type if end.is_some() => value == "function",
-                        CallKey::Type => "function".starts_with(value),
-                        CallKey::Arguments | CallKey::Id => true,
-                    };
-                    if self.is_at_call_level() && !is_possible {
-                        return not_a_call();
-                    }
-                    if end.is_none() {
-                        return ControlFlow::Continue(());
-                    }
-                    self.position = JsonPosition::CommaOrEnd;
-                }
-                JsonPosition::Literal if byte.is_ascii_alphanumeric() || b"+-.".contains(byte) => {
-                    *offset += 1;
-                }
-                JsonPosition::Literal => self.position = JsonPosition::CommaOrEnd,
-                JsonPosition::Start
-                | JsonPosition::KeyOrEnd
-                | JsonPosition::Colon
-                | JsonPosition::Value
-                | JsonPosition::ValueOrEnd
-                | JsonPosition::CommaOrEnd => {
-                    *offset += 1;
-                    if !b" \n\r\t".contains(byte) {
-                        self.on_byte(*byte, *offset)?;
-                    }
-                }
-            }
-        }
-        ControlFlow::Continue(())
-    }
-
-    /// Processes a byte between strings; `next` is the offset after it.
-    fn on_byte(&mut self, byte: u8, next: usize) -> ControlFlow<ObjectEnd> {
-        self.position = match (self.position, byte) {
-            (JsonPosition::Start, b'{') => return self.open_bracket(b'{'),
-            (JsonPosition::KeyOrEnd, b'"') => JsonPosition::Key(next),
-            (JsonPosition::Colon, b':') => JsonPosition::Value,
-            (JsonPosition::Value | JsonPosition::ValueOrEnd, b'"') => JsonPosition::String(next),
-            (JsonPosition::Value | JsonPosition::ValueOrEnd, b'{' | b'[') => return self.open_bracket(byte),
-            (JsonPosition::Value | JsonPosition::ValueOrEnd, b'-' | b'0'..=b'9' | b't' | b'f' | b'n')
-                if !self.is_at_call_level() || self.key == CallKey::Id =>
-            {
-                JsonPosition::Literal
-            }
-            (JsonPosition::CommaOrEnd, b',') if self.open_brackets.last() == Some(&b'{') => {
-                JsonPosition::KeyOrEnd
-            }
-            (JsonPosition::CommaOrEnd, b',') => JsonPosition::ValueOrEnd,
-            (JsonPosition::CommaOrEnd | JsonPosition::KeyOrEnd, b'}')
-                if self.open_brackets.last() == Some(&b'{') =>
-            {
-                return self.close_bracket();
-            }
-            (JsonPosition::CommaOrEnd | JsonPosition::ValueOrEnd, b']')
-                if self.open_brackets.last() == Some(&b'[') =>
-            {
-                return self.close_bracket();
-            }
-            _ => return not_a_call(),
-        };
-        ControlFlow::Continue(())
-    }
-
-    fn open_bracket(&mut self, bracket: u8) -> ControlFlow<ObjectEnd> {
-        if self.is_at_call_level() && !self.open_brackets.is_empty() {
-            match self.key {
-                CallKey::Arguments if bracket == b'{' => {}
-                CallKey::Function if bracket == b'{' && self.call_level == 1 => self.call_level = 2,
-                CallKey::Arguments | CallKey::Function | CallKey::Name | CallKey::Type | CallKey::Id => {
-                    return not_a_call();
-                }
-            }
-        }
-        if self.open_brackets.len() == DEPTH_MAX {
-            return not_a_call();
-        }
-        self.open_brackets.push(bracket);
-        self.position = if bracket == b'{' { JsonPosition::KeyOrEnd } else { JsonPosition::ValueOrEnd };
-        ControlFlow::Continue(())
-    }
-
-    fn close_bracket(&mut self) -> ControlFlow<ObjectEnd> {
-        self.open_brackets.pop();
-        self.call_level = self.call_level.min(self.open_brackets.len());
-        self.position = JsonPosition::CommaOrEnd;
-        if self.open_brackets.is_empty() {
-            ControlFlow::Break(ObjectEnd::Complete)
-        } else {
-            ControlFlow::Continue(())
-        }
-    }
-
-    fn is_at_call_level(&self) -> bool {
-        self.call_level > 0 && self.open_brackets.len() == self.call_level
-    }
-}
-
-fn not_a_call<T>() -> ControlFlow<ObjectEnd, T> {
-    ControlFlow::Break(ObjectEnd::Mismatch)
-}
-
-/// Advances past the string at `offset`; returns the end of its text, if complete.
-fn string_end(text: &str, offset: &mut usize) -> Option<usize> {
-    let bytes = text.as_bytes();
     loop {
-        let Some(length) = text[*offset..].find(['"', '\\']) else {
-            *offset = bytes.len();
-            return None;
-        };
-        *offset += length;
-        if bytes[*offset] == b'"' {
-            *offset += 1;
-            return Some(*offset - 1);
+        match read_byte(cursor)? {
+            b'}' => return Ok(()),
+            b'"' => {}
+            _ => return Err(ScanStop::Mismatch),
         }
-        let escaped = text[*offset + 1..].chars().next()?;
-        *offset += 1 + escaped.len_utf8();
+        let key = match role {
+            ObjectRole::Value => read_string(cursor)?,
+            ObjectRole::Call(_) | ObjectRole::Function(_) => {
+                let other_keys = [TYPE_KEY, ID_KEY];
+                read_word(cursor, NAME_KEYS.into_iter().chain(ARGUMENT_KEYS).chain(other_keys))?
+            }
+        };
+        if read_byte(cursor)? != b':' {
+            return Err(ScanStop::Mismatch);
+        }
+        read_member(cursor, role, key, depth + 1)?;
+        if ends_items(cursor, b'}')? {
+            return Ok(());
+        }
     }
 }
 
-fn parse_key(text: &str) -> Option<CallKey> {
-    match text {
-        "function" => Some(CallKey::Function),
-        "type" => Some(CallKey::Type),
-        "id" => Some(CallKey::Id),
-        name if NAME_KEYS.contains(&name) => Some(CallKey::Name),
-        arguments if ARGUMENT_KEYS.contains(&arguments) => Some(CallKey::Arguments),
-        _ => None,
+/// Reads the value of a key.
+fn read_member(cursor: &mut TextCursor<'_>, role: ObjectRole<'_>, key: &str, depth: usize) -> ScanResult {
+    let (ObjectRole::Call(tools) | ObjectRole::Function(tools)) = role else {
+        return read_value(cursor, depth);
+    };
+    let is_argument = ARGUMENT_KEYS.contains(&key);
+    match peek_byte(cursor)? {
+        b'"' if key == ID_KEY || is_argument => read_value(cursor, depth),
+        b'"' => {
+            cursor.n_read += 1;
+            let names = tools.iter().map(|tool| tool.name.as_str()).filter(|_| key != TYPE_KEY);
+            let kind = (key == TYPE_KEY).then_some("function");
+            read_word(cursor, names.chain(kind)).map(drop)
+        }
+        b'{' if is_argument => read_object(cursor, ObjectRole::Value, depth),
+        b'{' if key == FUNCTION_KEY && matches!(role, ObjectRole::Call(_)) => {
+            read_object(cursor, ObjectRole::Function(tools), depth)
+        }
+        byte if key == ID_KEY && !b"{[".contains(&byte) => read_value(cursor, depth),
+        _ => Err(ScanStop::Mismatch),
     }
 }
 
-fn may_be_key(text: &str) -> bool {
-    NAME_KEYS.iter().chain(&ARGUMENT_KEYS).chain(&OTHER_KEYS).any(|key| key.starts_with(text))
+fn read_value(cursor: &mut TextCursor<'_>, depth: usize) -> ScanResult {
+    match peek_byte(cursor)? {
+        b'{' => read_object(cursor, ObjectRole::Value, depth),
+        b'[' => read_array(cursor, depth),
+        b'"' => {
+            cursor.n_read += 1;
+            read_string(cursor).map(drop)
+        }
+        b'-' | b'0'..=b'9' | b't' | b'f' | b'n' => {
+            cursor.skip_while(|char| char.is_ascii_alphanumeric() || "+-.".contains(char))
+        }
+        _ => Err(ScanStop::Mismatch),
+    }
+}
+
+fn read_array(cursor: &mut TextCursor<'_>, depth: usize) -> ScanResult {
+    if depth == DEPTH_MAX {
+        return Err(ScanStop::Mismatch);
+    }
+    cursor.n_read += 1;
+    loop {
+        if peek_byte(cursor)? == b']' {
+            cursor.n_read += 1;
+            return Ok(());
+        }
+        read_value(cursor, depth + 1)?;
+        if ends_items(cursor, b']')? {
+            return Ok(());
+        }
+    }
+}
+
+/// Reads what follows an item: a comma, or the closing bracket.
+fn ends_items(cursor: &mut TextCursor<'_>, bracket: u8) -> ScanResult<bool> {
+    match read_byte(cursor)? {
+        b',' => Ok(false),
+        byte if byte == bracket => Ok(true),
+        _ => Err(ScanStop::Mismatch),
+    }
+}
+
+/// Skips white space and returns the next byte.
+fn peek_byte(cursor: &mut TextCursor<'_>) -> ScanResult<u8> {
+    cursor.skip_while(|char| " \n\r\t".contains(char))?;
+    cursor.rest().bytes().next().ok_or(ScanStop::NeedMore)
+}
+
+/// Reads a byte that must be ASCII.
+fn read_byte(cursor: &mut TextCursor<'_>) -> ScanResult<u8> {
+    let byte =
+        peek_byte(cursor).and_then(|byte| byte.is_ascii().then_some(byte).ok_or(ScanStop::Mismatch))?;
+    cursor.n_read += 1;
+    Ok(byte)
+}
+
+/// Reads a string after its opening quote; the cursor stays if it is incomplete.
+fn read_string<'t>(cursor: &mut TextCursor<'t>) -> ScanResult<&'t str> {
+    let source = cursor.rest();
+    let mut at = 0;
+    while let Some(n_plain) = source[at..].find(['"', '\\']) {
+        at += n_plain;
+        if source[at..].starts_with('"') {
+            cursor.n_read += at + 1;
+            return Ok(&source[..at]);
+        }
+        let escaped = source[at + 1..].chars().next().ok_or(ScanStop::NeedMore)?;
+        at += 1 + escaped.len_utf8();
+    }
+    Err(ScanStop::NeedMore)
+}
+
+/// Reads a string that is one of these words, as they are written.
+fn read_word<'t, 'w>(
+    cursor: &mut TextCursor<'t>,
+    mut words: impl Iterator<Item = &'w str>,
+) -> ScanResult<&'t str> {
+    let is_possible = match read_string(cursor) {
+        Ok(text) if words.any(|word| word == text) => return Ok(text),
+        Ok(_) => false,
+        Err(_) => words.any(|word| word.starts_with(cursor.rest())),
+    };
+    Err(if is_possible { ScanStop::NeedMore } else { ScanStop::Mismatch })
 }

@@ -1,7 +1,7 @@
 //! Distinguishes an intended call from a quotation. A file, a page or a result can contain text that looks like a
 //! call; a model that repeats it must not execute it.
 
-use super::grammar::WrittenCall;
+use super::written_call::WrittenCall;
 use crate::{ContentPart, ModelStep, ModelTranscript, Prompt, ToolResult};
 
 /// Text before a tool name in a call, in all formats.

@@ -301,3 +301,26 @@ fn word_limit_is_independent_of_chunking() {
         }
     }
 }
+
+/// Long text is not scanned after each piece, but the result is the same.
+#[test]
+fn long_text_is_independent_of_chunking() {
+    let conversation = conversation("nothing");
+    let heard = |takes, text: &str, len| heard(takes, &pieces(text, len), ReplyEnd::Complete, &conversation);
+    let content = "é".repeat(RESCAN_LEN);
+    let object = format!(r#"{{"name":"terminal","arguments":{{"command":"{content}"}}"#);
+    for text in [
+        format!("{object}}}"),
+        format!("{object}}}, is how.\n<tool_call>{CALL}</tool_call>"),
+        format!("{object}, is not how.\n<tool_call>{CALL}</tool_call>"),
+        format!("{object}, is not how.\n<tool_call>{CALL}"),
+    ] {
+        for takes in [TextToolCallMode::WholeReplies, TextToolCallMode::ReplyEndings] {
+            let whole = heard(takes, &text, usize::MAX);
+            for len in [1, 5, 64, 1000] {
+                let cut = heard(takes, &text, len);
+                assert_eq!((&cut.end, &cut.text), (&whole.end, &whole.text), "pieces of {len}");
+            }
+        }
+    }
+}
