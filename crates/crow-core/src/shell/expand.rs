@@ -1,7 +1,8 @@
 //! Expansions: `$…`, backquotes and the text of here-documents. Collects the commands in them.
 
+use super::command::{ShellDialect, ShellParseError};
 use super::lex::{HereDocument, ShellReader};
-use super::{KnownExtent, ShellDialect, ShellParseError, ShellWord, WordPiece};
+use super::word::{KnownExtent, ShellWord, WordPiece};
 
 impl ShellReader<'_> {
     /// Reads an expansion that begins with `$`. `extent` is the known extent of the word after it.

@@ -1,10 +1,11 @@
 //! Syntax of extended shells only: arrays, functions, `((…))`, braces, `$'…'`. Finds what a line may do; if one of
 //! two readings would do more, the line is still an error.
 
+use super::command::{Assignment, ShellDialect, ShellParseError, SimpleCommand};
 use super::expand::name_len;
 use super::lex::{LexedWord, ShellReader};
 use super::parse::{ListEnding, unbalanced_error};
-use super::{Assignment, ShellDialect, ShellParseError, ShellWord, SimpleCommand, WordPiece};
+use super::word::{ShellWord, WordPiece};
 
 /// Limit of words in a brace expansion.
 const BRACED_MAX: usize = 64;

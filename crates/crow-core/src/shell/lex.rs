@@ -1,11 +1,18 @@
 //! The position in the text, and words with quotes; `expand` reads `$` and backquotes.
 
-use super::{KnownExtent, ShellDialect, ShellParseError, ShellWord, SimpleCommand, WordPiece};
+use super::command::{ShellDialect, ShellParseError, SimpleCommand};
+use super::word::{KnownExtent, ShellWord, WordPiece};
 
 /// Enough for a file in a here-document, and fast to parse.
 const LEN_MAX: usize = 256 * 1024;
 /// Deeper than handwritten nesting, within the stack.
 const DEPTH_MAX: usize = 24;
+
+/// Reserved words of any shell.
+pub(super) const RESERVED: &[&str] = &[
+    "!", "{", "}", "if", "then", "elif", "else", "fi", "for", "while", "until", "do", "done", "case", "esac",
+    "in", "[[", "]]", "function", "select", "coproc",
+];
 
 /// A here-document whose text begins after the line.
 pub(super) struct HereDocument {

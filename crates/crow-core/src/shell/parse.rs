@@ -1,14 +1,11 @@
 //! The grammar: lists, pipelines, groups, branches and loops.
 
+use super::command::{Assignment, ShellDialect, ShellParseError, SimpleCommand};
 use super::expand::name_len;
-use super::lex::{LexedWord, ShellReader, ends_word};
-use super::{Assignment, ShellDialect, ShellParseError, ShellWord, SimpleCommand, wrappers};
+use super::lex::{LexedWord, RESERVED, ShellReader, ends_word};
+use super::word::{KnownExtent, ShellWord};
+use super::wrappers;
 
-/// Reserved words of any shell.
-pub(super) const RESERVED: &[&str] = &[
-    "!", "{", "}", "if", "then", "elif", "else", "fi", "for", "while", "until", "do", "done", "case", "esac",
-    "in", "[[", "]]", "function", "select", "coproc",
-];
 /// Reserved words that end a list.
 const CLOSING: &[&str] = &["then", "elif", "else", "fi", "do", "done", "esac", "}"];
 
@@ -379,7 +376,7 @@ fn check_program(lexed: &LexedWord) -> Result<(), ShellParseError> {
     if lexed.is_continued && (RESERVED.contains(&text) || text.contains('=')) {
         return Err(ShellParseError("has an escaped line break in an odd place"));
     }
-    if text.contains('=') || (lexed.word.extent == super::KnownExtent::Prefix && !lexed.is_quoted) {
+    if text.contains('=') || (lexed.word.extent == KnownExtent::Prefix && !lexed.is_quoted) {
         return Err(ShellParseError("has a program name that is not literal"));
     }
     Ok(())

@@ -1,10 +1,8 @@
 //! Redirections: files and here-documents of a command.
 
+use super::command::{RedirectDirection, Redirection, ShellDialect, ShellParseError, SimpleCommand};
 use super::lex::{HereDocument, LexedWord, ShellReader};
-use super::{
-    KnownExtent, RedirectDirection, Redirection, ShellDialect, ShellParseError, ShellWord, SimpleCommand,
-    WordPiece,
-};
+use super::word::{KnownExtent, ShellWord, WordPiece};
 
 impl ShellReader<'_> {
     /// Reads a redirection if it comes next.

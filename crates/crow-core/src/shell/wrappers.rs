@@ -1,27 +1,11 @@
 //! Wrappers: programs that run another program given in their words.
 
-use super::parse::{RESERVED, parse_commands};
-use super::{Assignment, KnownExtent, ShellDialect, ShellParseError, ShellWord, SimpleCommand};
-
-/// The commands that a command runs itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InnerCommands {
-    /// The commands.
-    pub commands: Vec<SimpleCommand>,
-    /// The index of the first inner word among the outer words.
-    pub first_word: usize,
-    /// The additional effect of the wrapper.
-    pub effect: WrapperEffect,
-}
-
-/// The effect of a wrapper on its inner commands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WrapperEffect {
-    /// None: permission for the inner commands is enough.
-    Transparent,
-    /// More rights, or other actions of its own.
-    Opaque,
-}
+use super::command::{
+    Assignment, InnerCommands, ShellDialect, ShellParseError, SimpleCommand, WrapperEffect,
+};
+use super::lex::{RESERVED, ShellReader};
+use super::parse::parse_commands;
+use super::word::{KnownExtent, ShellWord};
 
 /// The options of a wrapper, to find the inner program.
 struct Wrapper {
@@ -437,7 +421,7 @@ fn with_inner_commands(
     dialect: ShellDialect,
 ) -> Result<SimpleCommand, ShellParseError> {
     // The reader checks the depth.
-    super::lex::ShellReader::new("", depth + 1, dialect)?;
+    ShellReader::new("", depth + 1, dialect)?;
     simple.inner = find_inner_commands(&simple, depth + 1, dialect)?;
     Ok(simple)
 }
