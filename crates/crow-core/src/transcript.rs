@@ -3,41 +3,17 @@
 //!
 //! Entries removed by a [`Compaction`] are no longer here; the session's journal has them.
 
+mod entry;
+
 use std::collections::BTreeSet;
 
 use crate::compaction::{
     ContextTokens, clamp_provider_count, estimate_entry_tokens, estimate_prompt_tokens,
     estimate_result_tokens, estimate_text_tokens, removed_output, summary_message,
 };
-use crate::{CallId, Compaction, MessageId, Prompt, Reply, TokenUsage, ToolCall, ToolCallInfo, ToolResult};
+use crate::{CallId, Compaction, MessageId, Prompt, Reply, TokenUsage, ToolCall, ToolResult};
 
-/// A step of a conversation, as stored and replayed.
-#[derive(Debug, Clone, PartialEq)]
-pub enum TranscriptEntry {
-    /// A message of the user.
-    Prompt(Prompt),
-    /// An answer of the model.
-    Reply(Reply),
-    /// The result of a call.
-    Result {
-        /// The call.
-        call: CallId,
-        /// The information shown live.
-        info: ToolCallInfo,
-        /// The result.
-        result: ToolResult,
-    },
-}
-
-impl TranscriptEntry {
-    /// Returns the usage of a reply, by its provider's count.
-    pub fn usage(&self) -> Option<TokenUsage> {
-        match self {
-            Self::Reply(reply) => reply.usage,
-            Self::Prompt(_) | Self::Result { .. } => None,
-        }
-    }
-}
+pub use entry::TranscriptEntry;
 
 /// A valid conversation.
 #[derive(Debug, Clone, PartialEq, Default)]

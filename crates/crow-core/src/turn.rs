@@ -1,11 +1,13 @@
 //! The state machine of a turn. Pure: the agent performs a [`TurnAction`] and reports the result.
 
+mod limits;
 mod repetition;
 
 use crate::{
     CompactionTrigger, ContextTokens, Failure, FailureKind, Reply, ReplyEnd, ToolCall, TranscriptEntry,
 };
 
+pub use limits::TurnLimits;
 pub use repetition::RepeatedRound;
 
 /// The part of the limit by which a context must grow before another compaction in the same turn.
@@ -13,15 +15,6 @@ const GROWTH_MIN_PART: u64 = 10;
 
 /// Limit of consecutive continuations of interrupted replies. A connection that fails each time is unusable.
 const RESUMES_MAX: u32 = 3;
-
-/// The limits of one turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TurnLimits {
-    /// Model requests in one turn.
-    pub requests_max: u32,
-    /// Tokens in context above which the conversation is compacted.
-    pub compact_tokens_max: u64,
-}
 
 /// The next step of a turn.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,7 +2,7 @@ use expect_test::{Expect, expect};
 use serde_json::Map;
 
 use super::*;
-use crate::{ContentPart, ReplyEnd, ToolAccess, ToolArguments, ToolKind};
+use crate::{ContentPart, ReplyEnd, ToolAccess, ToolArguments, ToolCallInfo, ToolKind};
 
 /// Pushes entries `prompt TEXT`, `reply N_CALLS`, `empty` or `result SEQ INDEX`, and renders the outcome.
 #[track_caller]
