@@ -2,15 +2,18 @@
 //! the caller decides what may run.
 
 mod aliases;
+mod doubt;
 mod json_reader;
 mod malformed;
 mod markup;
 mod parameter_names;
 mod paths;
 mod schema;
+mod string_escape;
 
 use serde_json::{Map, Value, error::Category};
 
+use self::doubt::{LocatedDoubt, PartialRead};
 use crate::{DoubtKind, RepairDoubt, TextPosition, ToolArguments};
 
 pub use parameter_names::resolve_names;
@@ -27,7 +30,7 @@ pub fn read_arguments(text: &str) -> ToolArguments {
     }
     let error = match serde_json::from_str(text) {
         Ok(value) => {
-            return match find_duplicate_key(text) {
+            return match json_reader::find_duplicate_key(text) {
                 None => ToolArguments::Valid(value),
                 doubt => ToolArguments::Repaired { value, doubt },
             };
@@ -40,16 +43,6 @@ pub fn read_arguments(text: &str) -> ToolArguments {
     }
 }
 
-/// Finds the first key of a JSON text with two different values.
-fn find_duplicate_key(text: &str) -> Option<RepairDoubt> {
-    let located_doubt =
-        json_reader::read_first(text)?.doubt.filter(|lack| lack.kind == DoubtKind::DuplicateKey)?;
-    Some(RepairDoubt {
-        kind: located_doubt.kind,
-        position: Some(TextPosition::at_end(&text[..located_doubt.end])),
-    })
-}
-
 /// A parsed object, with its doubt.
 struct ObjectReading {
     value: Map<String, Value>,
@@ -58,7 +51,7 @@ struct ObjectReading {
 
 /// Parses an object that was encoded again: as a JSON string, or as one that lost its quotes.
 fn read_encoded(text: &str, n_encodings_left: usize) -> Option<ObjectReading> {
-    let bare = text.trim_start_matches(is_blank).trim_end();
+    let bare = text.trim_start_matches(markup::is_blank).trim_end();
     let quoted;
     let encoded = match bare.strip_prefix('{').map(str::trim_start) {
         Some(members) if members.starts_with("\\\"") => {
@@ -84,10 +77,6 @@ fn read_encoded(text: &str, n_encodings_left: usize) -> Option<ObjectReading> {
     let encoding_doubt = located_doubt
         .map(|LocatedDoubt { kind, .. }| RepairDoubt { kind, position: Some(TextPosition::at_end(text)) });
     Some(ObjectReading { doubt: encoding_doubt.or(doubt), ..reading })
-}
-
-fn is_blank(char: char) -> bool {
-    char.is_whitespace() || char == '\u{feff}'
 }
 
 fn is_at_end(kind: DoubtKind) -> bool {
@@ -125,15 +114,6 @@ fn read_object(text: &str) -> Option<ObjectReading> {
     });
     Some(ObjectReading { value, doubt })
 }
-
-/// A doubt, with its byte offset.
-struct LocatedDoubt {
-    kind: DoubtKind,
-    end: usize,
-}
-
-/// An object, its doubt, and the text after it.
-type PartialRead<'a> = (Map<String, Value>, Option<LocatedDoubt>, &'a str);
 
 fn read_strictly(object: &str) -> Option<PartialRead<'_>> {
     let mut first = json_reader::read_first(object)?;

@@ -4,8 +4,10 @@
 
 use serde_json::{Map, Number, Value};
 
-use super::{LocatedDoubt, paths};
-use crate::DoubtKind;
+use super::doubt::LocatedDoubt;
+use super::paths;
+use super::string_escape::{StringEscape, parse_escape};
+use crate::{DoubtKind, RepairDoubt, TextPosition};
 
 /// The limit of `serde_json`; deeper text is no tool argument, and recursion must end.
 const DEPTH_MAX: usize = 127;
@@ -20,18 +22,6 @@ pub(super) struct FirstValue<'a> {
     pub(super) rest: &'a str,
 }
 
-/// The meaning of a backslash in a string.
-pub(super) enum StringEscape {
-    /// This character, with its source length in bytes.
-    Char(char, usize),
-    /// A backslash of the text.
-    Literal,
-    /// Half a surrogate pair, with its source length in bytes.
-    LoneSurrogate(usize),
-    /// Incomplete at the end of the text.
-    Truncated,
-}
-
 /// Parses the first value of a text, completing it if the text ends early.
 pub(super) fn read_first(text: &str) -> Option<FirstValue<'_>> {
     let mut reader = JsonReader { rest: text, doubt: None, first_doubt: None, depth: 0 };
@@ -41,63 +31,13 @@ pub(super) fn read_first(text: &str) -> Option<FirstValue<'_>> {
     Some(FirstValue { value, doubt: located_doubt, rest: reader.rest })
 }
 
-/// Parses the escape at the start of `text`.
-pub(super) fn parse_escape(text: &str) -> StringEscape {
-    let Some(kind) = text[1..].chars().next() else { return StringEscape::Truncated };
-    let char = match kind {
-        '"' | '\\' | '/' => kind,
-        'b' => '\u{8}',
-        'f' => '\u{c}',
-        'n' => '\n',
-        'r' => '\r',
-        't' => '\t',
-        'u' => return parse_unicode_escape(text),
-        _ => return StringEscape::Literal,
-    };
-    StringEscape::Char(char, 2)
-}
-
-/// Bytes of one `\uXXXX`.
-const UNIT_LEN: usize = 6;
-
-fn parse_unicode_escape(text: &str) -> StringEscape {
-    let high = match parse_utf16_unit(text) {
-        Ok(Some(unit)) => unit,
-        Ok(None) => return StringEscape::Literal,
-        Err(EndOfText) => return StringEscape::Truncated,
-    };
-    if let Some(char) = char::from_u32(u32::from(high)) {
-        return StringEscape::Char(char, UNIT_LEN);
-    }
-    match parse_utf16_unit(&text[UNIT_LEN..]) {
-        Ok(Some(low)) => match char::decode_utf16([high, low]).next() {
-            Some(Ok(char)) => StringEscape::Char(char, 2 * UNIT_LEN),
-            Some(Err(_)) | None => StringEscape::LoneSurrogate(UNIT_LEN),
-        },
-        Ok(None) => StringEscape::LoneSurrogate(UNIT_LEN),
-        Err(EndOfText) => StringEscape::Truncated,
-    }
-}
-
-/// The continuation of the text may change its meaning.
-struct EndOfText;
-
-/// Parses a `\uXXXX`; `None` if the text begins with something else.
-fn parse_utf16_unit(text: &str) -> Result<Option<u16>, EndOfText> {
-    let mut bytes = text.bytes();
-    for expected in [b'\\', b'u'] {
-        if bytes.next().ok_or(EndOfText)? != expected {
-            return Ok(None);
-        }
-    }
-    let mut unit = 0;
-    for _ in 0..4 {
-        match char::from(bytes.next().ok_or(EndOfText)?).to_digit(16) {
-            Some(digit) => unit = unit * 16 + digit,
-            None => return Ok(None),
-        }
-    }
-    Ok(u16::try_from(unit).ok())
+/// Finds the first key of a JSON text with two different values.
+pub(super) fn find_duplicate_key(text: &str) -> Option<RepairDoubt> {
+    let located_doubt = read_first(text)?.doubt.filter(|lack| lack.kind == DoubtKind::DuplicateKey)?;
+    Some(RepairDoubt {
+        kind: located_doubt.kind,
+        position: Some(TextPosition::at_end(&text[..located_doubt.end])),
+    })
 }
 
 /// The text is not a prefix of a JSON text.

@@ -3,13 +3,12 @@
 
 mod scan;
 
-use std::collections::HashSet;
-
 use jsonrepair_rs::{RepairOptions, jsonrepair_with_options};
 use serde_json::{Map, Value};
 
-use self::scan::MalformedScan;
-use super::{LocatedDoubt, PartialRead};
+use self::scan::{MalformedScan, SourceWords};
+use super::doubt::{LocatedDoubt, PartialRead};
+use super::json_reader;
 use crate::DoubtKind;
 
 /// A longer malformed text is no call; the repair is not linear.
@@ -37,7 +36,7 @@ pub(super) fn repair_malformed(text: &str) -> Option<PartialRead<'_>> {
         Some(LocatedDoubt { kind: DoubtKind::TruncatedString, end })
     } else if scan.rest.is_none() && !scan.lacks_brackets_only {
         Some(LocatedDoubt { kind: DoubtKind::UnclosedValue, end })
-    } else if super::find_duplicate_key(&repaired).is_some() {
+    } else if json_reader::find_duplicate_key(&repaired).is_some() {
         Some(LocatedDoubt { kind: DoubtKind::DuplicateKey, end })
     } else if !has_only(&value, &scan.words) || (scan.has_single_quotes && rest.contains('\'')) {
         Some(LocatedDoubt { kind: DoubtKind::Ambiguous, end })
@@ -65,20 +64,5 @@ fn is_only(value: &Value, words: &SourceWords) -> bool {
         Value::Array(items) => items.iter().all(|item| is_only(item, words)),
         Value::Object(map) => has_only(map, words),
         Value::Null | Value::Bool(_) | Value::Number(_) => true,
-    }
-}
-
-/// Possible keys and strings of the source.
-#[derive(Default)]
-struct SourceWords {
-    /// Texts between quotes, unescaped.
-    strings: HashSet<String>,
-    /// Bare words before a colon.
-    bare_keys: HashSet<String>,
-}
-
-impl SourceWords {
-    fn has_key(&self, key: &str) -> bool {
-        self.strings.contains(key) || self.bare_keys.contains(key)
     }
 }

@@ -115,7 +115,7 @@ const FORMAT: &str = "json";
 pub(super) fn is_markup(text: &str) -> bool {
     let mut rest = text;
     loop {
-        rest = rest.trim_start_matches(super::is_blank);
+        rest = rest.trim_start_matches(is_blank);
         let Some(first) = rest.chars().next() else { return true };
         let after = match first {
             '`' if rest.starts_with("```") => after_fence(&rest[3..]),
@@ -178,6 +178,11 @@ fn is_call_name(name: &str) -> bool {
     let mut words =
         name.split(|char: char| "_-.:|▁｜".contains(char)).filter(|word| !word.is_empty()).peekable();
     words.peek().is_some() && words.all(|word| CALL_WORDS.binary_search(&word).is_ok())
+}
+
+/// Whether a character is white space or a byte order mark.
+pub(super) fn is_blank(char: char) -> bool {
+    char.is_whitespace() || char == '\u{feff}'
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::json_reader::{self, StringEscape};
+use super::string_escape::{StringEscape, parse_escape};
 
 /// Path parameters, and suffixes of their names.
 const PATH_NAMES: [&str; 8] = ["path", "paths", "filename", "cwd", "dir", "directory", "folder", "workdir"];
@@ -119,7 +119,7 @@ fn has_bare_backslash(source: &str) -> bool {
     let mut rest = source;
     while let Some(at) = rest.find('\\') {
         rest = &rest[at..];
-        let n_bytes = match json_reader::parse_escape(rest) {
+        let n_bytes = match parse_escape(rest) {
             StringEscape::Char(_, n_bytes) | StringEscape::LoneSurrogate(n_bytes) => n_bytes,
             StringEscape::Literal
                 if rest[1..].starts_with(|char: char| char.is_alphanumeric() || "_.-$~".contains(char)) =>

@@ -1,11 +1,12 @@
 //! Scans malformed text to find ambiguous places. Never repairs.
 
+use std::collections::HashSet;
+
 use serde_json::Number;
 
-use super::SourceWords;
 use crate::DoubtKind;
-use crate::repair::json_reader::{self, StringEscape};
 use crate::repair::paths::{self, EscapedPaths};
+use crate::repair::string_escape::{StringEscape, parse_escape};
 
 /// The tokens of a malformed text.
 #[derive(Default)]
@@ -29,6 +30,21 @@ pub(super) struct MalformedScan<'a> {
     pub(super) ambiguous_at: Option<usize>,
     /// The text after the closing bracket, if there is one.
     pub(super) rest: Option<&'a str>,
+}
+
+/// Possible keys and strings of the source.
+#[derive(Default)]
+pub(super) struct SourceWords {
+    /// Texts between quotes, unescaped.
+    pub(super) strings: HashSet<String>,
+    /// Bare words before a colon.
+    pub(super) bare_keys: HashSet<String>,
+}
+
+impl SourceWords {
+    pub(super) fn has_key(&self, key: &str) -> bool {
+        self.strings.contains(key) || self.bare_keys.contains(key)
+    }
 }
 
 /// A token with its range.
@@ -172,7 +188,7 @@ impl<'a> MalformedScan<'a> {
     }
 
     fn scan_escape<'t>(&mut self, rest: &'t str, quote: char, string: &mut String) -> Option<&'t str> {
-        let n_bytes = match json_reader::parse_escape(rest) {
+        let n_bytes = match parse_escape(rest) {
             StringEscape::Truncated => return None,
             StringEscape::LoneSurrogate(n_bytes) => {
                 string.push(char::REPLACEMENT_CHARACTER);
