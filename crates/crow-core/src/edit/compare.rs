@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{EditMatcher, indent};
+use super::matcher::EditMatcher;
 
 /// Returns the key of a line for the loosest matcher.
 pub(super) fn loosest_key(line: &str) -> Cow<'_, str> {
@@ -16,7 +16,7 @@ pub(super) fn comparison_key(line: &str, matcher: EditMatcher) -> Cow<'_, str> {
             Cow::Borrowed(line)
         }
         EditMatcher::LineTrimmed => Cow::Borrowed(line.trim_end()),
-        EditMatcher::Indentation => Cow::Borrowed(indent::split_indent(line).1.trim_end()),
+        EditMatcher::Indentation => Cow::Borrowed(split_indent(line).1.trim_end()),
         EditMatcher::Spacing => collapse_spaces(line),
         EditMatcher::Punctuation | EditMatcher::BlankLines if line.is_ascii() => collapse_spaces(line),
         EditMatcher::Punctuation | EditMatcher::BlankLines => {
@@ -30,9 +30,15 @@ pub(super) fn is_blank(line: &str) -> bool {
     line.trim().is_empty()
 }
 
+/// Splits a line into its indentation and the rest.
+pub(super) fn split_indent(line: &str) -> (&str, &str) {
+    let rest = line.trim_start_matches([' ', '\t']);
+    line.split_at(line.len() - rest.len())
+}
+
 /// Replaces each run of spaces and tabs by one space, and trims the line.
 fn collapse_spaces(line: &str) -> Cow<'_, str> {
-    let line = indent::split_indent(line).1.trim_end();
+    let line = split_indent(line).1.trim_end();
     if line.contains('\t') || line.contains("  ") {
         let words: Vec<&str> = line.split([' ', '\t']).filter(|word| !word.is_empty()).collect();
         return Cow::Owned(words.join(" "));

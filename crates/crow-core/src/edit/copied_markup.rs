@@ -1,6 +1,7 @@
 //! Removes markup that a model copied along with a text: the line numbers of a listing, or a code fence.
 
-use super::{AppliedEdit, EditMatcher};
+use super::matcher::EditMatcher;
+use super::place::{AppliedEdit, line_at};
 
 /// Removes line numbers from lines that all have consecutive ones in the same format.
 pub(super) fn strip_line_numbers<'a>(old: &'a str, new: &'a str) -> Vec<UnnumberedTexts> {
@@ -198,6 +199,6 @@ pub(super) fn strip_fence(old: &str, new: &str) -> Option<(String, String)> {
 /// number.
 pub(super) fn is_in_place(file: &str, applied: &AppliedEdit, start: usize, line: Option<u32>) -> bool {
     let is_at_start = start == 0 || file[..start].ends_with(['\n', '\u{feff}']);
-    let is_numbered_so = line.is_none_or(|line| super::line_at(file, start) == line);
+    let is_numbered_so = line.is_none_or(|line| line_at(file, start) == line);
     is_at_start && is_numbered_so && applied.matcher <= EditMatcher::LineTrimmed
 }

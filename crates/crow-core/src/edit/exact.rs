@@ -3,9 +3,8 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
-use super::{
-    EditOccurrences, EditPlace, EditRefusal, EditRequest, check_places, dominant_ending, max_matches,
-};
+use super::place::{EditOccurrences, EditPlace, EditRequest, check_places, dominant_ending, max_matches};
+use super::refusal::EditRefusal;
 
 /// Finds the matches of the old text.
 pub(super) fn find_places(file: &str, request: EditRequest<'_>) -> Result<Vec<EditPlace>, EditRefusal> {

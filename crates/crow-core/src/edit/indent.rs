@@ -2,16 +2,11 @@
 
 use std::{borrow::Cow, collections::HashMap, iter::zip};
 
-use super::{WRITTEN_BYTES_MAX, compare::is_blank};
+use super::compare::{is_blank, split_indent};
+use super::refusal::WRITTEN_BYTES_MAX;
 
 /// Widths of a tab, the likeliest first.
 const TAB_WIDTHS: [usize; 4] = [4, 2, 8, 3];
-
-/// Splits a line into its indentation and the rest.
-pub(super) fn split_indent(line: &str) -> (&str, &str) {
-    let rest = line.trim_start_matches([' ', '\t']);
-    line.split_at(line.len() - rest.len())
-}
 
 /// Indents `new` as the file indents `old`; `None` if the lines of `old` do not determine it.
 pub(super) fn reindent_block(

@@ -5,9 +5,10 @@ use std::ops::Range;
 
 use similar::{DiffOp, DiffTag, TextDiff};
 
-use super::{
-    EditHit, EditMatcher, EditOccurrences, EditPlace, EditRefusal, EditRequest, check_places, compare, exact,
-};
+use super::matcher::EditMatcher;
+use super::place::{EditHit, EditOccurrences, EditPlace, EditRequest, check_places, dominant_ending};
+use super::refusal::EditRefusal;
+use super::{compare, exact};
 
 /// For longer texts, unchanged parts are not preserved; the whole text is replaced.
 const COMPARED_BYTES_MAX: usize = 16 * 1024;
@@ -48,7 +49,7 @@ fn find_places(file: &str, request: EditRequest<'_>, fold: FoldLevel) -> Result<
     let Some(ranges) = unfold_ranges(file, fold, &found) else { return Ok(Vec::new()) };
     let starts: Vec<usize> = ranges.iter().map(|range| range.start).collect();
     check_places(file, &starts, request)?;
-    let ending = super::dominant_ending(file).unwrap_or("\n");
+    let ending = dominant_ending(file).unwrap_or("\n");
     let place = |range: Range<usize>| {
         let text =
             merge_unchanged(&file[range.clone()], request, fold).replace("\r\n", "\n").replace('\n', ending);

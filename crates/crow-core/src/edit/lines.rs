@@ -2,14 +2,15 @@
 
 use std::{borrow::Cow, collections::HashMap, ops::Range};
 
-use super::{
-    BOM, EditHit, EditMatcher, EditOccurrences, EditPlace, EditRefusal, EditRequest, WRITTEN_BYTES_MAX,
-    check_places,
-    compare::{self, is_blank},
-    dominant_ending,
-    indent::{self, IndentBase},
-    line_at, max_matches, nearest, sequence,
+use super::compare::{self, is_blank};
+use super::indent::{self, IndentBase};
+use super::matcher::EditMatcher;
+use super::place::{
+    BOM, EditHit, EditOccurrences, EditPlace, EditRequest, check_places, dominant_ending, line_at,
+    max_matches,
 };
+use super::refusal::{EditRefusal, WRITTEN_BYTES_MAX};
+use super::{nearest, sequence};
 
 /// Finds the places of the old text, line by line.
 pub(super) fn find_hit(file: &str, request: EditRequest<'_>) -> Result<Option<EditHit>, EditRefusal> {

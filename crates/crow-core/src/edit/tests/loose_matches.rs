@@ -3,7 +3,8 @@
 use expect_test::expect;
 
 use super::{check, check_all};
-use crate::edit::{EditOccurrences, EditRefusal, PLACES_MAX, apply_edit};
+use crate::edit::refusal::PLACES_MAX;
+use crate::edit::{EditOccurrences, EditRefusal, apply_edit};
 
 #[test]
 fn amount_of_white_space_is_ignored() {
