@@ -6,12 +6,17 @@ mod autorun;
 mod build_programs;
 mod cd_route;
 mod command;
+mod command_evaluation;
 mod denials;
 mod deny_match;
+mod file_writes;
 mod grants;
 mod harmless;
 mod paths;
+mod policy;
+mod prefix_table;
 mod prefixes;
+mod program_names;
 mod protected_names;
 mod protected_paths;
 mod read_only;
@@ -25,107 +30,19 @@ mod synonyms;
 mod variables;
 mod written_files;
 
-use std::path::{Path, PathBuf};
-
 use self::accept_edits::CommandEffect;
-use self::autorun::is_autorun;
 pub use self::autorun::{
     home_autorun_files, hook_manager_files, is_autorun_dir, is_autorun_entry, may_hold_autorun,
 };
+use self::file_writes::{evaluate_writes, protection_reason};
 pub use self::grants::{Grant, GrantOffer, GrantSet};
 pub use self::paths::is_key_path;
-use self::paths::{holds_protected, is_inside, is_protected, is_readable, is_secret};
-use self::rules::PatternStrictness;
+use self::paths::{holds_protected, is_readable, is_secret};
+pub use self::policy::{EffectivePolicy, Mode, PermissionDecision, SessionRoots};
+use self::policy::{deny_by_rule, deny_in_plan_mode};
 pub use self::rules::{PermissionRule, PermissionRules, RuleError};
 pub use self::sandbox_gaps::{approval_source_in_sandbox, evaluate_call_in_sandbox};
 use crate::{ApprovalSource, SiteReach, ToolAccess, ToolCallInfo};
-
-/// The agent's rights without asking.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Mode {
-    /// Reading inside the roots is free, everything else asks.
-    #[default]
-    Ask,
-    /// Edits inside the roots are also free, and known builds and tests in a sandbox.
-    AcceptEdits,
-    /// Reading only; writing and running is denied.
-    Plan,
-    /// Everything is allowed.
-    Auto,
-}
-
-impl Mode {
-    /// All modes, in display order.
-    pub const ALL: [Self; 4] = [Self::Ask, Self::AcceptEdits, Self::Plan, Self::Auto];
-
-    /// Returns the configuration word.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Ask => "ask",
-            Self::AcceptEdits => "accept-edits",
-            Self::Plan => "plan",
-            Self::Auto => "auto",
-        }
-    }
-
-    /// Parses a configuration word.
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|mode| mode.as_str() == text)
-    }
-
-    /// Describes the mode in one line.
-    pub fn description(self) -> &'static str {
-        match self {
-            Self::Ask => "reads freely, asks before it changes or runs anything",
-            Self::AcceptEdits => "edits, builds and tests the project freely, asks before anything else",
-            Self::Plan => "reads only",
-            Self::Auto => "does everything without asking",
-        }
-    }
-}
-
-/// The decision about a call.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PermissionDecision {
-    /// Run the call.
-    Allow,
-    /// Ask the user.
-    Ask {
-        /// The grants offered beyond this call.
-        offer: GrantOffer,
-        /// The reason to ask, with the call as its subject.
-        reason: Option<String>,
-    },
-    /// Do not run the call, with the reason.
-    Deny(String),
-}
-
-/// The directories of a session, with links resolved.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SessionRoots {
-    /// The working directories.
-    pub work: Vec<String>,
-    /// Other readable directories, such as the output of its own commands.
-    pub readable: Vec<String>,
-    /// Crow's configuration with its keys, also inside other roots: changes always ask, reading asks except in
-    /// `auto`.
-    pub protected: Vec<String>,
-    /// Git directories outside a `.git`: changes always ask.
-    pub repository: Vec<String>,
-}
-
-/// The policy for a call.
-#[derive(Clone, Copy)]
-pub struct EffectivePolicy<'a> {
-    /// The session's mode.
-    pub mode: Mode,
-    /// The configuration's rules.
-    pub rules: &'a PermissionRules,
-    /// The session's directories; commands start in the first one.
-    pub roots: &'a SessionRoots,
-    /// Resolves the links in a path.
-    pub resolve: &'a dyn Fn(&Path) -> PathBuf,
-}
 
 /// Evaluates a tool call by the policy, the grants and the call's access.
 pub fn evaluate_call(
@@ -245,74 +162,6 @@ fn evaluate_lookup(
         return PermissionDecision::Allow;
     }
     PermissionDecision::Ask { offer: GrantOffer::for_both(grant), reason: None }
-}
-
-fn evaluate_writes(
-    policy: &EffectivePolicy<'_>,
-    grants: &GrantSet,
-    paths: &[String],
-    is_allowed: bool,
-) -> PermissionDecision {
-    if let Some(rule) = paths.iter().find_map(|path| denying_path_rule(policy, path)) {
-        return deny_by_rule(rule);
-    }
-    let are_inside = paths.iter().all(|path| is_inside(path, &policy.roots.work));
-    if policy.mode == Mode::Plan {
-        return deny_in_plan_mode();
-    }
-    if let Some(path) = paths.iter().find(|path| is_protected(path, policy.roots)) {
-        return PermissionDecision::Ask {
-            offer: GrantOffer::default(),
-            reason: protection_reason(path, policy.roots),
-        };
-    }
-    if is_allowed || paths.iter().all(|path| may_change(policy, grants, path)) {
-        return PermissionDecision::Allow;
-    }
-    let reason = paths.iter().find(|path| is_autorun(path)).map(|path| autorun_reason(path));
-    let offer = match reason {
-        Some(_) => GrantOffer::default(),
-        None if are_inside => GrantOffer::for_both(Grant::Edits),
-        None => GrantOffer::for_session(paths.iter().map(|path| Grant::Write(path.clone())).collect()),
-    };
-    PermissionDecision::Ask { offer, reason }
-}
-
-/// Whether an unprotected file may be changed without asking.
-fn may_change(policy: &EffectivePolicy<'_>, grants: &GrantSet, path: &str) -> bool {
-    let edits_are_free = policy.mode == Mode::AcceptEdits || grants.contains(&Grant::Edits);
-    policy.mode == Mode::Auto
-        || (edits_are_free && is_inside(path, &policy.roots.work) && !is_autorun(path))
-        || grants.contains(&Grant::Write(path.to_owned()))
-        || policy
-            .rules
-            .allow
-            .iter()
-            .any(|rule| rule.covers_path(path, &policy.roots.work, PatternStrictness::Strict))
-}
-
-fn autorun_reason(path: &str) -> String {
-    format!("other programs run {path} automatically")
-}
-
-fn denying_path_rule<'a>(policy: &EffectivePolicy<'a>, path: &str) -> Option<&'a PermissionRule> {
-    policy
-        .rules
-        .deny
-        .iter()
-        .find(|rule| rule.covers_path(path, &policy.roots.work, PatternStrictness::Lenient))
-}
-
-fn protection_reason(path: &str, roots: &SessionRoots) -> Option<String> {
-    is_protected(path, roots).then(|| format!("{path} is protected"))
-}
-
-fn deny_by_rule(rule: &PermissionRule) -> PermissionDecision {
-    PermissionDecision::Deny(format!("the configuration forbids it with the deny rule `{}`", rule.as_str()))
-}
-
-fn deny_in_plan_mode() -> PermissionDecision {
-    PermissionDecision::Deny("plan mode only reads; switch the mode to change or run something".into())
 }
 
 #[cfg(test)]

@@ -4,11 +4,13 @@
 use super::autorun::is_autorun;
 use super::build_programs::{ANYTHING, BuildProgram, DEPLOY_WORDS, RUNNERS, SCRIPTS, find_build_program};
 use super::cd_route::CdScope;
-use super::command::{CommandEvaluation, risky_assignment};
+use super::command_evaluation::{CommandEvaluation, risky_assignment};
+use super::file_writes::may_change;
 use super::harmless;
 use super::paths::{WordTarget, is_inside, is_protected};
+use super::program_names::program_name;
 use super::read_only::{WRAPPERS, plain_name, reads_startup_files};
-use super::risks::{find_risks, program_name};
+use super::risks::find_risks;
 use super::written_files::word_values;
 use crate::shell::{RedirectDirection, ShellWord, SimpleCommand, WrapperEffect};
 
@@ -118,9 +120,7 @@ impl CommandEvaluation<'_> {
     /// Whether a command that a rule allows may write to the target of a word: an edit of the project may, or a rule
     /// or a grant allows it.
     pub(super) fn may_output(&self, word: &ShellWord) -> bool {
-        self.all_targets(word, |path| {
-            self.may_edit_path(path) || super::may_change(self.policy, self.grants, path)
-        })
+        self.all_targets(word, |path| self.may_edit_path(path) || may_change(self.policy, self.grants, path))
     }
 
     /// Whether a predicate holds for all targets of a word, and all are known.

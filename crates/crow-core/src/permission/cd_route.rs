@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::EffectivePolicy;
 use super::paths::{is_inside, normalize_path};
-use super::risks::program_name;
+use super::policy::EffectivePolicy;
+use super::program_names::program_name;
 use crate::shell::{ShellWord, SimpleCommand};
 
 /// Each change of directory doubles the possible ones.

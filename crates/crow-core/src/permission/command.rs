@@ -4,23 +4,25 @@ use std::collections::BTreeSet;
 
 use super::accept_edits::CommandEffect;
 use super::autorun::is_autorun;
-use super::cd_route::{CdRoute, CdScope, find_cd_route};
-use super::denials::SHELLS;
-use super::grants::LastingCommand;
-use super::paths::{PathResolver, WordTarget, is_inside};
+use super::cd_route::CdScope;
+use super::command_evaluation::{
+    AskReason, CommandEvaluation, SHELLS, describe_word, flatten_commands, output_words, risky_assignment,
+    runs_commands_from_input,
+};
+use super::file_writes::{autorun_reason, may_change};
+use super::grants::{Grant, GrantOffer, GrantSet, LastingCommand};
+use super::paths::{WordTarget, is_inside};
+use super::policy::{EffectivePolicy, Mode, PermissionDecision, deny_in_plan_mode};
+use super::program_names::program_name;
 use super::protected_paths::roughly_protected_name;
-use super::risks::{count_covered_words, find_risks, is_input, program_name, reads_program};
+use super::risks::{count_covered_words, find_risks, reads_program};
 use super::rules::PermissionRules;
 use super::scripts::is_interpreter;
-use super::variables::ShellVariables;
 use super::written_files::output_operands;
-use super::{EffectivePolicy, Grant, GrantOffer, GrantSet, Mode, PermissionDecision, harmless, prefixes};
+use super::{harmless, prefixes};
 use crate::shell::{
     self, RedirectDirection, Redirection, ShellParseError, ShellWord, SimpleCommand, WrapperEffect,
 };
-
-/// The reason to ask about a line; `None` if it is merely not allowed.
-pub(super) type AskReason = Option<String>;
 
 /// Whether a command may run a text as a program, from its input or a word.
 fn runs_texts(simple: &SimpleCommand) -> bool {
@@ -48,7 +50,7 @@ pub(super) fn evaluate_line(
         || PermissionRules::find_tool_rule(&policy.rules.allow, &[tool], None).is_some();
     let commands = match shell::parse_line(line) {
         Ok(commands) => commands,
-        Err(_) if policy.mode == Mode::Plan => return super::deny_in_plan_mode(),
+        Err(_) if policy.mode == Mode::Plan => return deny_in_plan_mode(),
         Err(reason) => return evaluate_extended_line(policy, grants, tool, line, reason),
     };
     let evaluation = CommandEvaluation::new(policy, grants, &commands);
@@ -60,7 +62,7 @@ pub(super) fn evaluate_line(
         return PermissionDecision::Allow;
     }
     if policy.mode == Mode::Plan {
-        return super::deny_in_plan_mode();
+        return deny_in_plan_mode();
     }
     if let Some(reason) = evaluation.protected_reason(is_free) {
         return PermissionDecision::Ask { offer: GrantOffer::default(), reason: Some(reason) };
@@ -137,43 +139,7 @@ pub(super) fn line_effect(policy: &EffectivePolicy<'_>, line: &str) -> Option<Co
     CommandEvaluation::new(policy, &GrantSet::default(), &commands).max_effect(&commands)
 }
 
-/// Whether a command runs commands from its input, so that its words say little.
-pub(super) fn runs_commands_from_input(simple: &SimpleCommand, has_input: bool) -> bool {
-    let is_in = |redirection: &Redirection| {
-        redirection.direction == RedirectDirection::In && !is_input(&redirection.target.text)
-    };
-    let has_input = has_input || !simple.documents.is_empty() || simple.redirections.iter().any(is_in);
-    let mut inner = simple.inner.iter().flat_map(|inner| &inner.commands);
-    (reads_program(&simple.words) && !has_input)
-        || inner.any(|inner| runs_commands_from_input(inner, has_input))
-}
-
-fn flatten_commands(commands: &[SimpleCommand]) -> Vec<&SimpleCommand> {
-    let mut all = Vec::new();
-    commands.iter().for_each(|command| command.walk(&mut |simple| all.push(simple)));
-    all
-}
-
-/// The evaluation of a parsed line.
-pub(super) struct CommandEvaluation<'a> {
-    pub(super) policy: &'a EffectivePolicy<'a>,
-    pub(super) grants: &'a GrantSet,
-    /// All commands, including those that others run.
-    pub(super) all_commands: Vec<&'a SimpleCommand>,
-    pub(super) resolver: PathResolver<'a>,
-    pub(super) cd_route: CdRoute,
-    pub(super) variables: ShellVariables,
-}
-
 impl<'a> CommandEvaluation<'a> {
-    fn new(policy: &'a EffectivePolicy<'a>, grants: &'a GrantSet, commands: &'a [SimpleCommand]) -> Self {
-        let all_commands = flatten_commands(commands);
-        let cd_route = find_cd_route(policy, &all_commands);
-        let variables = ShellVariables::from_commands(&all_commands, cd_route.cwd(policy));
-        let resolver = PathResolver { cwd: cd_route.cwd(policy), resolve: policy.resolve };
-        Self { policy, grants, all_commands, resolver, cd_route, variables }
-    }
-
     fn output_targets(&self) -> impl Iterator<Item = WordTarget> {
         let words = self.all_commands.iter().flat_map(|simple| output_words(simple));
         words.map(|word| self.resolver.resolve_word(word))
@@ -328,9 +294,9 @@ impl<'a> CommandEvaluation<'a> {
         for word in output_words(simple) {
             match self.resolver.resolve_word(word) {
                 WordTarget::Device => {}
-                WordTarget::Path(path) if super::may_change(self.policy, self.grants, &path) => {}
+                WordTarget::Path(path) if may_change(self.policy, self.grants, &path) => {}
                 WordTarget::Path(path) if is_autorun(&path) => {
-                    return Err(Some(super::autorun_reason(&path)));
+                    return Err(Some(autorun_reason(&path)));
                 }
                 WordTarget::Path(_) | WordTarget::Unknown(_) => {
                     return Err(Some(format!("it writes to {}", describe_word(word))));
@@ -405,46 +371,6 @@ impl<'a> CommandEvaluation<'a> {
             .into_iter()
             .try_for_each(|inner| self.check_files(inner))
     }
-
-    /// Returns the reason to ask about a command that leaves the roots.
-    pub(super) fn reason_for_leaving(&self, simple: &SimpleCommand) -> AskReason {
-        let is_cd = simple.words.first().and_then(ShellWord::known_text) == Some("cd");
-        (is_cd && self.cd_route.scope == CdScope::Anywhere)
-            .then(|| "it changes to a directory that may be outside the project".to_owned())
-    }
-}
-
-/// Returns the words that name output files of a command, including those of `tee`.
-pub(super) fn output_words(simple: &SimpleCommand) -> Vec<&ShellWord> {
-    let redirected =
-        simple.redirections.iter().filter(|redirection| redirection.direction == RedirectDirection::Out);
-    let mut words: Vec<&ShellWord> = redirected.map(|redirection| &redirection.target).collect();
-    if simple
-        .words
-        .first()
-        .and_then(ShellWord::known_text)
-        .is_some_and(|program| program_name(program) == "tee")
-    {
-        words.extend(simple.words.iter().skip(1).filter(|word| !word.text.starts_with('-')));
-    }
-    words
-}
-
-pub(super) fn risky_assignment(simple: &SimpleCommand) -> Option<&str> {
-    let names = simple.assignments.iter().map(|assignment| assignment.name.as_str());
-    let is_for_program = !simple.words.is_empty();
-    names.into_iter().find(|name| {
-        let is_free = if is_for_program {
-            harmless::is_harmless_variable(name)
-        } else {
-            harmless::is_harmless_shell_variable(name)
-        };
-        !is_free
-    })
-}
-
-pub(super) fn describe_word(word: &ShellWord) -> String {
-    if word.text.is_empty() { "an unknown place".to_owned() } else { word.text.clone() }
 }
 
 fn known_command_text(simple: &SimpleCommand) -> String {

@@ -1,14 +1,17 @@
 //! Applies the deny rules to a line: certain matches, possible matches, and hidden programs.
 
-use super::cd_route::CdScope;
-use super::command::{AskReason, CommandEvaluation, describe_word, runs_commands_from_input};
+use super::command_evaluation::{
+    AskReason, CommandEvaluation, SHELLS, describe_word, runs_commands_from_input,
+};
 use super::deny_match::{self, MatchCertainty};
-use super::paths::{PathResolver, WordTarget};
-use super::risks::program_name;
+use super::harmless;
+use super::paths::WordTarget;
+use super::policy::{PermissionDecision, deny_by_rule, denying_path_rule};
+use super::program_names::program_name;
+use super::risks::program_texts;
 use super::rules::{PermissionRule, PermissionRules};
-use super::scripts::{is_interpreter, program_texts};
+use super::scripts::is_interpreter;
 use super::written_files::{WrittenWords, find_written_words};
-use super::{PermissionDecision, harmless};
 use crate::shell::{self, ShellWord, SimpleCommand};
 
 impl CommandEvaluation<'_> {
@@ -20,7 +23,7 @@ impl CommandEvaluation<'_> {
                 match deny_match::match_rule(words, simple) {
                     MatchCertainty::NoMatch => {}
                     MatchCertainty::Possible => possible_denial = Some(deny_rule_reason(rule)),
-                    MatchCertainty::Certain => return Err(super::deny_by_rule(rule)),
+                    MatchCertainty::Certain => return Err(deny_by_rule(rule)),
                 }
             }
         }
@@ -40,7 +43,7 @@ impl CommandEvaluation<'_> {
             .filter(|word| word.text.contains('.') || word.text.contains('/'))
             .map(|word| self.resolver.resolve_word(&word));
         targets.find_map(|target| match target {
-            WordTarget::Path(path) => super::denying_path_rule(self.policy, &path).map(deny_rule_reason),
+            WordTarget::Path(path) => denying_path_rule(self.policy, &path).map(deny_rule_reason),
             WordTarget::Device | WordTarget::Unknown(_) => None,
         })
     }
@@ -55,8 +58,8 @@ impl CommandEvaluation<'_> {
             for target in readings.iter().flat_map(|reading| self.word_targets(reading)) {
                 match target {
                     WordTarget::Device => {}
-                    WordTarget::Path(path) => match super::denying_path_rule(self.policy, &path) {
-                        Some(rule) if is_certain => return Err(super::deny_by_rule(rule)),
+                    WordTarget::Path(path) => match denying_path_rule(self.policy, &path) {
+                        Some(rule) if is_certain => return Err(deny_by_rule(rule)),
                         Some(rule) => possible_denial = Some(deny_rule_reason(rule)),
                         None => {}
                     },
@@ -68,17 +71,6 @@ impl CommandEvaluation<'_> {
             }
         }
         Ok(possible_denial)
-    }
-
-    /// Resolves a reading of a word from each directory that the line may be in.
-    pub(super) fn word_targets(&self, word: &ShellWord) -> Vec<WordTarget> {
-        if self.cd_route.scope == CdScope::Anywhere {
-            return vec![self.resolver.resolve_word(word)];
-        }
-        let places = self.cd_route.directories.iter().map(|place| place.display().to_string());
-        places
-            .map(|cwd| PathResolver { cwd: Some(&cwd), resolve: self.policy.resolve }.resolve_word(word))
-            .collect()
     }
 
     /// Whether the line may run a program that no deny rule can see.
@@ -113,27 +105,6 @@ impl CommandEvaluation<'_> {
 fn deny_rule_reason(rule: &PermissionRule) -> String {
     format!("it may match the deny rule `{}`", rule.as_str())
 }
-
-/// Programs whose input is a command line.
-pub(super) const SHELLS: &[&str] = &[
-    "sh",
-    "bash",
-    "dash",
-    "ash",
-    "zsh",
-    "fish",
-    "ksh",
-    "mksh",
-    "csh",
-    "tcsh",
-    "rbash",
-    "pwsh",
-    "powershell",
-    "at",
-    "batch",
-    "crontab",
-    "parallel",
-];
 
 /// Builtins with assignments as words.
 const SETTERS: &[&str] = &["export", "declare", "typeset", "local", "readonly"];

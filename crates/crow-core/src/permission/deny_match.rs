@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
+use super::program_names::program_name;
 use super::risk_table::RiskEffect;
-use super::risks::{find_risks, program_name, reads_program};
+use super::risks::{find_risks, reads_program};
 use super::synonyms::{same_options, usual_words};
 use crate::shell::{KnownExtent, ShellWord, SimpleCommand};
 

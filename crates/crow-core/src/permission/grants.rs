@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::prefixes;
+use super::prefix_table::{is_offered, runs_project};
 use crate::shell::{self, ShellWord};
 
 /// A permission of the user beyond a single call.
@@ -94,7 +94,7 @@ fn offered_words(text: &str, is_exact: bool) -> Option<Vec<String>> {
     let words = shell::parse_words(text).ok()?;
     let words: Vec<String> =
         words.iter().map(|word| word.known_text().map(str::to_owned)).collect::<Option<_>>()?;
-    prefixes::is_offered(&words, is_exact).then_some(words)
+    is_offered(&words, is_exact).then_some(words)
 }
 
 fn quote_words(words: &[String]) -> String {
@@ -169,7 +169,7 @@ impl GrantSet {
     /// own code. The user saw neither that code nor the whole command.
     pub(super) fn sandboxed_only(&self) -> Self {
         let is_sandboxed = |grant: &&Grant| match grant {
-            Grant::RunPrefix(words) | Grant::RunExact(words) => prefixes::runs_project(words),
+            Grant::RunPrefix(words) | Grant::RunExact(words) => runs_project(words),
             Grant::Edits => true,
             Grant::Run(_)
             | Grant::Read(_)

@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::SessionRoots;
+use super::policy::SessionRoots;
 use crate::shell::{KnownExtent, ShellWord};
 
 /// The target of a word that is read or written.

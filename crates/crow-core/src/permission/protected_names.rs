@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::SessionRoots;
 use super::paths::fold_name;
+use super::policy::SessionRoots;
 use crate::shell::{ShellWord, WordPiece};
 
 /// Names of key files; `*` matches any letters.

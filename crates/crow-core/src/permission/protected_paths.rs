@@ -1,16 +1,18 @@
 //! Finds the protected paths that a line names.
 
 use super::cd_route::CdScope;
-use super::command::{AskReason, CommandEvaluation, describe_word, output_words, runs_commands_from_input};
-use super::denials::SHELLS;
+use super::command_evaluation::{
+    AskReason, CommandEvaluation, SHELLS, describe_word, output_words, runs_commands_from_input,
+};
+use super::harmless;
 use super::paths::{PathResolver, WordTarget, is_protected, is_secret, may_begin_protected};
+use super::policy::{EffectivePolicy, SessionRoots};
+use super::program_names::program_name;
 use super::protected_names::{may_name_dir, may_name_git, may_name_secret};
-use super::risk_table::RiskEffect;
-use super::risks::{CommandRisk, find_risks, program_name};
-use super::scripts::program_texts;
+use super::risk_table::{CommandRisk, RiskEffect};
+use super::risks::{find_risks, program_texts};
 use super::variables::ShellVariables;
 use super::written_files::{WrittenWords, changes_files, find_written_words, may_change, word_values};
-use super::{EffectivePolicy, SessionRoots, harmless};
 use crate::shell::{self, RedirectDirection, ShellWord, SimpleCommand};
 
 /// The access to the target of a word.

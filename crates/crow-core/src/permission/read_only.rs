@@ -2,12 +2,13 @@
 //! program outside the reader table does not only read.
 
 use super::cd_route::CdScope;
-use super::command::{CommandEvaluation, risky_assignment};
+use super::command_evaluation::{CommandEvaluation, risky_assignment};
 use super::harmless;
 use super::paths::{WordTarget, is_inside, is_key_path, is_readable, is_secret};
+use super::program_names::program_name;
 use super::protected_names::{may_name_any_key, may_name_key};
 use super::readers::{READERS, ReaderOperands, ReaderProgram};
-use super::risks::{find_risks, program_name};
+use super::risks::find_risks;
 use crate::shell::{KnownExtent, RedirectDirection, ShellWord, SimpleCommand, WordPiece, WrapperEffect};
 
 /// Wrappers without an effect of their own.

@@ -11,6 +11,17 @@ pub(super) enum RiskEffect {
     Writes,
 }
 
+/// A word that makes a program do more than its rule allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct CommandRisk {
+    /// The index of the word; a rule that states it covers it.
+    pub(super) word_index: usize,
+    /// The effect.
+    pub(super) effect: RiskEffect,
+    /// The reason for the user, with the program as its subject.
+    pub(super) reason: &'static str,
+}
+
 /// The position where a row applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RiskScope {

@@ -6,24 +6,14 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use super::paths::normalize_path;
+use super::program_names::{program_name, strip_version};
 use super::risk_table::{
-    DISPLAY_OPTIONS, DOUBLE_DASH_PROGRAMS, EXEMPT_OPTIONS, GENERIC_OPTIONS, HARMLESS_OPTIONS,
+    CommandRisk, DISPLAY_OPTIONS, DOUBLE_DASH_PROGRAMS, EXEMPT_OPTIONS, GENERIC_OPTIONS, HARMLESS_OPTIONS,
     IGNORED_OPTIONS, INPUT_GIT_SUBCOMMANDS, INPUT_PROGRAMS, NAMES_WITH_AT, ROWS, RiskEffect, RiskRow,
     RiskScope, UNBUNDLED_PROGRAMS, VALUED_LETTERS, VALUELESS,
 };
 use super::scripts;
-use crate::shell::{KnownExtent, ShellWord};
-
-/// A word that makes a program do more than its rule allows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct CommandRisk {
-    /// The index of the word; a rule that states it covers it.
-    pub(super) word_index: usize,
-    /// The effect.
-    pub(super) effect: RiskEffect,
-    /// The reason for the user, with the program as its subject.
-    pub(super) reason: &'static str,
-}
+use crate::shell::{KnownExtent, ShellWord, SimpleCommand};
 
 /// Finds the risks in the words of a command.
 pub(super) fn find_risks(words: &[ShellWord]) -> Vec<CommandRisk> {
@@ -70,6 +60,20 @@ pub(super) fn reads_program(words: &[ShellWord]) -> bool {
             && subcommands.any(|(_, word)| INPUT_GIT_SUBCOMMANDS.split(' ').any(|fed| fed == word.text))
     };
     reads_commands || rows.iter().any(reads_input) || is_git_input()
+}
+
+/// Returns the scripts in a command, if it is an interpreter that gets one.
+pub(super) fn program_texts(simple: &SimpleCommand) -> Vec<&str> {
+    let words = &simple.words;
+    let Some(program) = words.first().and_then(ShellWord::known_text) else { return Vec::new() };
+    if !scripts::is_interpreter(program) {
+        return Vec::new();
+    }
+    let is_text = |word: &&ShellWord| word.known_text().is_some_and(|text| !text.starts_with("--"));
+    let runs_text = find_risks(words).iter().any(|risk| risk.effect == RiskEffect::Runs);
+    let texts = words.iter().skip(1).filter(|_| runs_text).filter(is_text).map(|word| word.text.as_str());
+    let documents = simple.documents.iter().map(String::as_str).filter(|_| reads_program(words));
+    texts.chain(documents).collect()
 }
 
 /// Counts the leading words that a rule covers; it may omit harmless options.
@@ -119,18 +123,6 @@ pub(super) fn is_input(word: &str) -> bool {
 
 /// Programs with `-m MODULE`.
 const PYTHONS: &[&str] = &["python", "pypy"];
-
-/// Returns a program's name without its directory.
-pub(super) fn program_name(program: &str) -> &str {
-    program.rsplit('/').next().unwrap_or(program)
-}
-
-/// Removes a version, as in `python3.12`.
-pub(super) fn strip_version(program: &str) -> &str {
-    let plain =
-        program.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.' || letter == '-');
-    if plain.is_empty() { program } else { plain }
-}
 
 struct ProgramWords<'a> {
     words: &'a [ShellWord],

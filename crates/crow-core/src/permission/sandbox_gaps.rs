@@ -1,7 +1,7 @@
 //! The commands that must ask because of gaps in the sandbox.
 
 use super::paths::{PathResolver, WordTarget, is_inside};
-use super::risks::program_name;
+use super::program_names::program_name;
 use super::{
     EffectivePolicy, GrantSet, Mode, PermissionDecision, PermissionRules, approval_source, evaluate_call,
 };

@@ -1,9 +1,9 @@
 //! Scripts in arguments that may run commands or write files: those of `sed`, `awk` and `sqlite3`, and values that
 //! name a file. Only plainly harmless scripts pass.
 
-use super::risk_table::RiskEffect;
-use super::risks::{CommandRisk, program_name, strip_version};
-use crate::shell::{ShellWord, SimpleCommand};
+use super::program_names::{program_name, strip_version};
+use super::risk_table::{CommandRisk, RiskEffect};
+use crate::shell::ShellWord;
 
 /// Interpreters, whose scripts can change any file.
 const INTERPRETERS: &str = "python pypy node nodejs deno bun ruby perl php lua luajit tclsh guile Rscript julia osascript awk gawk \
@@ -13,21 +13,6 @@ const INTERPRETERS: &str = "python pypy node nodejs deno bun ruby perl php lua l
 pub(super) fn is_interpreter(program: &str) -> bool {
     let program = strip_version(program_name(program));
     INTERPRETERS.split_whitespace().any(|name| name == program)
-}
-
-/// Returns the scripts in a command, if it is an interpreter that gets one.
-pub(super) fn program_texts(simple: &SimpleCommand) -> Vec<&str> {
-    let words = &simple.words;
-    let Some(program) = words.first().and_then(ShellWord::known_text) else { return Vec::new() };
-    if !is_interpreter(program) {
-        return Vec::new();
-    }
-    let is_text = |word: &&ShellWord| word.known_text().is_some_and(|text| !text.starts_with("--"));
-    let runs_text = super::risks::find_risks(words).iter().any(|risk| risk.effect == RiskEffect::Runs);
-    let texts = words.iter().skip(1).filter(|_| runs_text).filter(is_text).map(|word| word.text.as_str());
-    let documents =
-        simple.documents.iter().map(String::as_str).filter(|_| super::risks::reads_program(words));
-    texts.chain(documents).collect()
 }
 
 /// Finds words that may make a script do more than print.

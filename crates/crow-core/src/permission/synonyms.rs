@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::risks::program_name;
+use super::program_names::program_name;
 use crate::shell::ShellWord;
 
 /// Equivalent options of a program, by its name and optionally its subcommand; `+` is an operand prefix.

@@ -8,6 +8,8 @@ mod properties;
 mod rules;
 mod web;
 
+use std::path::{Path, PathBuf};
+
 use expect_test::{Expect, expect};
 
 use super::*;

@@ -1,7 +1,8 @@
 //! Finds the words of a command that name files it changes.
 
+use super::program_names::program_name;
 use super::risk_table::RiskEffect;
-use super::risks::{find_risks, program_name};
+use super::risks::find_risks;
 use crate::shell::{RedirectDirection, ShellWord, SimpleCommand};
 
 /// Programs that change all of their file arguments.
