@@ -1,29 +1,15 @@
 //! Suggestions for mistyped names.
 
+use strsim::levenshtein;
+
 /// Returns the most similar name, with at most a third of its letters different, ignoring case. Among names that
 /// differ only in case, the one in the case of the mistyped name is preferred.
 pub fn nearest_name<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let lower = name.to_lowercase();
     let candidates =
-        known.map(|other| (edit_distance(&lower, &other.to_lowercase()), edit_distance(name, other), other));
+        known.map(|other| (levenshtein(&lower, &other.to_lowercase()), levenshtein(name, other), other));
     let candidates = candidates.filter(|(n_wrong, _, other)| n_wrong * 3 <= other.chars().count().max(3));
     candidates.min().map(|(_, _, other)| other)
-}
-
-/// Returns the number of letters to insert, delete or replace.
-fn edit_distance(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (index, letter) in from.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = index + 1;
-        for column in 0..to.len() {
-            let replaced = diagonal + usize::from(to[column] != letter);
-            diagonal = row[column + 1];
-            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
-        }
-    }
-    row[to.len()]
 }
 
 #[cfg(test)]
