@@ -27,7 +27,10 @@ pub struct TtyIo {
 impl TtyIo {
     /// Opens the terminal of the process, whatever stdin and stdout are.
     pub fn open() -> io::Result<Self> {
-        let file = OpenOptions::new().read(true).write(true).open(TERMINAL)?;
+        Self::from_file(OpenOptions::new().read(true).write(true).open(TERMINAL)?)
+    }
+
+    fn from_file(file: File) -> io::Result<Self> {
         let original = tcgetattr(&file)?;
         Ok(Self { file: Arc::new(file), original })
     }
@@ -72,3 +75,6 @@ impl TerminalIo for TtyIo {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;
