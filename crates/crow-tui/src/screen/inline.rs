@@ -130,6 +130,11 @@ impl<T: TerminalIo> InlineScreen<T> {
         if !self.is_ready() {
             return Ok(false);
         }
+        if self.io.size()? != self.size {
+            // The event of the resize is still on its way: the rows are for another width, and the top is elsewhere.
+            self.resize.on_resized(Instant::now());
+            return Ok(false);
+        }
         let origin = self.resize.take_origin().unwrap_or(FrameOrigin::Parked);
         let n_hidden = frame.live.len().saturating_sub(self.size.live_rows_max());
         let live = &frame.live[n_hidden..];

@@ -229,6 +229,20 @@ fn resize_keeps_history_and_one_composer() {
 }
 
 #[test]
+fn frame_before_the_event_of_a_resize_is_not_drawn() {
+    let mut test = ScreenTest::new(EmulatorIo::reflowing(size(40, 8)), ResizeBehavior::Reflows);
+    let live = [row("─".repeat(38)), row("> ask")];
+    test.draw(&[row("one"), row("two")], &live, (1, 5));
+    test.emulator.resize(size(20, 8));
+    let frame = ScreenFrame { history: &[row("three")], live: &live, caret: None };
+    assert!(!test.screen.draw(&frame).unwrap());
+    assert!(test.screen.deadline().is_some());
+    test.now = Instant::now();
+    test.resize(&[(20, 8)]);
+    test.check_rows();
+}
+
+#[test]
 fn live_rows_that_the_terminal_wraps_are_replaced() {
     let mut test = ScreenTest::new(EmulatorIo::reflowing(size(60, 12)), ResizeBehavior::Reflows);
     let live =
