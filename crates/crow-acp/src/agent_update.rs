@@ -3,6 +3,8 @@
 use crow_core::{CommandInfo, PlanEntry, ReportOutcome, ToolCallContent, ToolCallStatus, ToolKind};
 use serde_json::Value;
 
+use crate::config_option::ConfigOption;
+
 /// A parsed update of any agent.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AgentUpdate {
@@ -42,8 +44,24 @@ pub enum AgentUpdate {
         /// True if the context usage is an estimate.
         is_estimate: bool,
     },
+    /// More output of a running call's command, if the client shows it.
+    CallOutput {
+        /// The agent's ID of the call.
+        id: String,
+        text: String,
+    },
+    /// The end of a call's command.
+    CallExit {
+        /// The agent's ID of the call.
+        id: String,
+        /// The exit code; `None` if a signal ended it.
+        code: Option<i64>,
+        signal: Option<String>,
+    },
     /// The current mode.
     Mode(String),
+    /// All configuration options with their values.
+    Options(Vec<ConfigOption>),
     /// The available commands.
     Commands(Vec<CommandInfo>),
     /// A notice for the user.

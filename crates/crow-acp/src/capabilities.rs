@@ -49,6 +49,8 @@ pub struct AcpAgentCapabilities {
     pub steering: bool,
     /// Supports `session/fork`.
     pub fork_session: bool,
+    /// Supports `session/list`.
+    pub list_sessions: bool,
     /// Accepts images in prompts.
     pub reads_images: bool,
 }

@@ -22,10 +22,11 @@ use tokio::task::yield_now;
 use self::access::ClientMethodCall;
 pub use self::access::{ClientAccess, ClientAccessRequest, ParentClient};
 pub use self::events::ClientEvent;
-pub use self::session::{ConfigOption, OpenedSession};
+pub use self::session::OpenedSession;
 use crate::agent_update::{AgentUpdate, StopReason};
 use crate::capabilities::{AcpAgentCapabilities, ClientInfo};
-use crate::incoming::TurnScope;
+use crate::config_option::ConfigOption;
+use crate::incoming::{SessionInfo, TurnScope};
 use crate::transport::{IncomingLines, LineTransport};
 use crate::v1::{self, ClaimRequest, ClaimResponse, ReleaseNotification, SteerRequest};
 
@@ -93,15 +94,27 @@ impl AgentConnection {
         Ok(OpenedSession { session, options: v1::session_options(response.config_options) })
     }
 
-    /// Sets a configuration option of a session.
-    pub async fn set_option(&self, session: &SessionId, option: &str, value: &str) -> Result<(), Failure> {
-        self.send_request(wire::SetSessionConfigOptionRequest::new(
+    /// Lists the newest stored sessions of a directory.
+    pub async fn list_sessions(&self, cwd: &Path) -> Result<Vec<SessionInfo>, Failure> {
+        let request = wire::ListSessionsRequest::new().cwd(cwd.to_path_buf());
+        let response = self.send_request(request).await?;
+        Ok(response.sessions.into_iter().map(v1::session_info).collect())
+    }
+
+    /// Sets a configuration option of a session; returns all options.
+    pub async fn set_option(
+        &self,
+        session: &SessionId,
+        option: &str,
+        value: &str,
+    ) -> Result<Vec<ConfigOption>, Failure> {
+        let request = wire::SetSessionConfigOptionRequest::new(
             v1::session_id(session),
             wire::SessionConfigId::new(option),
             wire::SessionConfigValueId::new(value),
-        ))
-        .await
-        .map(drop)
+        );
+        let response = self.send_request(request).await?;
+        Ok(v1::session_options(Some(response.config_options)))
     }
 
     /// Sends a prompt and waits for the end of its turn.

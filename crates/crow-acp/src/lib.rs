@@ -7,6 +7,7 @@ mod agent_update;
 mod capabilities;
 mod client;
 mod client_terminal;
+mod config_option;
 mod connected_client;
 mod editor;
 mod form;
@@ -25,10 +26,11 @@ mod v1;
 pub use agent_update::{AgentUpdate, StopReason};
 pub use capabilities::{AcpAgentCapabilities, AcpClientCapabilities, ClientInfo};
 pub use client::{
-    AgentConnection, ClientAccess, ClientAccessRequest, ClientEvent, ConfigOption, INITIALIZE_TIMEOUT,
+    AgentConnection, ClientAccess, ClientAccessRequest, ClientEvent, INITIALIZE_TIMEOUT,
     OpenedSession, ParentClient, PromptOutcome, drive_agent,
 };
 pub use client_terminal::{ClientError, ClientTerminalOutput, TerminalCommand, TerminalExit};
+pub use config_option::{ConfigChoice, ConfigOption};
 pub use connected_client::Client;
 pub use crow_process::{CommandSpec as AgentCommand, ExitReason as ProgramEnded, SpawnError};
 pub use editor::{ClientEditor, ClientTerminal};

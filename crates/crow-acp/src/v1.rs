@@ -45,6 +45,6 @@ pub(crate) use self::session_config::session_options;
 pub(crate) use self::session_setup::{
     check_sign_in_method, client_capabilities, config_options, fork_session_response, initialize_response,
     list_sessions_response, load_session_response, new_session_response, resume_session_response,
-    session_location,
+    session_info, session_location,
 };
 pub(crate) use self::session_updates::{is_update_line, session_notification};

@@ -100,6 +100,9 @@ impl ChildView {
             | AgentUpdate::Usage { .. }
             | AgentUpdate::Mode(_)
             | AgentUpdate::Commands(_)
+            | AgentUpdate::Options(_)
+            | AgentUpdate::CallOutput { .. }
+            | AgentUpdate::CallExit { .. }
             | AgentUpdate::Outcome(_) => return false,
         }
         true

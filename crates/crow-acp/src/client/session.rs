@@ -2,22 +2,14 @@
 
 use crow_core::SessionId;
 
+use crate::config_option::ConfigOption;
+
 /// A session as an agent opened it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenedSession {
     /// The agent's ID.
     pub session: SessionId,
     pub options: Vec<ConfigOption>,
-}
-
-/// A configuration option of a session.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConfigOption {
-    /// The agent's ID.
-    pub id: String,
-    /// Whether it concerns the `mode` or the `model`, by its category in the protocol.
-    pub category: Option<&'static str>,
-    pub values: Vec<String>,
 }
 
 impl OpenedSession {

@@ -65,7 +65,7 @@ async fn agent_that_disconnects_at_once_is_reported() {
 #[tokio::test]
 async fn agent_options_are_parsed() {
     let can = json!({"loadSession": true, "sessionCapabilities": {"fork": {}}});
-    let choices = json!([{"value": "ask", "name": "Ask"}, {"value": "code", "name": "Code"}]);
+    let choices = json!([{"value": "ask", "name": "Ask"}]);
     let models = json!([{"group": "a", "name": "A", "options": [{"value": "a/1", "name": "1"}]}]);
     let options = json!([
         {"id": "approval", "name": "Approval", "category": "mode", "type": "select", "currentValue": "ask", "options": choices},
@@ -78,7 +78,7 @@ async fn agent_options_are_parsed() {
             json!({"result": {"sessionId": "s-1", "configOptions": options}}),
         ],
         expect![[r#"
-            AcpAgentCapabilities { load_session: true, resume_session: false, steering: false, fork_session: true, reads_images: false }
+            AcpAgentCapabilities { load_session: true, resume_session: false, steering: false, fork_session: true, list_sessions: false, reads_images: false }
             Ok(
                 OpenedSession {
                     session: SessionId(
@@ -90,16 +90,27 @@ async fn agent_options_are_parsed() {
                             category: Some(
                                 "mode",
                             ),
-                            values: [
-                                "ask",
-                                "code",
+                            name: "Approval",
+                            current: "ask",
+                            choices: [
+                                ConfigChoice {
+                                    value: "ask",
+                                    name: "Ask",
+                                    description: None,
+                                },
                             ],
                         },
                         ConfigOption {
                             id: "model",
                             category: None,
-                            values: [
-                                "a/1",
+                            name: "Model",
+                            current: "a/1",
+                            choices: [
+                                ConfigChoice {
+                                    value: "a/1",
+                                    name: "1",
+                                    description: None,
+                                },
                             ],
                         },
                     ],
@@ -145,7 +156,7 @@ async fn agents_without_acp_are_errors() {
     check(
         &[json!({"result": {"protocolVersion": 1}})],
         expect![[r#"
-            AcpAgentCapabilities { load_session: false, resume_session: false, steering: false, fork_session: false, reads_images: false }
+            AcpAgentCapabilities { load_session: false, resume_session: false, steering: false, fork_session: false, list_sessions: false, reads_images: false }
             Err(
                 Failure {
                     kind: Connection,

@@ -59,13 +59,16 @@ pub(crate) fn initialize_request(client_info: ClientInfo) -> wire::InitializeReq
     let files = wire::FileSystemCapabilities::new()
         .read_text_file(client_capabilities.reads_files)
         .write_text_file(client_capabilities.writes_files);
-    let depth_meta = client_capabilities.tree_depth.map(|depth| json!({ CROW: { "depth": depth } }));
+    let depth = client_capabilities.tree_depth.map(|depth| (CROW, json!({ "depth": depth })));
+    let output = client_capabilities.terminal_output.then(|| ("terminal_output", json!(true)));
+    let meta: serde_json::Map<_, _> =
+        depth.into_iter().chain(output).map(|(name, value)| (name.to_owned(), value)).collect();
     let capabilities = wire::ClientCapabilities::new()
         .fs(files)
         .terminal(client_capabilities.terminals)
         .session(session)
         .elicitation(forms)
-        .meta(depth_meta.and_then(to_meta));
+        .meta((!meta.is_empty()).then_some(meta));
     wire::InitializeRequest::new(ProtocolVersion::V1)
         .client_capabilities(capabilities)
         .client_info(wire::Implementation::new("crow-cli", client_info.version))
@@ -83,6 +86,7 @@ pub(crate) fn agent_capabilities(answer: &wire::InitializeResponse) -> Result<Ac
         load_session: answer.agent_capabilities.load_session,
         resume_session: answer.agent_capabilities.session_capabilities.resume.is_some(),
         fork_session: answer.agent_capabilities.session_capabilities.fork.is_some(),
+        list_sessions: answer.agent_capabilities.session_capabilities.list.is_some(),
         reads_images: answer.agent_capabilities.prompt_capabilities.image,
         steering: steering.and_then(|steering| steering.get("supported")).and_then(Value::as_bool)
             == Some(true),

@@ -8,8 +8,10 @@
 use agent_client_protocol as sdk;
 use crow_core::{CommandInfo, SessionId, ToolCallContent, ToolCallStatus, ToolKind};
 use sdk::v1::schema as wire;
+use serde_json::Value;
 
 use super::permission::{grant_offer, permission_subject};
+use super::session_config::session_options;
 use super::{agent_tree, plan};
 use crate::agent_update::{AgentUpdate, StopReason};
 use crate::permission::{AgentPermissionRequest, PermissionOption};
@@ -27,6 +29,9 @@ pub(crate) fn to_agent_update(update: wire::SessionUpdate) -> Option<AgentUpdate
             content: Some(call.content.into_iter().filter_map(tool_content).collect()),
             input: call.raw_input,
         },
+        wire::SessionUpdate::ToolCallUpdate(call) if command_update(&call).is_some() => {
+            return command_update(&call);
+        }
         wire::SessionUpdate::ToolCallUpdate(call) => AgentUpdate::Call {
             id: call.tool_call_id.0.to_string(),
             title: call.fields.title,
@@ -42,15 +47,7 @@ pub(crate) fn to_agent_update(update: wire::SessionUpdate) -> Option<AgentUpdate
             AgentUpdate::Plan(plan.entries.into_iter().map(plan::from_wire_entry).collect())
         }
         wire::SessionUpdate::AvailableCommandsUpdate(update) => {
-            let commands = update.available_commands.into_iter().map(|command| CommandInfo {
-                name: command.name,
-                description: command.description,
-                hint: command.input.and_then(|input| match input {
-                    wire::AvailableCommandInput::Unstructured(input) => Some(input.hint),
-                    _ => None,
-                }),
-            });
-            AgentUpdate::Commands(commands.collect())
+            AgentUpdate::Commands(update.available_commands.into_iter().map(command_info).collect())
         }
         wire::SessionUpdate::SessionInfoUpdate(info) => AgentUpdate::Title(info.title.value()?.clone()),
         wire::SessionUpdate::UsageUpdate(usage) => {
@@ -63,6 +60,9 @@ pub(crate) fn to_agent_update(update: wire::SessionUpdate) -> Option<AgentUpdate
                 is_estimate: agent_tree::is_estimate(meta),
             }
         }
+        wire::SessionUpdate::ConfigOptionUpdate(update) => {
+            AgentUpdate::Options(session_options(Some(update.config_options)))
+        }
         wire::SessionUpdate::CurrentModeUpdate(mode) => AgentUpdate::Mode(mode.current_mode_id.0.to_string()),
         wire::SessionUpdate::Notice(notice) => AgentUpdate::Notice(notice.title),
         wire::SessionUpdate::CompactionUpdate(update) => {
@@ -70,6 +70,29 @@ pub(crate) fn to_agent_update(update: wire::SessionUpdate) -> Option<AgentUpdate
         }
         _ => return None,
     })
+}
+
+fn command_info(command: wire::AvailableCommand) -> CommandInfo {
+    CommandInfo {
+        name: command.name,
+        description: command.description,
+        hint: command.input.and_then(|input| match input {
+            wire::AvailableCommandInput::Unstructured(input) => Some(input.hint),
+            _ => None,
+        }),
+    }
+}
+
+/// Parses the output or the end of a call's command.
+fn command_update(call: &wire::ToolCallUpdate) -> Option<AgentUpdate> {
+    let meta = call.meta.as_ref()?;
+    let id = call.tool_call_id.0.to_string();
+    if let Some(output) = meta.get("terminal_output") {
+        return Some(AgentUpdate::CallOutput { id, text: output.get("data")?.as_str()?.to_owned() });
+    }
+    let exit = meta.get("terminal_exit")?;
+    let signal = exit.get("signal").and_then(Value::as_str).map(str::to_owned);
+    Some(AgentUpdate::CallExit { id, code: exit.get("exit_code").and_then(Value::as_i64), signal })
 }
 
 /// Returns the message ID of an update, if the agent gives one.

@@ -7,7 +7,7 @@
 use agent_client_protocol as sdk;
 use sdk::v1::schema as wire;
 
-use crate::client::ConfigOption;
+use crate::config_option::{ConfigChoice, ConfigOption};
 
 /// Parses the configuration options of a session.
 pub(crate) fn session_options(options: Option<Vec<wire::SessionConfigOption>>) -> Vec<ConfigOption> {
@@ -26,8 +26,19 @@ fn session_option(option: wire::SessionConfigOption) -> Option<ConfigOption> {
     let category = option.category.and_then(|category| match category {
         wire::SessionConfigOptionCategory::Mode => Some("mode"),
         wire::SessionConfigOptionCategory::Model => Some("model"),
+        wire::SessionConfigOptionCategory::ThoughtLevel => Some("thought_level"),
         _ => None,
     });
-    let values = choices.into_iter().map(|choice| choice.value.0.to_string()).collect();
-    Some(ConfigOption { id: option.id.0.to_string(), category, values })
+    let choices = choices.into_iter().map(|choice| ConfigChoice {
+        value: choice.value.0.to_string(),
+        name: choice.name,
+        description: choice.description,
+    });
+    Some(ConfigOption {
+        id: option.id.0.to_string(),
+        category,
+        name: option.name,
+        current: select.current_value.0.to_string(),
+        choices: choices.collect(),
+    })
 }

@@ -7,7 +7,7 @@ use sdk::v1::schema as wire;
 use serde_json::{Value, json};
 
 use crate::capabilities::AcpClientCapabilities;
-use crate::incoming::{AgentInfo, OpenSessionResult, SessionLocation, SessionPage};
+use crate::incoming::{AgentInfo, OpenSessionResult, SessionInfo, SessionLocation, SessionPage};
 use crate::v1::primitives::{session_id, to_meta};
 
 /// The authentication method that the agent performs itself.
@@ -131,6 +131,16 @@ pub(crate) fn list_sessions_response(page: SessionPage) -> wire::ListSessionsRes
             .updated_at(info.updated_at)
     });
     wire::ListSessionsResponse::new(sessions.collect::<Vec<_>>()).next_cursor(page.next_cursor)
+}
+
+/// Parses a stored session of a list.
+pub(crate) fn session_info(info: wire::SessionInfo) -> SessionInfo {
+    SessionInfo {
+        session: crow_core::SessionId::new(&*info.session_id.0),
+        cwd: info.cwd,
+        title: info.title,
+        updated_at: info.updated_at.unwrap_or_default(),
+    }
 }
 
 fn mode_state(current: Mode) -> wire::SessionModeState {

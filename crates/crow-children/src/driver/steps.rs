@@ -195,7 +195,7 @@ impl ChildDriver {
         let mode = self.held.mode;
         self.set_step(async move {
             StepResult::Event(match connection.set_option(&session, "mode", mode.as_str()).await {
-                Ok(()) => ChildEvent::TurnPrepared,
+                Ok(_) => ChildEvent::TurnPrepared,
                 Err(failure) => ChildEvent::AgentFailed(failure),
             })
         });

@@ -142,6 +142,9 @@ fn is_visible(event: &ClientEvent) -> bool {
             | AgentUpdate::Usage { .. }
             | AgentUpdate::Mode(_)
             | AgentUpdate::Commands(_)
+            | AgentUpdate::Options(_)
+            | AgentUpdate::CallOutput { .. }
+            | AgentUpdate::CallExit { .. }
             | AgentUpdate::Outcome(_) => false,
         },
     }

@@ -426,9 +426,10 @@ fn find_option<'a>(
     let Some(option) = opened.find_option(kind) else {
         return Err(CliError::new(CliExitCode::Usage, format!("the agent {name} has no {kind} option")));
     };
-    if option.values.iter().any(|offered| offered == value) {
+    if option.choices.iter().any(|choice| choice.value == value) {
         return Ok(&option.id);
     }
     let error = CliError::new(CliExitCode::Usage, format!("the agent {name} has no {kind} {value:?}"));
-    Err(error.with_hint(to_one_line(&format!("available: {}", option.values.join(", ")))))
+    let values: Vec<&str> = option.choices.iter().map(|choice| choice.value.as_str()).collect();
+    Err(error.with_hint(to_one_line(&format!("available: {}", values.join(", ")))))
 }

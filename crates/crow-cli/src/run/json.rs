@@ -142,7 +142,10 @@ impl<W: Write + Send> RunOutput for JsonLines<W> {
             AgentUpdate::Prompt(_)
             | AgentUpdate::Title(_)
             | AgentUpdate::Mode(_)
-            | AgentUpdate::Commands(_) => return Ok(()),
+            | AgentUpdate::Commands(_)
+            | AgentUpdate::Options(_)
+            | AgentUpdate::CallOutput { .. }
+            | AgentUpdate::CallExit { .. } => return Ok(()),
         };
         self.write_event(&event)
     }

@@ -310,6 +310,9 @@ impl<O: Write + Send, E: Write + Send> RunOutput for TerminalScreen<O, E> {
             AgentUpdate::Title(_)
             | AgentUpdate::Mode(_)
             | AgentUpdate::Commands(_)
+            | AgentUpdate::Options(_)
+            | AgentUpdate::CallOutput { .. }
+            | AgentUpdate::CallExit { .. }
             | AgentUpdate::Outcome(_) => Ok(()),
         }
     }
