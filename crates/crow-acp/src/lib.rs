@@ -26,8 +26,8 @@ mod v1;
 pub use agent_update::{AgentUpdate, StopReason};
 pub use capabilities::{AcpAgentCapabilities, AcpClientCapabilities, ClientInfo};
 pub use client::{
-    AgentConnection, ClientAccess, ClientAccessRequest, ClientEvent, INITIALIZE_TIMEOUT,
-    OpenedSession, ParentClient, PromptOutcome, drive_agent,
+    AgentConnection, ClientAccess, ClientAccessRequest, ClientEvent, INITIALIZE_TIMEOUT, OpenedSession,
+    ParentClient, PromptOutcome, drive_agent,
 };
 pub use client_terminal::{ClientError, ClientTerminalOutput, TerminalCommand, TerminalExit};
 pub use config_option::{ConfigChoice, ConfigOption};

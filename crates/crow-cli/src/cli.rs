@@ -20,7 +20,7 @@ use crate::{completion, sessions::SessionAge, socket::ListenAddress};
 
 /// A coding agent that speaks the Agent Client Protocol.
 #[derive(Debug, Parser)]
-#[command(name = "crow-cli", version, propagate_version = false, arg_required_else_help = true)]
+#[command(name = "crow-cli", version, propagate_version = false)]
 pub(crate) struct Cli {
     /// Directory for the configuration, keys and sessions [default: ~/.crow]
     #[arg(
@@ -35,8 +35,30 @@ pub(crate) struct Cli {
     /// Also log to stderr
     #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
+    #[command(flatten)]
+    pub(crate) terminal: TerminalArgs,
     #[command(subcommand)]
-    pub(crate) command: CliCommand,
+    pub(crate) command: Option<CliCommand>,
+}
+
+/// Arguments without a subcommand: the interactive terminal.
+#[derive(Debug, Args)]
+pub(crate) struct TerminalArgs {
+    /// Start the interactive terminal with this prompt
+    pub(crate) prompt: Option<String>,
+    /// Continue the newest session of this directory
+    #[arg(long = "continue", conflicts_with = "resume")]
+    pub(crate) continue_newest: bool,
+    /// Continue this session, by its ID or the beginning of it; without an ID, choose from a list
+    #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = "")]
+    pub(crate) resume: Option<String>,
+}
+
+impl TerminalArgs {
+    /// Whether any of them was given.
+    pub(crate) fn is_used(&self) -> bool {
+        self.prompt.is_some() || self.continue_newest || self.resume.is_some()
+    }
 }
 
 /// Subcommands.
@@ -197,7 +219,7 @@ pub(crate) struct AuthArgs {
 }
 
 /// Arguments of `run`.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct RunArgs {
     /// The task; `-` reads it from stdin
     #[arg(conflicts_with = "file")]
@@ -205,6 +227,9 @@ pub(crate) struct RunArgs {
     /// Keep asking for prompts
     #[arg(short, long)]
     pub(crate) interactive: bool,
+    /// Print plain lines instead of the interactive terminal
+    #[arg(long, requires = "interactive")]
+    pub(crate) plain: bool,
     /// Continue this session
     #[arg(short, long, value_name = "ID", add = ArgValueCandidates::new(completion::list_sessions))]
     pub(crate) session: Option<String>,

@@ -35,19 +35,21 @@ mod trust;
 mod undo;
 
 use std::{
-    io::{self, Write},
+    io::{self, IsTerminal as _, Write},
     path::{Path, PathBuf},
     process::ExitCode,
 };
 
-use clap::Parser;
+use clap::{CommandFactory as _, Parser};
 use crow_model::{HttpClients, list_models};
 use crow_store::{DatabaseAddress, Timestamp};
+use crow_tui::SessionChoice;
 
 use crate::{
     agent::ConfigSource,
     cli::{
         AcpArgs, AuthArgs, Cli, CliCommand, InitArgs, InspectArgs, ModelsArgs, RunArgs, SessionsSubcommand,
+        TerminalArgs,
     },
     failure::{CliError, CliExitCode},
     init::{InitContext, USUAL_SERVERS},
@@ -84,7 +86,11 @@ fn run_command(cli: Cli) -> Result<(), CliError> {
     let dir = settings::config_dir(cli.config_dir, &env)?;
     let verbosity = if cli.verbose { LogVerbosity::Verbose } else { LogVerbosity::Normal };
     let load = || load_settings(&dir, &env);
-    match cli.command {
+    let Some(command) = cli.command else {
+        return start_terminal(cli.terminal, dir, env, verbosity);
+    };
+    check_unused(&cli.terminal)?;
+    match command {
         CliCommand::Auth(AuthArgs { server: Some(server), forget }) => {
             run_sign_in(&server, forget, &load()?, &mut out)?;
         }
@@ -101,7 +107,7 @@ fn run_command(cli: Cli) -> Result<(), CliError> {
         CliCommand::AcpBridge(args) => bridge::run(args, &dir, verbosity, &env, &current_dir()?)?,
         CliCommand::Run(args) => {
             log::start_logging(&dir, verbosity);
-            prompt(args, dir, env)?;
+            prompt(args, None, dir, env)?;
         }
         CliCommand::Demo => demo::run(run::terminal_output(), demo::choose_pace(), &mut out)?,
         CliCommand::Mcp(args) => {
@@ -135,11 +141,59 @@ fn run_command(cli: Cli) -> Result<(), CliError> {
     Ok(out.flush()?)
 }
 
-fn prompt(args: RunArgs, dir: PathBuf, env: Environment) -> Result<(), CliError> {
+/// Rejects a prompt or a session in front of a subcommand.
+fn check_unused(args: &TerminalArgs) -> Result<(), CliError> {
+    if args.is_used() {
+        let error = CliError::new(CliExitCode::Usage, "a subcommand takes its own prompt and session");
+        return Err(error.with_hint("write them after the subcommand"));
+    }
+    Ok(())
+}
+
+/// Starts the interactive terminal; without a terminal and a prompt there is nothing to start.
+fn start_terminal(
+    args: TerminalArgs,
+    dir: PathBuf,
+    env: Environment,
+    verbosity: LogVerbosity,
+) -> Result<(), CliError> {
+    let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
+    if !is_terminal && args.prompt.is_none() {
+        let help = Cli::command().render_help();
+        write!(io::stderr(), "{help}")?;
+        return Err(CliError::without_message(CliExitCode::Usage));
+    }
+    // One word is rather a mistyped subcommand than a prompt.
+    if let Some(word) = args.prompt.as_deref().filter(|prompt| !prompt.contains(char::is_whitespace)) {
+        let command = Cli::command();
+        let names = command.get_subcommands().map(clap::Command::get_name);
+        let error = CliError::new(CliExitCode::Usage, format!("unrecognized subcommand '{word}'"));
+        return Err(match crow_core::nearest_name(word, names) {
+            Some(nearest) => error.with_hint(format!("did you mean `crow-cli {nearest}`?")),
+            None => error,
+        });
+    }
+    log::start_logging(&dir, verbosity);
+    let run_args = RunArgs { interactive: is_terminal, prompt: args.prompt, ..RunArgs::default() };
+    let target = match (args.continue_newest, args.resume) {
+        (true, _) => SessionChoice::Newest,
+        (false, Some(id)) if id.is_empty() => SessionChoice::Ask,
+        (false, Some(id)) => SessionChoice::Stored(id),
+        (false, None) => SessionChoice::New,
+    };
+    prompt(run_args, Some(target), dir, env)
+}
+
+fn prompt(
+    args: RunArgs,
+    target: Option<SessionChoice>,
+    dir: PathBuf,
+    env: Environment,
+) -> Result<(), CliError> {
     let settings = load_settings(&dir, &env)?;
     let _migration_notice = MigrationNotice::for_database(&settings.database);
     let source = ConfigSource { overrides: args.overrides.clone(), ..ConfigSource::new(dir, env) };
-    run::run(args, &settings, source, &current_dir()?)
+    run::run(args, target, &settings, source, &current_dir()?)
 }
 
 fn inspect_sessions(

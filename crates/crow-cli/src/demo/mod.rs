@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use self::model::{DemoPace, ScriptedModel};
 use crate::{
     agent,
-    cli::{RunArgs, RunOverrides},
+    cli::RunArgs,
     failure::{CliError, CliExitCode},
     run::{self, RunOutput, RunPlan, SessionRetention},
     settings::{RepositoryReader, Settings},
@@ -81,24 +81,18 @@ async fn run_scripted_session(
     writeln!(out, "task: {TASK}\n")?;
     out.flush()?;
     let settings = Arc::new(demo_settings(home, model.base_url()));
-    let args = RunArgs {
-        overrides: RunOverrides::default(),
-        prompt: None,
-        interactive: false,
-        session: None,
-        fork: false,
-        replay: None,
-        cwd: None,
-        file: None,
-        model: None,
-        mode: None,
-        agent: None,
-        yes: true,
-        json: false,
-    };
+    let args = RunArgs { yes: true, ..RunArgs::default() };
     let first_prompt = Some(TASK.into());
     let (cwd, images) = (project.to_owned(), Vec::new());
-    let plan = RunPlan { args, cwd, first_prompt, images, output, retention: SessionRetention::Gone };
+    let plan = RunPlan {
+        args,
+        cwd,
+        first_prompt,
+        images,
+        output,
+        retention: SessionRetention::Gone,
+        terminal: None,
+    };
     run::drive_own_agent(plan, move || {
         let settings = settings.clone();
         std::future::ready(agent::build_runtime((*settings).clone()))

@@ -35,7 +35,9 @@ fn check_in(line: &str, fill: impl AsyncFnOnce(&Store) -> Vec<SessionId>, expect
         let names = fill(&store).await;
         let names = || names.iter().zip(["$A", "$B", "$C", "$D"]);
         let line = names().fold(line.to_owned(), |line, (id, name)| line.replace(name, id.as_str()));
-        let CliCommand::Inspect(args) = Cli::parse_from(line.split(' ')).command else { panic!("inspect") };
+        let Some(CliCommand::Inspect(args)) = Cli::parse_from(line.split(' ')).command else {
+            panic!("inspect")
+        };
         let mut out = Vec::new();
         if let Err(error) = super::run(&args, &db, Timestamp(41 * HOUR), &mut out).await {
             out.extend(format!("{error:?}\n").bytes());
@@ -576,7 +578,7 @@ fn missing_store_counts_as_empty_and_is_not_created() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("crow.db");
     let db = DatabaseAddress::File(file.clone());
-    let CliCommand::Inspect(args) = Cli::parse_from(["crow-cli", "inspect"]).command else {
+    let Some(CliCommand::Inspect(args)) = Cli::parse_from(["crow-cli", "inspect"]).command else {
         panic!("inspect")
     };
     let mut out = Vec::new();

@@ -19,7 +19,7 @@ fn check(commands: &[&str], expected: &Expect) {
     let mut shown = String::new();
     for command in commands {
         let words = ["crow-cli", "permissions"].into_iter().chain(command.split_whitespace());
-        let CliCommand::Permissions(args) = Cli::try_parse_from(words).unwrap().command else {
+        let Some(CliCommand::Permissions(args)) = Cli::try_parse_from(words).unwrap().command else {
             unreachable!()
         };
         let mut out = Vec::new();

@@ -4,7 +4,7 @@ use crow_acp::{AcpClientCapabilities, ClientInfo, LineTransport};
 use crow_core::Failure;
 use tokio::sync::{mpsc, oneshot};
 
-use super::{driver::RunDriver, plan::RunPlan, signals::SignalListener, typed_input};
+use super::{driver::RunDriver, plan::RunPlan, signals::SignalListener, terminal_client, typed_input};
 use crate::{
     agent,
     failure::{CliError, CliExitCode},
@@ -43,10 +43,13 @@ impl ConnectionLoss {
 
 /// Initializes the connection and runs the plan. `early_signals` are those before the initialization.
 pub(super) async fn run_conversation(
-    plan: RunPlan,
+    mut plan: RunPlan,
     transport: LineTransport,
     early_signals: SignalListener,
 ) -> Result<ConversationEnd, CliError> {
+    if let Some(setup) = plan.terminal.take() {
+        return terminal_client::run_client(plan, setup, transport, early_signals).await;
+    }
     let signals = SignalListener::listen()?;
     let (event_sender, events) = mpsc::channel(EVENTS_LEN);
     let (initialized_sender, initialized) = oneshot::channel();

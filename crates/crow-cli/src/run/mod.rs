@@ -20,6 +20,9 @@ mod question;
 mod replay;
 mod screen;
 mod signals;
+mod terminal_client;
+mod terminal_host;
+mod terminal_setup;
 mod terminal_size;
 mod typed_input;
 
@@ -30,6 +33,7 @@ use std::{
 };
 
 use crow_core::{ContentPart, Failure, Mode};
+use crow_tui::SessionChoice;
 
 use self::{
     agent_failure::exit_for_failure,
@@ -37,6 +41,7 @@ use self::{
     json::{JsonEventFilter, JsonLines},
     screen::TerminalScreen,
     signals::SignalListener,
+    terminal_setup::TerminalSetup,
 };
 pub(crate) use self::{
     output::{RunOutput, SessionRetention},
@@ -53,6 +58,7 @@ use crate::{
 /// Runs the command line's prompts.
 pub(crate) fn run(
     mut args: RunArgs,
+    target: Option<SessionChoice>,
     settings: &Settings,
     source: ConfigSource,
     current_dir: &Path,
@@ -78,13 +84,15 @@ pub(crate) fn run(
     }
     let images =
         args.overrides.images.iter().map(|path| read_image(current_dir, path)).collect::<Result<_, _>>()?;
+    let terminal = TerminalSetup::detect(&args, target, settings, &source.env, &cwd)?;
     let output: Box<dyn RunOutput> = match args.overrides.output_format {
         Some(OutputFormat::StreamJson) => Box::new(JsonLines::new(io::stdout(), JsonEventFilter::Events)),
         Some(OutputFormat::Json) => Box::new(JsonLines::new(io::stdout(), JsonEventFilter::Results)),
         None if args.json => Box::new(JsonLines::new(io::stdout(), JsonEventFilter::Events)),
         Some(OutputFormat::Text) | None => terminal_output(),
     };
-    let plan = RunPlan { args, cwd, first_prompt, images, output, retention: SessionRetention::Stored };
+    let plan =
+        RunPlan { args, cwd, first_prompt, images, output, retention: SessionRetention::Stored, terminal };
     let runtime = agent::tokio_runtime()?;
     let result = runtime.block_on(async {
         match external {

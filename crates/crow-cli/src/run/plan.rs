@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use crow_core::ContentPart;
 
-use super::output::{RunOutput, SessionRetention};
+use super::{
+    output::{RunOutput, SessionRetention},
+    terminal_setup::TerminalSetup,
+};
 use crate::cli::RunArgs;
 
 /// Everything a run does with its agent.
@@ -16,4 +19,6 @@ pub(crate) struct RunPlan {
     pub(crate) images: Vec<ContentPart>,
     pub(crate) output: Box<dyn RunOutput>,
     pub(crate) retention: SessionRetention,
+    /// The interactive terminal, if the run has one.
+    pub(crate) terminal: Option<TerminalSetup>,
 }

@@ -60,7 +60,7 @@ fn check(line: &str, said: ConfirmAnswer, expect: Expect) {
         store.close().await.unwrap();
         let store = Store::open(&db).await.unwrap();
         let _writer = store.acquire_session_lease(&SessionId::new("busy")).await.unwrap();
-        let CliCommand::Sessions { command } = Cli::parse_from(line.split(' ')).command else {
+        let Some(CliCommand::Sessions { command }) = Cli::parse_from(line.split(' ')).command else {
             panic!("sessions")
         };
         let mut out = Vec::new();

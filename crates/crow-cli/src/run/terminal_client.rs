@@ -1,0 +1,92 @@
+//! Runs the interactive terminal over a connection to an agent.
+
+use std::io;
+
+use crow_acp::{AcpClientCapabilities, ClientInfo, LineTransport};
+use crow_core::ContentPart;
+use crow_tui::{AttachedImage, SessionStart, TerminalClient};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    conversation::{ConnectionLoss, ConversationEnd},
+    plan::RunPlan,
+    signals::SignalListener,
+    terminal_setup::TerminalSetup,
+};
+use crate::{
+    agent,
+    failure::{CliError, CliExitCode},
+};
+
+/// Runs the client over a transport.
+pub(super) async fn run_client(
+    mut plan: RunPlan,
+    setup: TerminalSetup,
+    transport: LineTransport,
+    mut signals: SignalListener,
+) -> Result<ConversationEnd, CliError> {
+    let capabilities = AcpClientCapabilities {
+        compactions: true,
+        notices: true,
+        forms: true,
+        terminal_output: true,
+        ..AcpClientCapabilities::default()
+    };
+    let terminate = CancellationToken::new();
+    let options = [("mode", &plan.args.mode), ("model", &plan.args.model)];
+    let options = options.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?)));
+    let client = TerminalClient {
+        tty: setup.tty,
+        traits: setup.traits,
+        host: setup.host,
+        facts: setup.facts,
+        theme: setup.theme,
+        client_info: ClientInfo { version: agent::VERSION, capabilities, wants_raw_updates: false },
+        start: SessionStart {
+            target: setup.target,
+            prompt: plan.first_prompt.take(),
+            images: std::mem::take(&mut plan.images).into_iter().filter_map(attached_image).collect(),
+            options: options.collect(),
+            approves_all: plan.args.yes,
+        },
+        history_file: Some(setup.history_file),
+        terminate: terminate.clone(),
+    };
+    let stop = async {
+        signals.next_request().await;
+        terminate.cancel();
+        std::future::pending().await
+    };
+    let end = tokio::select! {
+        biased;
+        end = crow_tui::run_terminal(client, std::future::ready(Ok(transport))) => end,
+        end = stop => end,
+    };
+    let end = end.map_err(|error| terminal_error(&error))?;
+    if let Some(session) = &end.session {
+        let retention = plan.retention;
+        plan.output.on_turn_start()?;
+        plan.output.on_session_end(session, retention, plan.args.agent.as_deref())?;
+    }
+    Ok(match end.loss {
+        None => ConversationEnd::Completed(Ok(())),
+        Some(loss) if loss.was_initialized => {
+            ConversationEnd::Disconnected(ConnectionLoss::AfterInitialize(loss.failure))
+        }
+        Some(loss) => ConversationEnd::Disconnected(ConnectionLoss::BeforeInitialize(loss.failure)),
+    })
+}
+
+fn attached_image(part: ContentPart) -> Option<AttachedImage> {
+    match part {
+        ContentPart::Image { mime, data } => Some(AttachedImage { name: mime.clone(), mime, data }),
+        ContentPart::Text(_)
+        | ContentPart::Link { .. }
+        | ContentPart::Resource { .. }
+        | ContentPart::FromCrow { .. } => None,
+    }
+}
+
+fn terminal_error(error: &io::Error) -> CliError {
+    CliError::new(CliExitCode::Failed, format!("could not use the terminal: {error}"))
+}

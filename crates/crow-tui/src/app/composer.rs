@@ -1,0 +1,4 @@
+//! The composer: the text of the next prompt.
+
+pub(crate) mod buffer;
+pub(crate) mod layout;

@@ -1,0 +1,69 @@
+//! The pager: a long text or the whole transcript, with scrolling and search. Works on rows that the view made.
+
+use crate::text::StyledRow;
+
+/// The content of the pager.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum PagerSource {
+    /// The whole transcript with everything that is folded elsewhere.
+    Transcript,
+    /// A text that is no part of the session.
+    Text(String),
+    /// The keys.
+    Keys,
+}
+
+/// A move through the rows; how far a page goes is known only where the rows are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TextPager {
+    pub(crate) title: String,
+    pub(crate) source: PagerSource,
+    /// Rows below the visible ones: the end is the start of a transcript.
+    pub(crate) n_below: usize,
+    /// The text that is searched.
+    pub(crate) query: String,
+    pub(crate) is_typing_query: bool,
+}
+
+impl TextPager {
+    /// Opens at the end of the transcript, and at the start of a text.
+    pub(crate) fn new(title: impl Into<String>, source: PagerSource) -> Self {
+        let n_below = if source == PagerSource::Transcript { 0 } else { usize::MAX };
+        Self { title: title.into(), source, n_below, query: String::new(), is_typing_query: false }
+    }
+
+    /// Keeps the position within `n_rows`, of which `n_visible` fit.
+    pub(crate) fn clamp(&mut self, n_rows: usize, n_visible: usize) {
+        self.n_below = self.n_below.min(n_rows.saturating_sub(n_visible));
+    }
+
+    pub(crate) fn scroll_up(&mut self, n_rows: usize) {
+        self.n_below = self.n_below.saturating_add(n_rows);
+    }
+
+    pub(crate) fn scroll_down(&mut self, n_rows: usize) {
+        self.n_below = self.n_below.saturating_sub(n_rows);
+    }
+
+    /// Scrolls to the next row above that has the query, or from the end again.
+    pub(crate) fn find_next(&mut self, rows: &[StyledRow], n_visible: usize) -> bool {
+        let query = self.query.to_lowercase();
+        if query.is_empty() {
+            return false;
+        }
+        let is_match = |row: &StyledRow| row.text().to_lowercase().contains(&query);
+        let last_visible = rows.len().saturating_sub(self.n_below);
+        let first_visible = last_visible.saturating_sub(n_visible);
+        let above = rows[..first_visible.min(rows.len())].iter().rposition(is_match);
+        let Some(index) = above.or_else(|| rows.iter().rposition(is_match)) else { return false };
+        // The match is the first visible row.
+        self.n_below = rows.len().saturating_sub(index + n_visible);
+        true
+    }
+
+    /// The rows that are visible.
+    pub(crate) fn visible_rows<'a>(&self, rows: &'a [StyledRow], n_visible: usize) -> &'a [StyledRow] {
+        let end = rows.len().saturating_sub(self.n_below.min(rows.len().saturating_sub(n_visible)));
+        &rows[end.saturating_sub(n_visible)..end]
+    }
+}

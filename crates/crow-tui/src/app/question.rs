@@ -1,0 +1,175 @@
+//! A question of the agent and which input answers it: nothing that was typed or pasted before the question was on the
+//! screen, and nothing that was meant for the composer.
+
+use std::time::{Duration, Instant};
+
+use crow_acp::{AgentPermissionRequest, ElicitationForm};
+
+use super::{event::QuestionId, keys::KeyAction};
+
+/// A key this soon after the question appeared, or after another key, was not a reaction to the question.
+const QUIET: Duration = Duration::from_millis(400);
+
+/// The subject of a question.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum QuestionSubject {
+    /// Whether a call may run.
+    Call(Box<AgentPermissionRequest>),
+    /// A choice or a free text.
+    Form(Box<ElicitationForm>),
+}
+
+/// The effect of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum AnswerEffect {
+    /// Chooses an option of a permission request.
+    Option(String),
+    /// Rejects with this option, and sends a text that the user types.
+    Instead(String),
+    /// Chooses a label of a form.
+    Choice(String),
+    /// Asks for a text as the answer of a form.
+    FreeText,
+}
+
+/// One answer on the screen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OfferedAnswer {
+    pub(crate) key: Option<KeyAction>,
+    pub(crate) name: String,
+    pub(crate) description: String,
+    /// Whether it approves something.
+    pub(crate) allows: bool,
+    pub(crate) effect: AnswerEffect,
+}
+
+/// A question that waits for the user.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct WaitingQuestion {
+    pub(crate) id: QuestionId,
+    pub(crate) subject: QuestionSubject,
+    pub(crate) selected: usize,
+    /// Rows of the body above the visible ones.
+    pub(crate) scroll: usize,
+    /// The time of the first frame that showed it.
+    drawn_at: Option<Instant>,
+    last_key_at: Option<Instant>,
+    /// The user gave it the keyboard with Tab.
+    pub(crate) is_focused: bool,
+    /// Its end has been on the screen.
+    pub(crate) is_read: bool,
+    /// The composer has the answer.
+    pub(crate) takes_text: bool,
+}
+
+impl WaitingQuestion {
+    pub(crate) fn new(id: QuestionId, subject: QuestionSubject) -> Self {
+        Self {
+            id,
+            subject,
+            selected: 0,
+            scroll: 0,
+            drawn_at: None,
+            last_key_at: None,
+            is_focused: false,
+            is_read: false,
+            takes_text: false,
+        }
+    }
+
+    /// Records a frame that showed the question.
+    pub(crate) fn mark_drawn(&mut self, now: Instant, is_complete: bool) {
+        self.drawn_at.get_or_insert(now);
+        self.is_read |= is_complete;
+    }
+
+    /// Records a key that went to the composer.
+    pub(crate) fn note_key(&mut self, read_at: Instant) {
+        self.last_key_at = Some(read_at);
+    }
+
+    /// Whether a key that was read at this time was typed at the question as it is on the screen.
+    pub(crate) fn is_seen(&self, read_at: Instant) -> bool {
+        self.drawn_at.is_some_and(|drawn_at| read_at > drawn_at)
+    }
+
+    /// Whether a key that was read at this time may answer. A text in the composer keeps the keyboard until Tab.
+    pub(crate) fn has_keyboard(&self, read_at: Instant, is_draft_empty: bool) -> bool {
+        if !self.is_seen(read_at) || self.takes_text {
+            return false;
+        }
+        let quiet_since = self.last_key_at.max(self.drawn_at);
+        let is_quiet = quiet_since.is_some_and(|since| read_at.saturating_duration_since(since) >= QUIET);
+        self.is_focused || (is_draft_empty && is_quiet)
+    }
+
+    /// Lists the answers; approving once is first, and an answer for later is never selected by itself.
+    pub(crate) fn answers(&self) -> Vec<OfferedAnswer> {
+        match &self.subject {
+            QuestionSubject::Call(request) => call_answers(request),
+            QuestionSubject::Form(form) => form_answers(form),
+        }
+    }
+}
+
+fn call_answers(request: &AgentPermissionRequest) -> Vec<OfferedAnswer> {
+    let mut free_keys = vec![
+        (true, false, KeyAction::AnswerAllowOnce),
+        (true, true, KeyAction::AnswerAllowSession),
+        (true, true, KeyAction::AnswerAllowProject),
+        (false, false, KeyAction::AnswerReject),
+        (false, true, KeyAction::AnswerRejectAlways),
+    ];
+    let mut answers: Vec<OfferedAnswer> = Vec::new();
+    for option in &request.options {
+        let is_project = option.allows && option.always && option.name.contains("project");
+        let is_fitting = |key: &(bool, bool, KeyAction)| {
+            let prefers = !is_project || key.2 == KeyAction::AnswerAllowProject;
+            key.0 == option.allows && key.1 == option.always && prefers
+        };
+        let key = free_keys.iter().position(is_fitting).map(|index| free_keys.remove(index).2);
+        let is_instead = !option.allows && !option.always && key.is_none();
+        answers.push(OfferedAnswer {
+            key: if is_instead { Some(KeyAction::AnswerInstead) } else { key },
+            name: option.name.clone(),
+            description: String::new(),
+            allows: option.allows,
+            effect: AnswerEffect::Option(option.id.clone()),
+        });
+    }
+    let has_instead = answers.iter().any(|answer| answer.key == Some(KeyAction::AnswerInstead));
+    let reject = answers.iter().position(|answer| answer.key == Some(KeyAction::AnswerReject));
+    if let (false, Some(reject)) = (has_instead, reject) {
+        let AnswerEffect::Option(id) = answers[reject].effect.clone() else { return answers };
+        let instead = OfferedAnswer {
+            key: Some(KeyAction::AnswerInstead),
+            name: "Reject and say what to do instead".to_owned(),
+            description: String::new(),
+            allows: false,
+            effect: AnswerEffect::Instead(id),
+        };
+        answers.insert(reject + 1, instead);
+    }
+    answers
+}
+
+fn form_answers(form: &ElicitationForm) -> Vec<OfferedAnswer> {
+    let choices = form.options.iter().map(|choice| OfferedAnswer {
+        key: None,
+        name: choice.label.clone(),
+        description: choice.description.clone(),
+        allows: true,
+        effect: AnswerEffect::Choice(choice.label.clone()),
+    });
+    let free_text = form.free_text.then(|| OfferedAnswer {
+        key: Some(KeyAction::AnswerInstead),
+        name: "Type an answer".to_owned(),
+        description: String::new(),
+        allows: false,
+        effect: AnswerEffect::FreeText,
+    });
+    choices.chain(free_text).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,304 @@
+//! Carries out the requests of an update: each in a task of its own, whose result comes back as an event.
+
+use std::{path::PathBuf, sync::Arc};
+
+use crow_acp::{AgentConnection, OpenedSession, TurnScope};
+use crow_core::{ContentPart, Failure, FailureKind, SessionId};
+use futures_util::future::BoxFuture;
+use tokio::sync::{OnceCell, mpsc};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    files::{FileIndex, list_files, match_files},
+    history_file,
+};
+use crate::app::{
+    cells::CommandEnd,
+    event::{AppEvent, AttachedImage, SessionChoice},
+    history::HistoryEntry,
+};
+
+/// Pieces of output that wait for the loop.
+const OUTPUT_LEN: usize = 16;
+
+/// The machine as the client needs it: programs are started, and images checked, elsewhere.
+pub trait ClientHost: Send + Sync + 'static {
+    /// Runs a command of the user in a shell; sends its output while it runs.
+    fn run_command(
+        &self,
+        command: String,
+        output: mpsc::Sender<String>,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'static, ShellExit>;
+
+    /// Reads an image for a prompt.
+    fn read_image(&self, path: PathBuf) -> BoxFuture<'static, Result<AttachedImage, String>>;
+
+    /// Returns the changes of the repository as a patch.
+    fn load_diff(&self) -> BoxFuture<'static, Result<String, String>>;
+
+    /// Returns the branch of the repository.
+    fn read_branch(&self) -> BoxFuture<'static, Option<String>>;
+
+    /// Opens a text in the user's editor, which has the terminal meanwhile, and returns the changed text.
+    fn edit_text(&self, text: String) -> BoxFuture<'static, Result<String, String>>;
+}
+
+/// The end of a command that the user ran.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ShellExit {
+    Exited(i64),
+    /// It was ended by a signal or could not be started.
+    Stopped(String),
+}
+
+/// Starts tasks.
+pub(super) struct TaskRunner<H> {
+    pub(super) host: Arc<H>,
+    pub(super) cwd: PathBuf,
+    pub(super) events: mpsc::Sender<AppEvent>,
+    pub(super) connection: Option<AgentConnection>,
+    pub(super) session: Option<SessionId>,
+    pub(super) history_file: Option<PathBuf>,
+    /// Options that are set when the first session is open.
+    pub(super) initial_options: Vec<(String, String)>,
+    files: Arc<OnceCell<FileIndex>>,
+    shell_cancel: CancellationToken,
+}
+
+impl<H: ClientHost> TaskRunner<H> {
+    pub(super) fn new(host: H, cwd: PathBuf, events: mpsc::Sender<AppEvent>) -> Self {
+        Self {
+            host: Arc::new(host),
+            cwd,
+            events,
+            connection: None,
+            session: None,
+            history_file: None,
+            initial_options: Vec::new(),
+            files: Arc::default(),
+            shell_cancel: CancellationToken::new(),
+        }
+    }
+
+    /// Runs a future and sends the event it returns.
+    fn spawn(&self, task: impl Future<Output = AppEvent> + Send + 'static) {
+        let events = self.events.clone();
+        tokio::spawn(async move {
+            let event = task.await;
+            // The loop has ended.
+            let _ = events.send(event).await;
+        });
+    }
+
+    /// Returns the connection and the session, if both are open.
+    fn open_session_parts(&self) -> Option<(AgentConnection, SessionId)> {
+        Some((self.connection.clone()?, self.session.clone()?))
+    }
+
+    pub(super) fn open_session(&mut self, target: SessionChoice) {
+        let Some(connection) = self.connection.clone() else { return };
+        self.session = None;
+        let (cwd, options) = (self.cwd.clone(), std::mem::take(&mut self.initial_options));
+        self.spawn(async move {
+            let opened = open_session(&connection, target, cwd).await;
+            AppEvent::SessionOpened(match opened {
+                Ok(opened) => set_options(&connection, opened, &options).await,
+                Err(failure) => Err(failure),
+            })
+        });
+    }
+
+    pub(super) fn send_prompt(&self, content: Vec<ContentPart>) {
+        let Some((connection, session)) = self.open_session_parts() else { return };
+        self.spawn(async move {
+            AppEvent::TurnEnded(connection.send_prompt(&session, content, TurnScope::WithoutTasks).await)
+        });
+    }
+
+    pub(super) fn steer(&self, text: String) {
+        let Some((connection, session)) = self.open_session_parts() else { return };
+        self.spawn(async move {
+            let result = connection.send_steering(&session, &text).await;
+            AppEvent::Steered { text, result }
+        });
+    }
+
+    pub(super) fn cancel_turn(&self) {
+        if let Some((connection, session)) = self.open_session_parts() {
+            connection.cancel_turn(&session);
+        }
+    }
+
+    pub(super) fn set_option(&self, option: String, value: String) {
+        let Some((connection, session)) = self.open_session_parts() else { return };
+        self.spawn(
+            async move { AppEvent::OptionSet(connection.set_option(&session, &option, &value).await) },
+        );
+    }
+
+    pub(super) fn list_sessions(&self) {
+        let Some(connection) = self.connection.clone() else { return };
+        let cwd = self.cwd.clone();
+        self.spawn(async move { AppEvent::SessionsListed(connection.list_sessions(&cwd).await) });
+    }
+
+    pub(super) fn match_files(&self, query: String) {
+        let (files, root) = (self.files.clone(), self.cwd.clone());
+        self.spawn(async move {
+            let list = || async { run_blocking(move || list_files(&root)).await.unwrap_or_default() };
+            let index = files.get_or_init(list).await.clone();
+            let searched = query.clone();
+            let paths = run_blocking(move || match_files(&index, &searched)).await.unwrap_or_default();
+            AppEvent::FilesMatched { query, paths }
+        });
+    }
+
+    pub(super) fn run_command(&mut self, command: String) {
+        self.shell_cancel = CancellationToken::new();
+        let (output_sender, mut output) = mpsc::channel(OUTPUT_LEN);
+        let run = self.host.run_command(command, output_sender, self.shell_cancel.clone());
+        let events = self.events.clone();
+        self.spawn(async move {
+            let forward = async {
+                while let Some(text) = output.recv().await {
+                    let _ = events.send(AppEvent::CommandOutput(text)).await;
+                }
+            };
+            let (exit, ()) = tokio::join!(run, forward);
+            AppEvent::CommandEnded(match exit {
+                ShellExit::Exited(code) => CommandEnd::Exited(code),
+                ShellExit::Stopped(reason) => CommandEnd::Signalled(reason),
+            })
+        });
+    }
+
+    pub(super) fn kill_command(&self) {
+        self.shell_cancel.cancel();
+    }
+
+    pub(super) fn edit_text(&self, text: String) {
+        let edit = self.host.edit_text(text);
+        self.spawn(async move { AppEvent::EditorClosed(edit.await) });
+    }
+
+    pub(super) fn read_image(&self, path: PathBuf) {
+        let read = self.host.read_image(path);
+        self.spawn(async move { AppEvent::ImageRead(read.await) });
+    }
+
+    pub(super) fn load_diff(&self) {
+        let load = self.host.load_diff();
+        self.spawn(async move { AppEvent::TextLoaded { title: "Changes".to_owned(), text: load.await } });
+    }
+
+    pub(super) fn read_branch(&self) {
+        let read = self.host.read_branch();
+        self.spawn(async move { AppEvent::BranchRead(read.await) });
+    }
+
+    pub(super) fn write_file(&self, path: PathBuf, text: String) {
+        self.spawn(async move {
+            let shown = path.display().to_string();
+            let written = run_blocking(move || std::fs::write(path, text)).await;
+            AppEvent::Reported(match written {
+                Some(Ok(())) => Ok(format!("written: {shown}")),
+                Some(Err(error)) => Err(format!("could not write {shown}: {error}")),
+                None => Err(format!("could not write {shown}")),
+            })
+        });
+    }
+
+    pub(super) fn load_history(&self) {
+        let Some(path) = self.history_file.clone() else { return };
+        self.spawn(async move {
+            let entries = run_blocking(move || history_file::read_history(&path)).await;
+            match entries {
+                Some(Ok(entries)) => AppEvent::HistoryLoaded(entries),
+                Some(Err(error)) => AppEvent::Reported(Err(format!("could not read the history: {error}"))),
+                None => AppEvent::HistoryLoaded(Vec::new()),
+            }
+        });
+    }
+
+    /// Stores a prompt before anything else happens to it.
+    pub(super) fn store_history(&self, entry: &HistoryEntry) {
+        if let Some(path) = &self.history_file
+            && let Err(error) = history_file::append_history(path, entry)
+        {
+            tracing::warn!(%error, "a prompt could not be added to the history");
+        }
+    }
+}
+
+async fn run_blocking<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> Option<R> {
+    tokio::task::spawn_blocking(work).await.ok()
+}
+
+async fn open_session(
+    connection: &AgentConnection,
+    target: SessionChoice,
+    cwd: PathBuf,
+) -> Result<OpenedSession, Failure> {
+    match target {
+        SessionChoice::New | SessionChoice::Ask => connection.new_session(&cwd).await,
+        SessionChoice::Newest => {
+            let newest = connection.list_sessions(&cwd).await?.into_iter().next();
+            match newest {
+                Some(info) => connection.load_session(&info.session, &cwd).await,
+                None => connection.new_session(&cwd).await,
+            }
+        }
+        SessionChoice::Stored(prefix) => {
+            let session = find_session(connection, prefix, &cwd).await?;
+            connection.load_session(&session, &cwd).await
+        }
+        SessionChoice::Fork(prefix) => {
+            let session = find_session(connection, prefix, &cwd).await?;
+            let forked = connection.fork_session(&session, &cwd).await?;
+            connection.load_session(&forked.session, &cwd).await
+        }
+    }
+}
+
+/// Returns the session with an ID, or the only one of the directory whose ID begins with it.
+async fn find_session(
+    connection: &AgentConnection,
+    prefix: String,
+    cwd: &std::path::Path,
+) -> Result<SessionId, Failure> {
+    if !connection.capabilities().list_sessions {
+        return Ok(SessionId::new(prefix));
+    }
+    let sessions = connection.list_sessions(cwd).await?;
+    let mut matches = sessions.iter().filter(|info| info.session.as_str().starts_with(&prefix));
+    match (matches.next(), matches.next()) {
+        (Some(only), None) => Ok(only.session.clone()),
+        // The ID of a session of another directory is complete.
+        (None, _) => Ok(SessionId::new(prefix)),
+        (Some(first), Some(second)) => {
+            if let Some(exact) = sessions.iter().find(|info| info.session.as_str() == prefix) {
+                return Ok(exact.session.clone());
+            }
+            let message =
+                format!("several sessions begin with {prefix}: {}, {} …", first.session, second.session);
+            Err(Failure::new(FailureKind::InvalidValue, message))
+        }
+    }
+}
+
+/// Sets options by their ID or category.
+async fn set_options(
+    connection: &AgentConnection,
+    mut opened: OpenedSession,
+    options: &[(String, String)],
+) -> Result<OpenedSession, Failure> {
+    for (name, value) in options {
+        let id = opened.find_option(name).map_or_else(|| name.clone(), |option| option.id.clone());
+        let set = connection.set_option(&opened.session, &id, value).await?;
+        if !set.is_empty() {
+            opened.options = set;
+        }
+    }
+    Ok(opened)
+}

@@ -1,0 +1,190 @@
+//! The state of the terminal client. Only `update` changes it, and only `view` shows it.
+
+use std::{
+    collections::VecDeque,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use crow_acp::{AcpAgentCapabilities, ConfigOption};
+use crow_core::{CommandInfo, PlanEntry, SessionId};
+
+use super::{
+    cells::TranscriptCells,
+    completion::CompletionList,
+    composer::buffer::DraftBuffer,
+    event::{AppCommand, SessionChoice},
+    history::{HistorySearch, PromptHistory},
+    pager::TextPager,
+    picker::ListPicker,
+    question::WaitingQuestion,
+};
+use crate::{screen::ScreenSize, text::ColorTheme};
+
+/// Time a short message replaces the hints.
+pub(crate) const FLASH_TIME: Duration = Duration::from_secs(3);
+
+/// Prompts that wait for the end of a turn; more are a mistake.
+pub(crate) const QUEUE_MAX: usize = 64;
+
+/// The fixed facts about this client.
+#[derive(Debug, Clone)]
+pub struct ClientFacts {
+    /// The agent's name if it is not Crow.
+    pub agent: Option<String>,
+    pub version: &'static str,
+    /// The working directory.
+    pub cwd: PathBuf,
+    /// The home directory, for shorter paths.
+    pub home: Option<PathBuf>,
+    /// The names of the agents that the agent may start, and of its MCP servers.
+    pub agents: Vec<String>,
+    pub mcp_servers: Vec<String>,
+}
+
+/// The whole state.
+#[derive(Debug)]
+pub(crate) struct AppState {
+    pub(crate) facts: ClientFacts,
+    pub(crate) size: ScreenSize,
+    pub(crate) theme: ColorTheme,
+    pub(crate) composer: DraftBuffer,
+    /// The draft while the composer has the answer to a question.
+    pub(crate) stashed_draft: Option<DraftBuffer>,
+    /// Keys of a sequence so far, and the time of the last one.
+    pub(crate) key_prefix: Option<(String, Instant)>,
+    pub(crate) history: PromptHistory,
+    pub(crate) search: Option<HistorySearch>,
+    pub(crate) completion: Option<CompletionList>,
+    pub(crate) overlay: Option<AppOverlay>,
+    pub(crate) cells: TranscriptCells,
+    pub(crate) plan: Vec<PlanEntry>,
+    pub(crate) turn: Option<RunningTurn>,
+    pub(crate) queue: VecDeque<DraftBuffer>,
+    pub(crate) questions: VecDeque<WaitingQuestion>,
+    pub(crate) session: SessionStatus,
+    pub(crate) flash: Option<(String, Instant)>,
+    pub(crate) quit_pressed_at: Option<Instant>,
+    pub(crate) has_window_focus: bool,
+    /// Requests that this update made.
+    pub(crate) commands: Vec<AppCommand>,
+    pub(crate) is_quitting: bool,
+}
+
+/// A list or text that covers the composer.
+#[derive(Debug, Clone)]
+pub(crate) enum AppOverlay {
+    Picker(ListPicker),
+    Pager(TextPager),
+}
+
+/// The turn that runs.
+#[derive(Debug, Clone)]
+pub(crate) struct RunningTurn {
+    pub(crate) started_at: Instant,
+    pub(crate) is_stopping: bool,
+    /// Letters that the model wrote in it.
+    pub(crate) n_letters: usize,
+}
+
+/// The agent and its session, as far as known.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SessionStatus {
+    pub(crate) capabilities: Option<AcpAgentCapabilities>,
+    pub(crate) id: Option<SessionId>,
+    /// A stored session is being replayed.
+    pub(crate) is_loading: bool,
+    pub(crate) title: Option<String>,
+    pub(crate) options: Vec<ConfigOption>,
+    /// The commands of the agent; `None` until it sent them.
+    pub(crate) commands: Option<Vec<CommandInfo>>,
+    pub(crate) usage: Option<SessionUsage>,
+    pub(crate) branch: Option<String>,
+    /// The last prompt that was sent.
+    pub(crate) last_prompt: String,
+}
+
+/// Context and cost, as the agent reported them last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SessionUsage {
+    pub(crate) used: u64,
+    pub(crate) size: u64,
+    pub(crate) is_estimate: bool,
+    /// In billionths of a US dollar.
+    pub(crate) cost: Option<u64>,
+}
+
+impl AppState {
+    /// Returns the state before the agent has answered. `first_prompt` is sent as soon as a session is open.
+    pub(crate) fn new(
+        facts: ClientFacts,
+        size: ScreenSize,
+        theme: ColorTheme,
+        first_prompt: Option<DraftBuffer>,
+    ) -> Self {
+        let project = facts.cwd.display().to_string();
+        Self {
+            facts,
+            size,
+            theme,
+            composer: DraftBuffer::default(),
+            stashed_draft: None,
+            key_prefix: None,
+            history: PromptHistory::new(project, Vec::new()),
+            search: None,
+            completion: None,
+            overlay: None,
+            cells: TranscriptCells::default(),
+            plan: Vec::new(),
+            turn: None,
+            queue: first_prompt.into_iter().collect(),
+            questions: VecDeque::new(),
+            session: SessionStatus::default(),
+            flash: None,
+            quit_pressed_at: None,
+            has_window_focus: true,
+            commands: Vec::new(),
+            is_quitting: false,
+        }
+    }
+
+    /// Shows a short message in place of the hints.
+    pub(crate) fn set_flash(&mut self, text: impl Into<String>, now: Instant) {
+        self.flash = Some((text.into(), now + FLASH_TIME));
+    }
+
+    /// Asks for something outside.
+    pub(crate) fn request(&mut self, command: AppCommand) {
+        self.commands.push(command);
+    }
+
+    /// Opens a session in place of the current one.
+    pub(crate) fn open_session(&mut self, target: SessionChoice) {
+        self.session.id = None;
+        self.session.is_loading = true;
+        self.request(AppCommand::OpenSession(target));
+    }
+
+    /// The question that is on the screen.
+    pub(crate) fn question(&mut self) -> Option<&mut WaitingQuestion> {
+        self.questions.front_mut()
+    }
+
+    /// Whether the composer is free: no turn runs and no question is open.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.turn.is_none() && self.questions.is_empty()
+    }
+
+    /// The cells of a row of text: the last column stays empty.
+    pub(crate) fn columns(&self) -> usize {
+        usize::from(self.size.columns).saturating_sub(1).max(20)
+    }
+}
+
+impl SessionStatus {
+    /// Finds an option by its ID or category.
+    pub(crate) fn find_option(&self, id_or_category: &str) -> Option<&ConfigOption> {
+        let by_category = || self.options.iter().find(|option| option.category == Some(id_or_category));
+        self.options.iter().find(|option| option.id == id_or_category).or_else(by_category)
+    }
+}

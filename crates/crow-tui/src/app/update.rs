@@ -1,0 +1,65 @@
+//! Changes the state by one event. Pure: no input, no output, no clock.
+
+mod agent;
+mod commands;
+mod completing;
+mod composing;
+mod input;
+mod key_time;
+mod picking;
+mod questions;
+mod sending;
+
+use std::time::Instant;
+
+use super::{
+    event::{AppCommand, AppEvent, DrawnFrame},
+    state::AppState,
+};
+
+/// Applies an event and returns what has to be done outside.
+pub(crate) fn update(state: &mut AppState, event: AppEvent, now: Instant) -> Vec<AppCommand> {
+    match event {
+        AppEvent::Input(input) => input::on_input(state, input, now),
+        AppEvent::FrameDrawn(frame) => on_frame_drawn(state, frame, now),
+        AppEvent::Tick => {}
+        AppEvent::Terminate => sending::quit(state),
+        AppEvent::Connected(capabilities) => state.session.capabilities = Some(capabilities),
+        AppEvent::SessionOpened(result) => agent::on_session_opened(state, result, now),
+        AppEvent::Update { message, update } => agent::on_update(state, message, update, now),
+        AppEvent::Permission { id, request } => {
+            questions::on_question(state, id, super::question::QuestionSubject::Call(request));
+        }
+        AppEvent::Form { id, form } => {
+            questions::on_question(state, id, super::question::QuestionSubject::Form(form));
+        }
+        AppEvent::QuestionWithdrawn(id) => questions::on_withdrawn(state, id),
+        AppEvent::TurnEnded(result) => agent::on_turn_ended(state, result, now),
+        AppEvent::Steered { text, result } => sending::on_steered(state, &text, result, now),
+        AppEvent::OptionSet(result) => agent::on_option_set(state, result, now),
+        AppEvent::SessionsListed(result) => picking::on_sessions_listed(state, result, now),
+        AppEvent::FilesMatched { query, paths } => completing::on_files_matched(state, &query, paths),
+        AppEvent::CommandOutput(text) => commands::on_output(state, &text),
+        AppEvent::CommandEnded(end) => commands::on_command_ended(state, end),
+        AppEvent::EditorClosed(result) => composing::on_editor_closed(state, result, now),
+        AppEvent::ImageRead(result) => composing::on_image_read(state, result, now),
+        AppEvent::HistoryLoaded(entries) => state.history.prepend(entries),
+        AppEvent::Reported(result) => commands::on_reported(state, result, now),
+        AppEvent::TextLoaded { title, text } => commands::on_text_loaded(state, &title, text, now),
+        AppEvent::BranchRead(branch) => state.session.branch = branch,
+    }
+    std::mem::take(&mut state.commands)
+}
+
+/// Records the parts of a frame that are on the screen now.
+fn on_frame_drawn(state: &mut AppState, frame: DrawnFrame, now: Instant) {
+    state.cells.commit(frame.n_committed);
+    if let Some((id, is_complete)) = frame.question
+        && let Some(question) = state.question().filter(|question| question.id == id)
+    {
+        question.mark_drawn(now, is_complete);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,257 @@
+//! Questions, and which input answers them.
+
+use crow_acp::{AgentPermissionRequest, ElicitationForm, PermissionOption, PermissionSubject};
+use crow_core::ToolKind;
+use expect_test::expect;
+use proptest::prelude::*;
+
+use super::{Stage, check};
+use crate::{
+    app::event::{AppEvent, DrawnFrame},
+    screen::{InputEvent, KeyCode, KeyPress},
+};
+
+fn ask(stage: &mut Stage, id: u64) {
+    let option =
+        |id: &str, allows, always| PermissionOption { id: id.into(), name: id.into(), allows, always };
+    let request = AgentPermissionRequest {
+        subject: PermissionSubject::Call,
+        call: "call".into(),
+        title: "`rm`".into(),
+        kind: ToolKind::Execute,
+        input: None,
+        content: Vec::new(),
+        options: vec![
+            option("once", true, false),
+            option("session", true, true),
+            option("reject", false, false),
+        ],
+        offer: None,
+    };
+    stage.apply(AppEvent::Permission { id, request: Box::new(request) });
+}
+
+fn draw(stage: &mut Stage, id: u64, is_complete: bool) {
+    stage.apply(AppEvent::FrameDrawn(DrawnFrame { n_committed: 0, question: Some((id, is_complete)) }));
+}
+
+fn asked() -> Stage {
+    let mut stage = Stage::open();
+    stage.keys("'go' enter");
+    ask(&mut stage, 1);
+    draw(&mut stage, 1, true);
+    stage.show();
+    stage
+}
+
+#[test]
+fn key_answers_after_a_pause() {
+    check(
+        &mut asked(),
+        "500ms y",
+        &expect![[r#"
+        AnswerCall { id: 1, option: "once" }
+        |
+    "#]],
+    );
+    check(
+        &mut asked(),
+        "500ms down enter",
+        &expect![[r#"
+        AnswerCall { id: 1, option: "session" }
+        |
+    "#]],
+    );
+    check(
+        &mut asked(),
+        "500ms n",
+        &expect![[r#"
+        AnswerCall { id: 1, option: "reject" }
+        |
+    "#]],
+    );
+    check(
+        &mut asked(),
+        "500ms esc",
+        &expect![[r#"
+        CancelTurn
+        DropQuestion(1)
+        |
+    "#]],
+    );
+}
+
+#[test]
+fn hasty_key_goes_to_the_draft_which_then_has_the_keyboard() {
+    let mut stage = asked();
+    check(
+        &mut stage,
+        "y 500ms enter",
+        &expect![[r#"
+        y|
+        flash: tab goes to the question; the text is kept
+    "#]],
+    );
+    check(
+        &mut stage,
+        "500ms y tab a",
+        &expect![[r#"
+        AnswerCall { id: 1, option: "session" }
+        yy|
+    "#]],
+    );
+}
+
+#[test]
+fn paste_never_answers() {
+    check(
+        &mut asked(),
+        "500ms [y] 500ms enter",
+        &expect![[r#"
+        y|
+        flash: tab goes to the question; the text is kept
+    "#]],
+    );
+}
+
+#[test]
+fn nothing_is_approved_before_its_end_was_visible() {
+    let mut stage = Stage::open();
+    stage.keys("'go' enter");
+    ask(&mut stage, 1);
+    draw(&mut stage, 1, false);
+    stage.show();
+    check(
+        &mut stage,
+        "500ms y",
+        &expect![[r#"
+        |
+        flash: pagedown shows the rest, then it can be approved
+    "#]],
+    );
+    draw(&mut stage, 1, true);
+    check(
+        &mut stage,
+        "y",
+        &expect![[r#"
+        AnswerCall { id: 1, option: "once" }
+        |
+    "#]],
+    );
+}
+
+#[test]
+fn questions_come_one_after_the_other() {
+    let mut stage = asked();
+    ask(&mut stage, 2);
+    check(
+        &mut stage,
+        "500ms y y",
+        &expect![[r#"
+        AnswerCall { id: 1, option: "once" }
+        y|
+    "#]],
+    );
+    draw(&mut stage, 2, true);
+    check(
+        &mut stage,
+        "ctrl-u 500ms y",
+        &expect![[r#"
+        AnswerCall { id: 2, option: "once" }
+        |
+    "#]],
+    );
+}
+
+#[test]
+fn rejection_says_what_to_do_instead() {
+    let mut stage = asked();
+    check(
+        &mut stage,
+        "'dr' 500ms tab e",
+        &expect![[r#"
+        |
+    "#]],
+    );
+    check(
+        &mut stage,
+        "'use_trash' enter",
+        &expect![[r#"
+        AnswerCall { id: 1, option: "reject" }
+        history "use trash"
+        Steer("use trash")
+        dr|
+    "#]],
+    );
+}
+
+#[test]
+fn form_takes_free_text() {
+    let mut stage = Stage::open();
+    let form = ElicitationForm {
+        message: "Name?".into(),
+        options: Vec::new(),
+        free_text: true,
+        is_about_trust: false,
+    };
+    stage.apply(AppEvent::Form { id: 7, form: Box::new(form) });
+    draw(&mut stage, 7, true);
+    check(
+        &mut stage,
+        "500ms enter 'crow' enter",
+        &expect![[r#"
+        AnswerForm { id: 7, outcome: Accepted("crow") }
+        |
+    "#]],
+    );
+}
+
+#[test]
+fn withdrawn_question_returns_the_draft() {
+    let mut stage = asked();
+    stage.keys("'dr' 500ms tab e 'half'");
+    stage.show();
+    stage.apply(AppEvent::QuestionWithdrawn(1));
+    check(
+        &mut stage,
+        "",
+        &expect![[r#"
+        dr⏎half|
+    "#]],
+    );
+}
+
+/// One thing that a user does before a question is drawn.
+fn early_input() -> impl Strategy<Value = InputEvent> {
+    let key = |code| InputEvent::Key(KeyPress::plain(code));
+    prop_oneof![
+        prop::sample::select(vec!['y', 'a', 'p', 'n', 'e', 'x', '1', ' '])
+            .prop_map(move |letter| key(KeyCode::Char(letter))),
+        Just(key(KeyCode::Enter)),
+        Just(key(KeyCode::Tab)),
+        Just(key(KeyCode::Down)),
+        "[yan\n]{1,12}".prop_map(|content| InputEvent::Paste { content, is_truncated: false }),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn input_from_before_the_frame_never_answers(inputs in prop::collection::vec(early_input(), 1..20), late in 0usize..20) {
+        let mut stage = Stage::open();
+        stage.keys("'go' enter");
+        ask(&mut stage, 1);
+        stage.show();
+        let read_at = stage.now;
+        for (index, event) in inputs.into_iter().enumerate() {
+            // Some of it is handled after the frame, but all of it was read before.
+            if index == late {
+                stage.wait(1000);
+                draw(&mut stage, 1, true);
+            }
+            stage.apply(AppEvent::Input(crate::screen::TimedInput { event, read_at }));
+        }
+        let shown = stage.show();
+        prop_assert!(!shown.contains("AnswerCall"), "{}", shown);
+        prop_assert_eq!(stage.state.questions.len(), 1);
+    }
+}

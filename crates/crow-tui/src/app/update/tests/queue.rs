@@ -1,0 +1,154 @@
+//! Prompts while a turn runs.
+
+use crow_core::{Failure, FailureKind};
+use expect_test::expect;
+
+use super::{Stage, check};
+use crate::app::event::AppEvent;
+
+#[test]
+fn enter_steers_the_turn_and_tab_queues() {
+    let mut stage = Stage::open();
+    check(
+        &mut stage,
+        "'go' enter 'and_fast' enter 'then_this' tab",
+        &expect![[r#"
+        history "go"
+        SendPrompt([Text("go")])
+        history "and fast"
+        Steer("and fast")
+        history "then this"
+        |
+    "#]],
+    );
+    check(
+        &mut stage,
+        "turn-ends",
+        &expect![[r#"
+        SendPrompt([Text("then this")])
+        |
+    "#]],
+    );
+}
+
+#[test]
+fn rejected_steering_is_queued() {
+    let mut stage = Stage::open();
+    stage.keys("'go' enter 'more' enter");
+    stage.show();
+    let failure = Failure::new(FailureKind::Internal, "no");
+    stage.apply(AppEvent::Steered { text: "more".into(), result: Err(failure) });
+    check(
+        &mut stage,
+        "turn-ends",
+        &expect![[r#"
+        SendPrompt([Text("more")])
+        |
+    "#]],
+    );
+    let failure = Failure::new(FailureKind::Internal, "no");
+    stage.keys("esc");
+    stage.apply(AppEvent::Steered { text: "late".into(), result: Err(failure) });
+    check(
+        &mut stage,
+        "'_x' turn-cancelled",
+        &expect![[r#"
+        CancelTurn
+        late x|
+    "#]],
+    );
+}
+
+#[test]
+fn agent_without_steering_queues() {
+    let mut stage = Stage::open();
+    stage.state.session.capabilities = None;
+    check(
+        &mut stage,
+        "'go' enter 'second' enter",
+        &expect![[r#"
+        history "go"
+        SendPrompt([Text("go")])
+        history "second"
+        |
+    "#]],
+    );
+    check(
+        &mut stage,
+        "turn-ends",
+        &expect![[r#"
+        SendPrompt([Text("second")])
+        |
+    "#]],
+    );
+}
+
+#[test]
+fn esc_stops_and_returns_the_queue_before_the_draft() {
+    let mut stage = Stage::open();
+    check(
+        &mut stage,
+        "'go' enter 'one' tab 'two' tab 'draft' esc",
+        &expect![[r#"
+        history "go"
+        SendPrompt([Text("go")])
+        history "one"
+        history "two"
+        CancelTurn
+        one⏎two⏎draft|
+    "#]],
+    );
+    check(
+        &mut stage,
+        "esc turn-cancelled",
+        &expect![[r#"
+        one⏎two⏎draft|
+    "#]],
+    );
+}
+
+#[test]
+fn prompts_wait_for_the_session() {
+    let mut stage = Stage::new();
+    check(
+        &mut stage,
+        "'early' enter",
+        &expect![[r#"
+        history "early"
+        |
+    "#]],
+    );
+    let session = crow_core::SessionId::new("s");
+    stage.apply(AppEvent::SessionOpened(Ok(crow_acp::OpenedSession { session, options: Vec::new() })));
+    check(
+        &mut stage,
+        "",
+        &expect![[r#"
+        SendPrompt([Text("early")])
+        |
+    "#]],
+    );
+}
+
+#[test]
+fn queue_is_taken_back() {
+    let mut stage = Stage::open();
+    check(
+        &mut stage,
+        "'go' enter 'one' tab up 'x'",
+        &expect![[r#"
+        history "go"
+        SendPrompt([Text("go")])
+        history "one"
+        onex|
+    "#]],
+    );
+    check(
+        &mut stage,
+        "ctrl-u 'a' tab 'b' alt-up",
+        &expect![[r#"
+        history "a"
+        a⏎b|
+    "#]],
+    );
+}

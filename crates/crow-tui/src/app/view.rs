@@ -1,0 +1,130 @@
+//! The state as rows. Pure: the same state, size and time give the same rows.
+
+mod call;
+mod cell;
+mod composer;
+mod content;
+mod lists;
+mod live;
+mod pager;
+mod question;
+mod rows;
+mod status;
+
+use std::time::Instant;
+
+use self::rows::{LiveBlock, RowContext};
+pub(crate) use self::{live::next_frame_in, pager::pager_rows};
+use super::{
+    event::QuestionId,
+    state::{AppOverlay, AppState},
+};
+use crate::{
+    screen::CaretPosition,
+    text::{StyledRow, truncate_row},
+};
+
+/// Rows that the open cells keep at least, if there are any.
+const OPEN_ROWS_MIN: usize = 2;
+
+/// A frame before it is drawn.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct AppView {
+    /// Rows of the cells that become history with this frame.
+    pub(crate) history: Vec<StyledRow>,
+    pub(crate) n_committed: usize,
+    pub(crate) live: Vec<StyledRow>,
+    pub(crate) caret: Option<CaretPosition>,
+    /// The live rows cover the whole screen.
+    pub(crate) is_fullscreen: bool,
+    pub(crate) title: String,
+    /// The question in this frame, and whether its end is visible.
+    pub(crate) question: Option<(QuestionId, bool)>,
+}
+
+/// Makes the frame of a state.
+pub(crate) fn view(state: &AppState, now: Instant) -> AppView {
+    let context = RowContext { width: state.columns(), theme: state.theme, now, is_complete: false };
+    let rows_max = state.size.live_rows_max();
+    let title = status::window_title(state);
+    if let Some(AppOverlay::Pager(pager)) = &state.overlay {
+        let block = pager::render_pager(state, pager, context);
+        return AppView {
+            live: block.rows,
+            caret: block.caret,
+            is_fullscreen: true,
+            title,
+            ..AppView::default()
+        };
+    }
+    let uncommitted = state.cells.uncommitted();
+    let n_settled = state.cells.n_settled();
+    let mut previous = state.cells.last_committed();
+    let history = cell::render_cells(&uncommitted[..n_settled], &mut previous, context);
+    let (bottom, question) = render_bottom(state, rows_max, context);
+    let open = cell::render_cells(&uncommitted[n_settled..], &mut previous, context);
+    let n_free = rows_max.saturating_sub(bottom.rows.len());
+    let n_hidden = open.len().saturating_sub(n_free);
+    let mut live = LiveBlock { rows: open.into_iter().skip(n_hidden).collect(), caret: None };
+    if previous.is_some() && live.rows.len() < n_free {
+        live.push_row(StyledRow::default());
+    }
+    live.append(bottom);
+    let fit = |row| truncate_row(row, context.width);
+    AppView {
+        history,
+        n_committed: n_settled,
+        live: live.rows.into_iter().map(fit).collect(),
+        caret: live.caret,
+        title,
+        question,
+        is_fullscreen: false,
+    }
+}
+
+/// Returns the rows of all cells that are history already, at the current width.
+pub(crate) fn history_rows(state: &AppState, now: Instant) -> Vec<StyledRow> {
+    let context = RowContext { width: state.columns(), theme: state.theme, now, is_complete: false };
+    let n_committed = state.cells.all().len() - state.cells.uncommitted().len();
+    cell::render_cells(&state.cells.all()[..n_committed], &mut None, context)
+}
+
+/// Renders all below the open cells: plan, queue, live line, question or list, composer, status line.
+fn render_bottom(
+    state: &AppState,
+    rows_max: usize,
+    context: RowContext,
+) -> (LiveBlock, Option<(QuestionId, bool)>) {
+    let composer = composer::render_composer(state, (rows_max / 3).max(1), context);
+    let status = status::render_status(state, context);
+    let live_line = live::render_live_line(state, context);
+    let n_fixed = composer.rows.len() + status.rows.len() + live_line.rows.len();
+    let has_open_cells = state.cells.n_settled() < state.cells.uncommitted().len();
+    let n_reserved = n_fixed + if has_open_cells { OPEN_ROWS_MIN } else { 0 };
+    let n_left = rows_max.saturating_sub(n_reserved);
+    let mut block = LiveBlock::default();
+    let mut shown = None;
+    let middle = match (&state.overlay, state.questions.front(), &state.completion) {
+        (Some(AppOverlay::Picker(picker)), _, _) => lists::render_picker(picker, n_left, context),
+        (_, Some(question), _) => {
+            let (rows, is_complete) = question::render_question(state, question, n_left, context);
+            shown = Some((question.id, is_complete));
+            rows
+        }
+        (_, None, Some(list)) => lists::render_completions(list, n_left, context),
+        (_, None, None) => LiveBlock::default(),
+    };
+    let n_left = n_left.saturating_sub(middle.rows.len());
+    block.append(live::render_plan_and_queue(state, n_left, context));
+    block.append(live_line);
+    block.append(middle);
+    let covers_composer = matches!(state.overlay, Some(AppOverlay::Picker(_)));
+    if !covers_composer {
+        block.append(composer);
+    }
+    block.append(status);
+    (block, shown)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,133 @@
+//! Tool calls as rows: one line, then its changes and its output, folded.
+
+use std::time::Duration;
+
+use crow_core::{ToolCallContent, ToolCallStatus, ToolKind};
+
+use super::{
+    content,
+    rows::{RowContext, styled_row},
+};
+use crate::{
+    app::cells::{CallCell, CommandEnd},
+    text::{StyledRow, StyledSpan, sanitize_line, truncate_row},
+};
+
+/// Lines of output below a call that is running, that succeeded and that failed.
+const RUNNING_LINES: usize = 5;
+const DONE_LINES: usize = 3;
+const FAILED_LINES: usize = 12;
+
+/// A faster call has no time on its line.
+const SHOWN_TIME_MIN: Duration = Duration::from_secs(1);
+
+/// Frames of the sign of a running call.
+pub(super) const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+
+/// The time of one frame of the spinner.
+pub(super) const SPINNER_TIME: Duration = Duration::from_millis(200);
+
+pub(super) fn render_call(call: &CallCell, context: RowContext) -> Vec<StyledRow> {
+    let mut rows = vec![truncate_row(call_line(call, context), context.width)];
+    if call.is_stub {
+        rows.push(styled_row(
+            format!("{}… the stored session has the rest", content::INDENT),
+            context.theme.secondary(),
+        ));
+        return rows;
+    }
+    for content in &call.content {
+        if let ToolCallContent::Diff { path, old, new } = content {
+            rows.extend(content::render_change(path, old.as_deref(), new, context));
+        }
+    }
+    rows.extend(render_output(
+        &call.printed_text(),
+        n_output_lines(call, context),
+        call.n_lines_dropped,
+        context,
+    ));
+    rows
+}
+
+/// The number of lines of output that are not folded.
+fn n_output_lines(call: &CallCell, context: RowContext) -> usize {
+    if context.is_complete {
+        return usize::MAX;
+    }
+    match (call.status, call.kind) {
+        (ToolCallStatus::Failed, _) => FAILED_LINES,
+        (ToolCallStatus::Completed, ToolKind::Execute) => DONE_LINES,
+        // The result of reading and searching is for the model.
+        (ToolCallStatus::Completed, _) => 0,
+        (ToolCallStatus::InProgress, _) => RUNNING_LINES,
+        (ToolCallStatus::Pending, _) => 0,
+    }
+}
+
+fn call_line(call: &CallCell, context: RowContext) -> StyledRow {
+    let theme = context.theme;
+    let elapsed = call.elapsed(context.now);
+    let frame = elapsed.map_or(0, |elapsed| elapsed.as_millis() / SPINNER_TIME.as_millis());
+    let spinner = SPINNER[usize::try_from(frame).unwrap_or(0) % SPINNER.len()];
+    let (mark, style) = match call.status {
+        ToolCallStatus::Pending => ("○", theme.secondary()),
+        ToolCallStatus::InProgress => (spinner, theme.warning()),
+        ToolCallStatus::Completed => ("✓", theme.success()),
+        ToolCallStatus::Failed => ("✗", theme.error()),
+    };
+    let mut facts = Vec::new();
+    if let Some(end) = call.end.as_ref().filter(|end| **end != CommandEnd::Exited(0)) {
+        facts.push(describe_end(end));
+    }
+    facts.extend(elapsed.filter(|elapsed| *elapsed >= SHOWN_TIME_MIN).map(format_elapsed));
+    let facts = facts.iter().map(|fact| format!(" · {fact}")).collect::<String>();
+    let room = context.width.saturating_sub(facts.chars().count());
+    let mut row = StyledRow::from_span(StyledSpan::styled(mark, style));
+    row.push_span(StyledSpan::plain(format!(" {}", sanitize_line(&call.title))));
+    let mut row = truncate_row(row, room);
+    row.push_span(StyledSpan::styled(facts, theme.secondary()));
+    row
+}
+
+/// The end of a command in words.
+pub(super) fn describe_end(end: &CommandEnd) -> String {
+    match end {
+        CommandEnd::Exited(code) => format!("exit code {code}"),
+        CommandEnd::Signalled(signal) => format!("signal {}", sanitize_line(signal)),
+    }
+}
+
+/// A duration as in `5 s` or `2 min 5 s`.
+pub(super) fn format_elapsed(elapsed: Duration) -> String {
+    let seconds = elapsed.as_secs();
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, seconds) => format!("{seconds} s"),
+        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
+        (hours, minutes, _) => format!("{hours} h {minutes} min"),
+    }
+}
+
+/// Renders the last lines of output.
+pub(super) fn render_output(
+    text: &str,
+    n_lines_max: usize,
+    n_dropped: usize,
+    context: RowContext,
+) -> Vec<StyledRow> {
+    if n_lines_max == 0 {
+        return Vec::new();
+    }
+    let rows = content::output_rows(text.trim_end(), context);
+    let n_hidden = rows.len().saturating_sub(n_lines_max);
+    let mut shown = Vec::new();
+    if n_hidden + n_dropped > 0 {
+        let text = format!("{}… {} earlier lines", content::INDENT, n_hidden + n_dropped);
+        shown.push(styled_row(text, context.theme.secondary()));
+    }
+    for row in rows.into_iter().skip(n_hidden) {
+        // A line that the terminal wraps would take more rows than were counted.
+        shown.push(if context.is_complete { row } else { truncate_row(row, context.width) });
+    }
+    shown
+}

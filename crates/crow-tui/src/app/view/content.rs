@@ -1,0 +1,101 @@
+//! Content of cells as rows: the only module that chooses how Markdown, changes of files and output are shown.
+
+use super::rows::RowContext;
+use crate::text::{
+    RowIndent, StyledRow, StyledSpan, TextStyle, ansi_rows, expand_tabs, render_diff, render_markdown,
+    sanitize_text, wrap_spans,
+};
+
+/// Cells in front of what belongs to a cell's first line.
+pub(super) const INDENT: &str = "  ";
+
+/// Renders the model's text.
+pub(super) fn render_answer(text: &str, context: RowContext) -> Vec<StyledRow> {
+    render_markdown(text, context.width, &context.theme)
+}
+
+/// Renders a text in one style, with `first` in front of its first row and `rest` in front of the others.
+pub(super) fn render_paragraph(
+    text: &str,
+    style: TextStyle,
+    [first, rest]: [&str; 2],
+    context: RowContext,
+) -> Vec<StyledRow> {
+    let indent = |text: &str| vec![StyledSpan::styled(text, style)];
+    let lines = sanitize_text(text);
+    let lines: Vec<String> = lines.trim_end().lines().map(expand_tabs).collect();
+    let span = StyledSpan::styled(lines.join("\n"), style);
+    let mut rows = Vec::new();
+    for (index, line) in span.content.split('\n').enumerate() {
+        let first = if index == 0 { first } else { rest };
+        let indent = RowIndent { first: indent(first), rest: indent(rest) };
+        rows.extend(wrap_spans(&[StyledSpan::styled(line, style)], context.width, &indent));
+    }
+    rows
+}
+
+/// Rows of a change that are shown; the pager has the rest.
+const CHANGE_ROWS_MAX: usize = 40;
+
+/// Renders a change of a file, folded in the conversation.
+pub(super) fn render_change(path: &str, old: Option<&str>, new: &str, context: RowContext) -> Vec<StyledRow> {
+    let mut rows: Vec<StyledRow> = whole_change(path, old, new, context).collect();
+    let n_hidden = rows.len().saturating_sub(CHANGE_ROWS_MAX);
+    if n_hidden > 0 && !context.is_complete {
+        rows.truncate(CHANGE_ROWS_MAX);
+        let text = format!("{INDENT}… {n_hidden} more rows");
+        rows.push(StyledRow::from_span(StyledSpan::styled(text, context.theme.secondary())));
+    }
+    rows
+}
+
+/// Renders all of a change.
+pub(super) fn whole_change(
+    path: &str,
+    old: Option<&str>,
+    new: &str,
+    context: RowContext,
+) -> impl Iterator<Item = StyledRow> {
+    let width = context.width.saturating_sub(INDENT.len());
+    render_diff(path, old, new, width, &context.theme).into_iter().map(indent_row)
+}
+
+/// Renders the output of a program, one row per line.
+pub(super) fn output_rows(text: &str, context: RowContext) -> Vec<StyledRow> {
+    ansi_rows(text, &context.theme).into_iter().map(indent_row).collect()
+}
+
+fn indent_row(mut row: StyledRow) -> StyledRow {
+    row.spans.insert(0, StyledSpan::plain(INDENT));
+    row
+}
+
+/// Renders a patch as `git diff` prints it.
+pub(super) fn render_patch(text: &str, context: RowContext) -> Vec<StyledRow> {
+    let theme = context.theme;
+    let text = sanitize_text(text);
+    let rows = text.lines().flat_map(|line| {
+        let style = match line.as_bytes() {
+            [b'+', b'+', b'+', ..] | [b'-', b'-', b'-', ..] => theme.heading(),
+            [b'+', ..] => theme.success(),
+            [b'-', ..] => theme.error(),
+            [b'@', ..] => theme.inline_code(),
+            [b'd', b'i', b'f', b'f', ..] => theme.heading(),
+            _ => TextStyle::default(),
+        };
+        render_paragraph(line, style, ["", ""], context)
+    });
+    rows.collect()
+}
+
+/// Makes control characters visible: all of what is approved is shown.
+pub(super) fn reveal_escapes(text: &str) -> String {
+    let picture = |letter: char| match letter {
+        '\n' | '\t' => letter,
+        '\u{0}'..='\u{1f}' => char::from_u32(0x2400 + u32::from(letter)).unwrap_or('\u{fffd}'),
+        '\u{7f}' => '\u{2421}',
+        letter if letter.is_control() => '\u{fffd}',
+        letter => letter,
+    };
+    text.chars().map(picture).collect()
+}

@@ -1,0 +1,112 @@
+//! The part of the live region that says what is under way: the plan, the queue and the live line.
+
+use std::time::Duration;
+
+use crow_core::ToolCallStatus;
+
+use super::{
+    call::{SPINNER, SPINNER_TIME, format_elapsed},
+    cell,
+    rows::{LiveBlock, RowContext, styled_row},
+};
+use crate::{
+    app::{
+        cells::TranscriptCell,
+        keys::{KeyAction, key_for},
+        state::AppState,
+    },
+    text::{StyledRow, StyledSpan, sanitize_line, truncate_row},
+};
+
+/// Letters of a token, about.
+const LETTERS_PER_TOKEN: usize = 4;
+
+/// Renders the plan and the queue, as far as there is room.
+pub(super) fn render_plan_and_queue(state: &AppState, n_rows: usize, context: RowContext) -> LiveBlock {
+    let mut rows = Vec::new();
+    if !state.plan.is_empty() {
+        rows.extend(cell::render_plan(&state.plan, context));
+    }
+    for draft in &state.queue {
+        let line = sanitize_line(draft.full_text().lines().next().unwrap_or_default());
+        rows.push(styled_row(format!("↳ queued: {line}"), context.theme.secondary()));
+    }
+    let n_hidden = rows.len().saturating_sub(n_rows);
+    LiveBlock { rows: rows.into_iter().skip(n_hidden).collect(), caret: None }
+}
+
+/// Renders the line that moves while anything is under way.
+pub(super) fn render_live_line(state: &AppState, context: RowContext) -> LiveBlock {
+    let theme = context.theme;
+    let Some(turn) = &state.turn else {
+        let waiting = match (&state.session.id, state.session.is_loading, &state.session.capabilities) {
+            (None, _, None) => Some("Starting the agent …"),
+            (None, true, Some(_)) => Some("Opening the session …"),
+            (Some(_), _, _) | (None, false, Some(_)) => None,
+        };
+        let rows = waiting.map(|text| styled_row(text, theme.secondary())).into_iter().collect();
+        return LiveBlock { rows, caret: None };
+    };
+    let elapsed = context.now.saturating_duration_since(turn.started_at);
+    let frame = elapsed.as_millis() / SPINNER_TIME.as_millis();
+    let spinner = SPINNER[usize::try_from(frame).unwrap_or(0) % SPINNER.len()];
+    let mut facts = vec![format_elapsed(elapsed)];
+    if turn.n_letters >= LETTERS_PER_TOKEN {
+        facts.push(format!("↓ {} tokens", short_number(turn.n_letters / LETTERS_PER_TOKEN)));
+    }
+    let stop = key_for(KeyAction::StopTurn);
+    facts.push(if turn.is_stopping { "ctrl-c twice quits".to_owned() } else { format!("{stop} stops") });
+    let facts = facts.iter().map(|fact| format!(" · {fact}")).collect::<String>();
+    let mut row = StyledRow::from_span(StyledSpan::styled(spinner, theme.warning()));
+    row.push_span(StyledSpan::styled(format!(" {}", activity(state)), theme.heading()));
+    let room = context.width.saturating_sub(facts.chars().count());
+    let mut row = truncate_row(row, room);
+    row.push_span(StyledSpan::styled(facts, theme.secondary()));
+    LiveBlock { rows: vec![row], caret: None }
+}
+
+/// Describes in a few words the work that is under way.
+fn activity(state: &AppState) -> String {
+    if state.turn.as_ref().is_some_and(|turn| turn.is_stopping) {
+        return "Stopping".to_owned();
+    }
+    if !state.questions.is_empty() {
+        return "Waiting for your answer".to_owned();
+    }
+    let running: Vec<&str> = state
+        .cells
+        .open_calls()
+        .filter(|call| call.status == ToolCallStatus::InProgress)
+        .map(|call| call.title.as_str())
+        .collect();
+    match running.as_slice() {
+        [] => {}
+        [title] => return format!("Running {}", sanitize_line(title)),
+        calls => return format!("Running {} calls", calls.len()),
+    }
+    let is_streaming = state.cells.is_streaming();
+    match state.cells.all().last() {
+        Some(TranscriptCell::Text(_)) if is_streaming => "Writing".to_owned(),
+        Some(TranscriptCell::Thought(text)) if is_streaming => {
+            let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+            let last = sanitize_line(last);
+            format!("Thinking: {}", last.trim())
+        }
+        _ => "Working".to_owned(),
+    }
+}
+
+/// A number as in `950`, `1.2k` or `3.4M`.
+pub(super) fn short_number(number: usize) -> String {
+    match number {
+        0..1_000 => number.to_string(),
+        1_000..1_000_000 => format!("{}.{}k", number / 1_000, number % 1_000 / 100),
+        _ => format!("{}.{}M", number / 1_000_000, number % 1_000_000 / 100_000),
+    }
+}
+
+/// The time of the next frame if anything moves by itself.
+pub(crate) fn next_frame_in(state: &AppState) -> Option<Duration> {
+    let moves = state.turn.is_some();
+    moves.then_some(SPINNER_TIME)
+}
