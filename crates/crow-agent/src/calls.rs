@@ -320,8 +320,8 @@ impl PermissionGate {
         let policy = self.permission_policy(cx, call);
         let decision =
             policy.evaluate(effective_mode(cx, info), &cx.approvals.all_grants(), &call.name, info);
-        match cx.turn_policy {
-            Some(turn_policy) => turn_policy.narrow_decision(decision, call, &info.access),
+        match cx.step_policy {
+            Some(step_policy) => step_policy.narrow_decision(decision, call, &info.access),
             None => decision,
         }
     }
@@ -344,7 +344,7 @@ impl PermissionGate {
 /// Returns the mode in which a call is evaluated: that of the session, or that of the running step.
 fn effective_mode(cx: &TurnCx<'_>, info: &ToolCallInfo) -> Mode {
     let mode = cx.settings.borrow().mode;
-    cx.turn_policy.map_or(mode, |turn_policy| turn_policy.effective_mode(mode, &info.access))
+    cx.step_policy.map_or(mode, |step_policy| step_policy.effective_mode(mode, &info.access))
 }
 
 /// Returns the current policy of a session.

@@ -6,7 +6,6 @@ use crow_tools::UndoMode;
 use crate::approvals::PermissionsAction;
 use crate::compact::ContextCommand;
 use crate::project_config::TrustAction;
-use crate::speckit;
 
 /// A command that acts at once.
 #[derive(Debug, PartialEq, Eq)]
@@ -110,7 +109,7 @@ pub(crate) fn available_commands() -> Vec<CommandInfo> {
         command("undo", "Undo the file changes of the last turn", Some("--dry-run | skip")),
     ]
     .into_iter()
-    .chain(speckit::available_commands())
+    .chain(crow_workflow::available_commands())
     .collect()
 }
 

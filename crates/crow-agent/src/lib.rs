@@ -35,15 +35,14 @@ mod sentence;
 mod session;
 mod session_init;
 mod session_settings;
-mod speckit;
 mod stored_session;
 mod tool_set;
 mod toolbox;
 mod turn_context;
 mod turn_job;
-mod turn_policy;
 mod undo;
 mod undo_recorder;
+mod workflow;
 
 pub use approvals::{ProjectPermissions, list_permissions, set_permissions};
 pub use host::serve_sessions;
@@ -52,7 +51,7 @@ pub use project_config::{
     RepositoryFileTrust, RepositoryTrust, TrustedRepository, find_repository_root, forget_trust, list_trust,
 };
 pub use repository_config::{RepositoryConfig, RepositoryConfigReader, VariableExpansion};
-pub use runtime::{AgentConfig, AgentRuntime, ParallelMode, PublicEnvironment, WorkflowConfig};
+pub use runtime::{AgentConfig, AgentRuntime};
 pub use undo::{TurnUndone, undo_turn};
 
 /// The target of the tracing span around the work of a session; its field `session` is the session's name.

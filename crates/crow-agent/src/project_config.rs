@@ -14,7 +14,6 @@ mod trust_question;
 mod trust_records;
 mod wording;
 
-pub(crate) use self::config::ApprovedFiles;
 pub(crate) use self::loader::{ConfigLoaderInit, ProjectConfigLoader};
 pub(crate) use self::scan::repository_root;
 pub(crate) use self::survey::known_skills;

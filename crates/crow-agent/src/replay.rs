@@ -11,7 +11,6 @@ use crate::builtin_tools::unbound_tools;
 use crate::compact;
 use crate::runtime::AgentRuntime;
 use crate::session_init::{RESULT_UNKNOWN, SessionInit, session_workspace};
-use crate::speckit;
 use crate::stored_session::apply_latest_compaction;
 
 /// Returns the update for a call without a result.
@@ -113,7 +112,7 @@ pub(crate) fn entry_updates<'a>(
     match entry {
         TranscriptEntry::Prompt(prompt) => {
             let message = prompt.id.clone();
-            let update = |part: &ContentPart| match speckit::find_report(part) {
+            let update = |part: &ContentPart| match crow_workflow::find_report(part) {
                 Some(text) => Some(SessionUpdate::Text { message: message.clone(), text: text.to_owned() }),
                 None if part.crow_part().is_some() => None,
                 None => Some(SessionUpdate::Prompt { message: message.clone(), part: part.clone() }),

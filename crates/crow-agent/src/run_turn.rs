@@ -11,6 +11,7 @@ use crow_core::{
 };
 use crow_model::{ModelRequest, ReplyListener};
 use crow_store::Draft;
+use crow_workflow::StepPolicy;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
@@ -25,7 +26,6 @@ use crate::prompt_parts;
 use crate::reply_recovery;
 use crate::tool_set::ToolSet;
 use crate::turn_context::{SessionState, TurnCx, apply_entry};
-use crate::turn_policy::TurnPolicy;
 
 /// Runs a turn whose prompt is on disk; steering input is sent with the next request.
 pub(crate) async fn run_turn(
@@ -79,7 +79,7 @@ impl TurnCx<'_> {
             is_cancelled: self.is_over(),
             must_stop: awaits_instructions
                 || self.hook_state.is_ended()
-                || self.turn_policy.is_some_and(TurnPolicy::is_over),
+                || self.step_policy.is_some_and(StepPolicy::is_over),
         }
     }
 

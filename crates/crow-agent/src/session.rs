@@ -33,11 +33,11 @@ use crate::sentence::to_sentence;
 use crate::session::parent_port::{ParentSessionPort, SessionEnvironment};
 use crate::session_init::{self, SessionInit};
 use crate::session_settings::SessionSettings;
-use crate::speckit;
 use crate::stored_session;
 use crate::toolbox::{Toolbox, ToolboxInit};
 use crate::turn_context::{SessionState, StoredState};
 use crate::turn_job::{TurnJob, TurnWork};
+use crate::workflow;
 
 /// Time that opening a session waits for its project's directory, whose disk may not respond.
 const RESTORE_WAIT_MAX: Duration = Duration::from_secs(1);
@@ -235,7 +235,7 @@ impl SessionDriver {
     /// Restores the mail and the workflow step of a stored session.
     async fn resume_work(&mut self) {
         self.announce_pending_mail();
-        let restore = speckit::restore_workflow(&self.runtime, &self.client, &self.id);
+        let restore = workflow::restore_workflow(&self.runtime, &self.client, &self.id);
         if tokio::time::timeout(RESTORE_WAIT_MAX, restore).await.is_err() {
             tracing::warn!(session = %self.id, "the disk of its project does not respond");
         }
@@ -334,8 +334,8 @@ impl SessionDriver {
             return answer.send(Err(crate::failures::session_not_found(&self.id)));
         }
         let mut work = None;
-        if let Some(asked) = speckit::parse_workflow_command(&content) {
-            let work = TurnWork::Workflow { request: speckit::WorkflowRequest::Command(asked), content };
+        if let Some(request) = workflow::parse_workflow_command(&content) {
+            let work = TurnWork::Workflow { request, content };
             return self.begin_or_wait(WaitingPrompt {
                 prompt_id: Some(prompt_id),
                 work,

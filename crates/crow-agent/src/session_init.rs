@@ -17,7 +17,7 @@ use crate::runtime::AgentRuntime;
 use crate::session_settings::SessionSettings;
 use crate::stored_session::{StoredSession, read_stored_session};
 use crate::turn_context::{SessionState, StoredState};
-use crate::{clock, speckit};
+use crate::{clock, workflow};
 
 /// Result of a call whose real result is unknown.
 pub(crate) const RESULT_UNKNOWN: &str =
@@ -77,7 +77,7 @@ pub(crate) async fn load_session(
         .ok()
         .map(|model| model.name);
     let settings = SessionSettings { mode: row.mode, model, thought_level: row.thought_level };
-    let variables = speckit::variables(runtime, id).await;
+    let variables = workflow::feature_variables(runtime, id).await;
     let title = row.title;
     Ok(SessionInit {
         id: id.clone(),

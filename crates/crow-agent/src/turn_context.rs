@@ -13,6 +13,7 @@ use crow_model::ModelSettings;
 use crow_speckit::{BackgroundWork, StepBaseline};
 use crow_store::{DeliveredEntry, Delivery, DeliveryId, SessionLease, StoreError};
 use crow_tools::Workspace;
+use crow_workflow::{EndedCall, StepPolicy};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -25,7 +26,6 @@ use crate::runtime::AgentRuntime;
 use crate::session_settings::SessionSettings;
 use crate::tool_set::ToolSet;
 use crate::toolbox::Toolbox;
-use crate::turn_policy::{EndedCall, TurnPolicy};
 
 /// The context of a turn, without the state that it changes.
 #[derive(Clone, Copy)]
@@ -47,7 +47,7 @@ pub(crate) struct TurnCx<'a> {
     /// The fallback of the session's own model.
     pub(crate) fallback: &'a FallbackModel,
     /// The restrictions of the running workflow step, if there is one.
-    pub(crate) turn_policy: Option<&'a dyn TurnPolicy>,
+    pub(crate) step_policy: Option<&'a StepPolicy>,
 }
 
 /// The effect of hooks on a turn so far.
@@ -149,7 +149,7 @@ impl TurnCx<'_> {
     /// Returns the current tools.
     pub(crate) fn current_tools(&self) -> Arc<ToolSet> {
         let current = self.toolbox.current_tools();
-        match self.turn_policy {
+        match self.step_policy {
             Some(policy) => Arc::new(ToolSet::new(current.tools.with_tools(policy.extra_tools()))),
             None => current,
         }
@@ -157,8 +157,8 @@ impl TurnCx<'_> {
 
     /// Lets the running step watch a call.
     pub(crate) async fn begin_call(&self, call: &ToolCall, info: &ToolCallInfo) {
-        if let Some(turn_policy) = self.turn_policy {
-            turn_policy.begin_call(call, info, self.background_work()).await;
+        if let Some(step_policy) = self.step_policy {
+            step_policy.begin_call(call, info, self.background_work()).await;
         }
     }
 
@@ -169,10 +169,10 @@ impl TurnCx<'_> {
         info: &ToolCallInfo,
         result: ToolResult,
     ) -> ToolResult {
-        match self.turn_policy {
-            Some(turn_policy) => {
+        match self.step_policy {
+            Some(step_policy) => {
                 let (workspace, background) = (self.workspace, self.background_work());
-                turn_policy.end_call(EndedCall { call, info, workspace, background }, result).await
+                step_policy.end_call(EndedCall { call, info, workspace, background }, result).await
             }
             None => result,
         }

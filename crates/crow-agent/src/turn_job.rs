@@ -10,6 +10,7 @@ use crow_core::{
     Transcript, TranscriptEntry, TurnEnd,
 };
 use crow_tools::{UndoContext, UndoMode, Workspace};
+use crow_workflow::WorkflowRequest;
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -25,13 +26,13 @@ use crate::run_turn::run_turn;
 use crate::runtime::AgentRuntime;
 use crate::session_init::RESULT_UNKNOWN;
 use crate::session_settings::SessionSettings;
-use crate::speckit::{PromptInput, WorkflowInput};
 use crate::stored_session;
 use crate::toolbox::Toolbox;
 use crate::turn_context::FallbackModel;
 use crate::turn_context::TurnHookState;
 use crate::turn_context::{SessionState, StoredState, TurnCx};
-use crate::{clock, linked_content, prompt_parts, speckit, undo};
+use crate::workflow::{self, PromptInput, WorkflowInput};
+use crate::{clock, linked_content, prompt_parts, undo};
 
 /// Characters of a title; clients show it on one line.
 const TITLE_CHARS_MAX: usize = 60;
@@ -49,7 +50,7 @@ pub(crate) enum TurnWork {
     /// The model handles the mailbox.
     Mail,
     /// A request for the Spec Kit workflow is run.
-    Workflow { request: speckit::WorkflowRequest, content: Vec<PromptBlock> },
+    Workflow { request: WorkflowRequest, content: Vec<PromptBlock> },
     /// The file changes of the last turn are undone; the result is sent as this message.
     Undo { message: MessageId, mode: UndoMode },
 }
@@ -148,7 +149,7 @@ impl TurnJob {
             cancel: &self.cancel,
             hook_state: &TurnHookState::default(),
             fallback: &FallbackModel::default(),
-            turn_policy: None,
+            step_policy: None,
         };
         let end = self.run_leased_turn(&cx, state, stored_state, TurnInput { work, steering }).await;
         self.runtime.store.release_session_lease(lease).await;
@@ -198,16 +199,13 @@ impl TurnJob {
         let end = match work {
             TurnWork::Prompt(content) => {
                 let undo_note = tip.and_then(|tip| undo::pending_undo_part(&tip.config));
-                match speckit::find_answered_question(&state.transcript, &content) {
-                    Some(question) => {
-                        let request = speckit::WorkflowRequest::Answer(question);
-                        let input = PromptInput { content, undo_note };
+                let request = workflow::find_answer(&state.transcript, &content);
+                let input = PromptInput { content, undo_note };
+                match request {
+                    Some(request) => {
                         self.run_workflow(cx, state, WorkflowInput { request, input }, steering).await
                     }
-                    None => {
-                        let input = PromptInput { content, undo_note };
-                        self.answer_prompt(cx, state, input, steering).await
-                    }
+                    None => self.answer_prompt(cx, state, input, steering).await,
                 }
             }
             TurnWork::Mail => self.answer_mail(cx, state, steering).await,
@@ -275,7 +273,7 @@ impl TurnJob {
             }
         };
         let has_undo_note = undo_note.is_some();
-        let reminder = speckit::workflow_reminder(cx, &state.transcript).await?;
+        let reminder = workflow::workflow_reminder(cx, &state.transcript).await?;
         let parts = parts.into_iter().chain(undo_note).chain(reminder).collect();
         state.turn = state.transcript.next_seq();
         let mail = cx.children.take_deliveries().await.map_err(store_failure)?;
@@ -304,7 +302,7 @@ impl TurnJob {
         });
         self.config_loader.refresh_config(&self.cancel).await;
         let seq_before = state.transcript.next_seq();
-        let end = speckit::run_workflow(cx, state, workflow_input, steering).await;
+        let end = workflow::run_workflow(cx, state, workflow_input, steering).await;
         if state.transcript.next_seq() > seq_before {
             self.set_title(state, title).await?;
         }

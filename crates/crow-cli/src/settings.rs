@@ -16,13 +16,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crow_agent::WorkflowConfig;
 use crow_core::{
     AgentServer, HookConfig, McpServer, Mode, NetworkAccess, PermissionRules, SandboxMode, TreeLimits,
 };
 use crow_model::ModelSettings;
 use crow_store::DatabaseAddress;
 use crow_tools::{Shell, TerminalPreference, WebConfig};
+use crow_workflow::WorkflowConfig;
 
 pub(crate) use self::{
     environment::Environment,

@@ -4,13 +4,13 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use crow_agent::WorkflowConfig;
 use crow_speckit::{
     CreatedFeature, Feature, FeatureNumbering, FeatureOrigin, FeaturePrerequisite, FeatureSelector,
     NewFeature, PageTemplate, SpeckitError, SpeckitProject, check_feature_prerequisites, compose_page,
     create_feature, find_existing_feature, init_project, list_docs, page_layers, parse_number,
     preview_feature, resolve_feature, resume_feature, setup_plan, setup_tasks, write_pointer,
 };
+use crow_workflow::WorkflowConfig;
 use serde_json::{Value, json};
 
 use crate::{

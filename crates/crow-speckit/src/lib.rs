@@ -96,7 +96,9 @@ pub use safe_text::sanitize_text;
 pub use selection_files::hook_config_files;
 pub use slug::clean_short_name;
 pub use specs_root::{SpecsLink, SpecsRoot, resolve_specs_root};
-pub use step_definition::{FeatureUse, ReadinessCheck, StepDefinition, StepTool, StepWork};
+pub use step_definition::{
+    FeatureUse, GapClosure, GapWork, ReadinessCheck, StepDefinition, StepTool, StepWork,
+};
 pub use step_layout::{LayoutFile, LayoutRequest, StepLayout, lay_out_step};
 pub use steps::step_definition;
 pub use tasks::{

@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use crate::check::{ProblemList, StepFiles};
 use crate::step_layout::{LayoutRequest, StepLayout};
 use crate::write_rules::{NO_FILES, WriteRules};
-use crate::{CommandInvocation, Feature, FeaturePrerequisite, SpeckitError, SpeckitProject, WorkflowCommand};
+use crate::{
+    CommandInvocation, ConvergenceGap, Feature, FeaturePrerequisite, SpeckitError, SpeckitProject,
+    TasksError, WorkflowCommand,
+};
 
 /// A check before a step begins.
 pub type ReadinessCheck = fn(&CommandInvocation, Option<&Feature>) -> Result<(), SpeckitError>;
@@ -50,6 +53,8 @@ pub struct StepDefinition {
     pub records_answers: bool,
     /// The work of the model.
     pub work: StepWork,
+    /// The effect of gaps of the code that the model reports.
+    pub gaps: Option<GapWork>,
 
     /// Finds problems in what was written.
     pub check: fn(&StepFiles<'_>, &mut ProblemList) -> Result<(), SpeckitError>,
@@ -80,14 +85,32 @@ pub enum FeatureUse {
 /// The work of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepWork {
-    /// Pages of the project or the feature, in one turn.
+    /// Pages of the project or the feature, or a report on them, in one turn.
     Pages,
     /// The tasks of the list, with a turn for each; they may change any code and use child agents.
     Tasks,
-    /// A comparison of code and spec, whose gaps become tasks.
-    Gaps,
     /// Issues for open tasks, on a server.
     Issues,
+}
+
+/// The work of a step whose result is a report of gaps.
+#[derive(Debug)]
+pub struct GapWork {
+    /// The problem if the model has reported nothing.
+    pub missing_report: &'static str,
+    /// Turns the reported gaps into tasks: from the task list and the gaps, which are `None` without a report.
+    pub close_gaps: fn(&str, Option<&[ConvergenceGap]>) -> Result<GapClosure, TasksError>,
+}
+
+/// The effect of reported gaps.
+#[derive(Debug)]
+pub struct GapClosure {
+    /// The new task list, if it changes.
+    pub tasks_text: Option<String>,
+    /// The line in the report.
+    pub line: String,
+    /// The steps that come next.
+    pub next: &'static [WorkflowCommand],
 }
 
 /// A tool that a step adds.
@@ -149,6 +172,7 @@ pub(crate) const BASE_STEP: StepDefinition = StepDefinition {
     questions_max: 0,
     records_answers: false,
     work: StepWork::Pages,
+    gaps: None,
     check: |_, _| Ok(()),
     repairs_max: 0,
     summarize: |_, _| Ok(Vec::new()),

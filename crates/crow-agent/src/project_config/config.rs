@@ -7,6 +7,7 @@ use crow_core::{
     CommandInfo, ContentHash, ContentPart, CrowPart, HookConfig, McpServer, PermissionRules, slash,
 };
 use crow_speckit::UntrustedFile;
+use crow_workflow::FileApprovals;
 
 use super::skill_files::{PromptFile, Skill};
 use crate::bounded_read::hash_content;
@@ -46,9 +47,10 @@ impl ApprovedFiles {
             hint: None,
         }));
     }
+}
 
-    /// Whether a file has the approved content.
-    pub(crate) fn is_approved(&self, path: &Path, bytes: &[u8]) -> bool {
+impl FileApprovals for ApprovedFiles {
+    fn is_approved(&self, path: &Path, bytes: &[u8]) -> bool {
         self.files.contains(&(path.to_owned(), hash_content(bytes)))
     }
 }

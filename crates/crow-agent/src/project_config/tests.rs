@@ -62,7 +62,7 @@ pub(crate) fn bare_settings(root: &Path) -> AgentConfig {
         skills_dir: None,
         system_prompt_path: None,
         system_prompt_addition: None,
-        workflow: crate::runtime::WorkflowConfig::default(),
+        workflow: crow_workflow::WorkflowConfig::default(),
         sandbox: SandboxMode::default(),
         network: NetworkAccess::default(),
         mcp_servers: Vec::new(),

@@ -14,8 +14,7 @@ use std::sync::Arc;
 
 use crow_acp::{AgentInfo, AgentLauncher, stdio_transport};
 use crow_agent::{
-    AgentConfig, AgentRuntime, RepositoryConfig, RepositoryConfigReader, VariableExpansion, WorkflowConfig,
-    serve_sessions,
+    AgentConfig, AgentRuntime, RepositoryConfig, RepositoryConfigReader, VariableExpansion, serve_sessions,
 };
 use crow_core::{Failure, Mode, NetworkAccess, PermissionRules, SandboxMode, TreeLimits, TurnLimits};
 use crow_model::{ModelApi, ModelSettings, ProviderSettings, ToolCallMode};
@@ -23,6 +22,7 @@ use crow_store::{DatabaseAddress, Store};
 use crow_testkit::client::{FakeClient, TestHome};
 use crow_testkit::golden::{StartAgent, play};
 use crow_tools::{BuiltinToolConfig, ToolRegistry};
+use crow_workflow::WorkflowConfig;
 use expect_test::Expect;
 use tokio::task::AbortHandle;
 

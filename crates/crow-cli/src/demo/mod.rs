@@ -12,12 +12,12 @@ use std::{
     time::Duration,
 };
 
-use crow_agent::WorkflowConfig;
 use crow_core::{Mode, NetworkAccess, PermissionRules, SandboxMode, TreeLimits};
 use crow_model::{ModelApi, ModelSettings, ProviderSettings, ToolCallMode};
 use crow_process::{CommandSpec, ExitReason, ProcessGroups, RunLimits};
 use crow_store::DatabaseAddress;
 use crow_tools::{Shell, WebConfig};
+use crow_workflow::WorkflowConfig;
 use serde_json::Map;
 use tokio_util::sync::CancellationToken;
 

@@ -17,7 +17,7 @@ use std::{
 const FILE_LINES_MAX: usize = 600;
 
 /// The crates that each crate may use. A crate that is missing here has no place in the architecture.
-const ARROWS: [(&str, &[&str]); 13] = [
+const ARROWS: [(&str, &[&str]); 14] = [
     ("crow-core", &[]),
     ("crow-store", &["crow-core"]),
     ("crow-import", &["crow-core", "crow-store"]),
@@ -27,9 +27,19 @@ const ARROWS: [(&str, &[&str]); 13] = [
     ("crow-tools", &["crow-core", "crow-process", "crow-acp"]),
     ("crow-acp", &["crow-core", "crow-process"]),
     ("crow-children", &["crow-core", "crow-store", "crow-tools", "crow-acp"]),
+    ("crow-workflow", &["crow-core", "crow-speckit", "crow-tools"]),
     (
         "crow-agent",
-        &["crow-core", "crow-store", "crow-model", "crow-tools", "crow-acp", "crow-speckit", "crow-children"],
+        &[
+            "crow-core",
+            "crow-store",
+            "crow-model",
+            "crow-tools",
+            "crow-acp",
+            "crow-speckit",
+            "crow-children",
+            "crow-workflow",
+        ],
     ),
     ("crow-tui", &["crow-core", "crow-acp"]),
     (
@@ -44,6 +54,7 @@ const ARROWS: [(&str, &[&str]); 13] = [
             "crow-acp",
             "crow-speckit",
             "crow-children",
+            "crow-workflow",
             "crow-agent",
             "crow-tui",
         ],

@@ -2,9 +2,12 @@
 
 use super::open_tasks;
 use crate::check::summarize_tasks;
-use crate::step_definition::{BASE_STEP, FeatureUse, StepDefinition, StepTool, StepWork};
+use crate::step_definition::{BASE_STEP, FeatureUse, GapClosure, GapWork, StepDefinition, StepTool};
 use crate::write_rules::{NO_FILES, WriteRules};
-use crate::{Feature, FeaturePrerequisite, SpeckitError, WorkflowCommand};
+use crate::{
+    ConvergenceGap, Feature, FeaturePrerequisite, SpeckitError, TaskList, TasksError, WorkflowCommand,
+    append_convergence,
+};
 
 pub(super) static DEFINITION: StepDefinition = StepDefinition {
     command: WorkflowCommand::Converge,
@@ -27,10 +30,38 @@ pub(super) static DEFINITION: StepDefinition = StepDefinition {
     writes: WriteRules { refuse: |_| Some("no file; new tasks go through speckit_converge"), ..NO_FILES },
     prompt: include_str!("../../prompts/speckit_converge.jinja2"),
     tool: Some(StepTool::ReportGaps),
-    work: StepWork::Gaps,
+    gaps: Some(GapWork {
+        missing_report: "nothing was reported: call `speckit_converge`, with an empty list if nothing is missing",
+        close_gaps,
+    }),
     repairs_max: 1,
     summarize: summarize_tasks,
     shows_tasks: true,
     next: &[WorkflowCommand::Implement],
     ..BASE_STEP
 };
+
+/// A missing report does not mean that the feature is finished.
+fn close_gaps(tasks_text: &str, gaps: Option<&[ConvergenceGap]>) -> Result<GapClosure, TasksError> {
+    let unchanged = |line: &str, next| GapClosure {
+        tasks_text: None,
+        line: format!("{line}; tasks.md is unchanged"),
+        next,
+    };
+    let Some(gaps) = gaps else {
+        return Ok(unchanged("Nothing was reported", &[WorkflowCommand::Converge]));
+    };
+    if gaps.is_empty() {
+        let list = TaskList::parse(tasks_text);
+        return Ok(match list.done_count() == list.tasks.len() {
+            true => unchanged("The code has no gaps", &[]),
+            false => unchanged("The code has no gaps beyond the open tasks", &[WorkflowCommand::Implement]),
+        });
+    }
+    let n_critical = gaps.iter().filter(|gap| gap.is_critical).count();
+    Ok(GapClosure {
+        tasks_text: Some(append_convergence(tasks_text, gaps)?),
+        line: format!("New tasks: {}, of these critical: {n_critical}", gaps.len()),
+        next: &[WorkflowCommand::Implement],
+    })
+}

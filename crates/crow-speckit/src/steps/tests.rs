@@ -10,8 +10,8 @@ fn definitions_are_complete() {
         assert_eq!(definition.command, command);
         assert!(!definition.description.is_empty() && !definition.argument_hint.is_empty(), "{command}");
         assert!(definition.prompt.contains("{%") || definition.prompt.contains("{{"), "{command}");
-        // A step without a check has nothing to repair, except for a missing report.
-        assert!(definition.work == StepWork::Pages || definition.repairs_max <= 1, "{command}");
+        // A step without a check has nothing to repair.
+        assert!(definition.work == StepWork::Pages || definition.repairs_max == 0, "{command}");
     }
 }
 
@@ -39,7 +39,7 @@ fn definitions_differ_in_what_they_need_and_offer() {
         /speckit.tasks: Needs([Plan, Spec]), Pages, tool None, questions 0, repairs 2, next /speckit.analyze /speckit.implement
         /speckit.analyze: Needs([Plan, Spec, Tasks]), Pages, tool None, questions 0, repairs 0, next /speckit.implement
         /speckit.implement: Needs([Plan, Tasks]), Tasks, tool Some(ReportTask), questions 0, repairs 0, next /speckit.converge
-        /speckit.converge: Needs([Plan, Spec, Tasks]), Gaps, tool Some(ReportGaps), questions 0, repairs 1, next /speckit.implement
+        /speckit.converge: Needs([Plan, Spec, Tasks]), Pages, tool Some(ReportGaps), questions 0, repairs 1, next /speckit.implement
         /speckit.taskstoissues: Needs([Plan, Tasks]), Issues, tool None, questions 0, repairs 0, next /speckit.implement
     "#]].assert_eq(&rows.concat());
 }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crow_agent::WorkflowConfig;
 use crow_core::{HookConfig, TreeLimits};
 use crow_model::ProviderSettings;
 use crow_tools::Shell;
+use crow_workflow::WorkflowConfig;
 
 use super::super::file::ConfigField;
 use super::{

@@ -1,7 +1,7 @@
 //! `speckit`: the location of features, and whether tasks run in parallel.
 
-use crow_agent::{ParallelMode, PublicEnvironment, WorkflowConfig};
 use crow_speckit::{SpeckitVariables, SpecsLink, SpecsRoot};
+use crow_workflow::{ParallelMode, PublicEnvironment, WorkflowConfig};
 
 use super::{
     super::{ConfigError, Environment, file::ConfigField, known_keys},

@@ -12,7 +12,7 @@ use super::sources;
 const CIRCLE_LEN_MAX: usize = 3;
 
 /// Crates with longer circles, and the longest of each.
-const LONGER_CIRCLES: [(&str, usize); 1] = [("crow-agent", 7)];
+const LONGER_CIRCLES: [(&str, usize); 0] = [];
 
 /// Re-exports of re-exports; no crate has as many.
 const REEXPORTS_MAX: usize = 8;
