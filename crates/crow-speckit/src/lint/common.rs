@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::LintProblem;
+use super::problem::LintProblem;
 use crate::markdown::{self, MarkdownHeading, MarkdownLine};
 
 /// The beginnings of known placeholders, for pages whose template has changed since.

@@ -4,7 +4,7 @@ use jiff::civil::Date;
 use sha2::{Digest as _, Sha256};
 
 use super::common::{find_brackets, is_all_caps, parse_sections};
-use super::{LintProblem, first_problems};
+use super::problem::{LintProblem, first_problems};
 use crate::markdown;
 
 /// Whether a constitution is still its template. `record` is the content of `.constitution-template.json`.

@@ -1,7 +1,7 @@
 //! The rules for `plan.md` and the pages next to it.
 
-use super::common::{PageSection, check_sections, parse_sections};
-use super::{LintProblem, find_placeholders, first_problems};
+use super::common::{PageSection, check_sections, find_placeholders, parse_sections};
+use super::problem::{LintProblem, first_problems};
 use crate::markdown;
 
 const DEFAULT_SECTIONS: [&str; 4] =

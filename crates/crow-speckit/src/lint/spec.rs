@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::common::{PageSection, check_sections, parse_sections};
-use super::{LintProblem, find_placeholders, first_problems};
+use super::common::{PageSection, check_sections, find_placeholders, parse_sections};
+use super::problem::{LintProblem, first_problems};
 use crate::markdown;
 use crate::tasks::{find_priority, find_story_number};
 

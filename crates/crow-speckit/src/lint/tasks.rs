@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 
+use super::common::find_placeholders;
+use super::problem::{LintProblem, first_problems};
 use super::spec::find_stories;
-use super::{LintProblem, find_placeholders, first_problems};
 use crate::markdown;
 use crate::tasks::{PhaseKind, TaskItem, TaskList, has_path};
 
