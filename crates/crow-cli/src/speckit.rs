@@ -118,9 +118,9 @@ impl SpeckitStep<'_> {
 
     fn check_prerequisites(&self, args: &PrereqArgs) -> Result<Value, SpeckitError> {
         let feature = self.find_feature()?;
-        let mut needs = vec![FeaturePrerequisite::Plan];
-        needs.extend(args.require_spec.then_some(FeaturePrerequisite::Spec));
-        needs.extend(args.require_tasks.then_some(FeaturePrerequisite::Tasks));
+        let mut needs = vec![FeaturePrerequisite::PLAN];
+        needs.extend(args.require_spec.then_some(FeaturePrerequisite::SPEC));
+        needs.extend(args.require_tasks.then_some(FeaturePrerequisite::TASKS));
         check_feature_prerequisites(&self.project, &feature, &needs)?;
         let mut docs = list_docs(&feature);
         docs.extend((args.include_tasks && feature.tasks_path().is_file()).then_some("tasks.md"));
@@ -167,7 +167,7 @@ impl SpeckitStep<'_> {
 
     fn print_tasks(&self, is_json: bool, out: &mut impl Write) -> Result<(), CliError> {
         let (feature, _) = resolve_feature(&self.project, self.feature_query())?;
-        check_feature_prerequisites(&self.project, &feature, &[FeaturePrerequisite::Tasks])?;
+        check_feature_prerequisites(&self.project, &feature, &[FeaturePrerequisite::TASKS])?;
         let list = feature.read_task_list()?;
         if is_json {
             let tasks = list.tasks.iter().map(|task| {

@@ -78,9 +78,7 @@ pub use page_template::{
     LayerInfo, LayerOrigin, PageTemplate, PromptPart, compose_page, page_layers, page_names,
 };
 pub use plan_view::{TaskPlanEntry, TaskPlanPriority, TaskPlanStatus, build_plan_view};
-pub use prerequisites::{
-    FeaturePrerequisite, check_feature_prerequisites, list_docs, setup_plan, setup_tasks,
-};
+pub use prerequisites::{FeaturePrerequisite, check_feature_prerequisites, list_docs};
 pub use project::{SpeckitProject, SpeckitVariables};
 pub use prompt::{
     AnswerFacts, AuxiliaryPrompt, ChecklistFacts, ConstitutionFacts, ConstitutionState, FeatureFacts,
@@ -100,7 +98,7 @@ pub use step_definition::{
     FeatureUse, GapClosure, GapWork, ReadinessCheck, StepDefinition, StepTool, StepWork,
 };
 pub use step_layout::{LayoutFile, LayoutRequest, StepLayout, lay_out_step};
-pub use steps::step_definition;
+pub use steps::{setup_plan, setup_tasks, step_definition};
 pub use tasks::{
     ConvergenceGap, GapKind, PhaseKind, TaskId, TaskItem, TaskList, TaskPhase, TasksError, TickState,
     append_convergence, set_task_ticked,

@@ -12,6 +12,9 @@ mod specify;
 mod tasks;
 mod tasks_to_issues;
 
+pub use plan::setup_plan;
+pub use tasks::setup_tasks;
+
 use crate::WorkflowCommand;
 use crate::step_definition::StepDefinition;
 

@@ -97,7 +97,7 @@ fn page_path_stays_in_the_feature_directory() {
         let feature = Feature::from_dir(project.root().join("specs/001-a"));
         assert!(
             feature.page_path(page).is_ok()
-                && check_feature_prerequisites(&project, &feature, &[FeaturePrerequisite::Spec]).is_ok()
+                && check_feature_prerequisites(&project, &feature, &[FeaturePrerequisite::SPEC]).is_ok()
         );
         let path = feature.dir.join(page);
         std::fs::remove_file(&path).ok();
@@ -135,7 +135,7 @@ fn checklist_that_is_too_large_or_has_an_invisible_name_is_rejected() {
     let long = "\n".repeat(60_000);
     let (_folder, project) = fixture_project(&[SPEC, ("specs/001-a/tasks.md", &long)]);
     let feature = Feature::from_dir(project.root().join("specs/001-a"));
-    let error = check_feature_prerequisites(&project, &feature, &[FeaturePrerequisite::Tasks])
+    let error = check_feature_prerequisites(&project, &feature, &[FeaturePrerequisite::TASKS])
         .unwrap_err()
         .to_string();
     assert!(error.ends_with("tasks.md has more than 50000 lines; split it"), "{error}");

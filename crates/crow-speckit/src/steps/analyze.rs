@@ -8,9 +8,9 @@ pub(super) static DEFINITION: StepDefinition = StepDefinition {
     command: WorkflowCommand::Analyze,
     description: "Cross-check spec, plan and tasks without changing files",
     feature: FeatureUse::Needs(&[
-        FeaturePrerequisite::Plan,
-        FeaturePrerequisite::Spec,
-        FeaturePrerequisite::Tasks,
+        FeaturePrerequisite::PLAN,
+        FeaturePrerequisite::SPEC,
+        FeaturePrerequisite::TASKS,
     ]),
     is_read_only: true,
     prompt: include_str!("../../prompts/speckit_analyze.jinja2"),

@@ -10,7 +10,7 @@ pub(super) static DEFINITION: StepDefinition = StepDefinition {
     command: WorkflowCommand::Checklist,
     description: "Create a checklist to review the requirements",
     argument_hint: "topic, e.g. security",
-    feature: FeatureUse::Needs(&[FeaturePrerequisite::Plan]),
+    feature: FeatureUse::Needs(&[FeaturePrerequisite::PLAN]),
     check_layout: |request| (request.pages)("checklist-template").map(drop),
     writes: WriteRules {
         refuse: |target| {

@@ -11,7 +11,7 @@ pub(super) static DEFINITION: StepDefinition = StepDefinition {
     command: WorkflowCommand::Clarify,
     description: "Clarify open questions of the current spec, one at a time",
     argument_hint: "area to focus on (optional)",
-    feature: FeatureUse::Needs(&[FeaturePrerequisite::Spec]),
+    feature: FeatureUse::Needs(&[FeaturePrerequisite::SPEC]),
     crow_file: |_, feature| feature.map(Feature::spec_path),
     writes: FEATURE_PAGES,
     prompt: include_str!("../../prompts/speckit_clarify.jinja2"),

@@ -13,9 +13,9 @@ pub(super) static DEFINITION: StepDefinition = StepDefinition {
     command: WorkflowCommand::Converge,
     description: "Compare the code with the spec and add missing tasks",
     feature: FeatureUse::Needs(&[
-        FeaturePrerequisite::Plan,
-        FeaturePrerequisite::Spec,
-        FeaturePrerequisite::Tasks,
+        FeaturePrerequisite::PLAN,
+        FeaturePrerequisite::SPEC,
+        FeaturePrerequisite::TASKS,
     ]),
     check_ready: |_, feature| {
         let Some(feature) = feature else { return Ok(()) };

@@ -15,7 +15,7 @@ pub(super) static DEFINITION: StepDefinition = StepDefinition {
     command: WorkflowCommand::Implement,
     description: "Work through the task list",
     argument_hint: "phase, story or task ids (optional)",
-    feature: FeatureUse::Needs(&[FeaturePrerequisite::Plan, FeaturePrerequisite::Tasks]),
+    feature: FeatureUse::Needs(&[FeaturePrerequisite::PLAN, FeaturePrerequisite::TASKS]),
     check_ready,
     confirms_checklists: true,
     crow_file: |_, feature| feature.map(Feature::tasks_path),

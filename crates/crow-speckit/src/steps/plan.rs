@@ -2,18 +2,24 @@
 
 use crate::check::{ProblemList, StepFiles, read_or_empty};
 use crate::lint::{check_plan, check_quickstart, check_research};
+use crate::scaffold::{PageHeader, fill_header};
 use crate::step_definition::{BASE_STEP, FeatureUse, StepDefinition};
 use crate::step_layout::{LayoutRequest, StepLayout};
 use crate::write_rules::FEATURE_PAGES;
 use crate::{
-    Feature, FeaturePrerequisite, SpeckitError, SpeckitProject, WorkflowCommand, list_docs, setup_plan,
+    Feature, FeaturePrerequisite, PageLoader, SpeckitError, SpeckitProject, WorkflowCommand, list_docs,
 };
+
+impl FeaturePrerequisite {
+    /// A plan that is not empty.
+    pub const PLAN: Self = Self { page: "plan.md", creator: WorkflowCommand::Plan, may_be_empty: false };
+}
 
 pub(super) static DEFINITION: StepDefinition = StepDefinition {
     command: WorkflowCommand::Plan,
     description: "Design how the current spec will be built",
     argument_hint: "stack and technical limits",
-    feature: FeatureUse::Needs(&[FeaturePrerequisite::Spec]),
+    feature: FeatureUse::Needs(&[FeaturePrerequisite::SPEC]),
     check_layout: |request| match request.feature {
         Some(feature) if !feature.plan_path().is_file() => (request.pages)("plan-template").map(drop),
         Some(_) | None => Ok(()),
@@ -42,6 +48,29 @@ fn lay_out(request: &LayoutRequest<'_>) -> Result<StepLayout, SpeckitError> {
         layout.created.push(feature.plan_path());
     }
     Ok(layout)
+}
+
+/// Creates the plan of a feature; returns whether it is new. An existing plan is not changed.
+pub fn setup_plan(
+    project: &SpeckitProject,
+    feature: &Feature,
+    now: &jiff::Zoned,
+    pages: &PageLoader<'_>,
+) -> Result<bool, SpeckitError> {
+    if feature.page_path("plan.md")?.is_file() {
+        return Ok(false);
+    }
+    let template = pages("plan-template")?;
+    if template.text.is_empty() {
+        let reason = format!("the page template {} is empty; restore it, or remove it", template.name);
+        return Err(SpeckitError::Invalid(reason));
+    }
+    if !feature.dir.is_dir() {
+        project.create_dir(&feature.dir)?;
+    }
+    let date = now.date().to_string();
+    let header = PageHeader { name: &feature.name, date: &date, description: "" };
+    SpeckitProject::write_new_file(&feature.plan_path(), &fill_header(&template.text, header))
 }
 
 fn check(files: &StepFiles<'_>, problems: &mut ProblemList) -> Result<(), SpeckitError> {

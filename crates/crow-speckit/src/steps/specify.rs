@@ -6,9 +6,15 @@ use crate::step_definition::{BASE_STEP, FeatureUse, StepDefinition};
 use crate::step_layout::{LayoutRequest, StepLayout};
 use crate::write_rules::FEATURE_PAGES;
 use crate::{
-    CreatedFeature, FeatureNumbering, NewFeature, REQUIREMENTS, SpeckitError, WorkflowCommand,
-    create_feature, default_numbering, init_project, preview_feature, resume_feature, write_pointer,
+    CreatedFeature, FeatureNumbering, FeaturePrerequisite, NewFeature, REQUIREMENTS, SpeckitError,
+    WorkflowCommand, create_feature, default_numbering, init_project, preview_feature, resume_feature,
+    write_pointer,
 };
+
+impl FeaturePrerequisite {
+    /// A spec.
+    pub const SPEC: Self = Self { page: "spec.md", creator: WorkflowCommand::Specify, may_be_empty: true };
+}
 
 pub(super) static DEFINITION: StepDefinition = StepDefinition {
     command: WorkflowCommand::Specify,

@@ -4,13 +4,24 @@ use crate::check::{read_or_empty, summarize_tasks};
 use crate::lint::check_tasks;
 use crate::step_definition::{BASE_STEP, FeatureUse, StepDefinition};
 use crate::write_rules::FEATURE_PAGES;
-use crate::{Feature, FeaturePrerequisite, WorkflowCommand};
+use crate::{
+    Feature, FeaturePrerequisite, PageLoader, PageTemplate, SpeckitError, SpeckitProject, WorkflowCommand,
+    check_feature_prerequisites,
+};
+
+impl FeaturePrerequisite {
+    /// A task list.
+    pub const TASKS: Self = Self { page: "tasks.md", creator: WorkflowCommand::Tasks, may_be_empty: true };
+
+    /// A plan, which may be empty as for the real script.
+    pub const PLAN_FILE: Self = Self { may_be_empty: true, ..Self::PLAN };
+}
 
 pub(super) static DEFINITION: StepDefinition = StepDefinition {
     command: WorkflowCommand::Tasks,
     description: "Break the plan into ordered tasks",
     argument_hint: "preferences for the breakdown (optional)",
-    feature: FeatureUse::Needs(&[FeaturePrerequisite::Plan, FeaturePrerequisite::Spec]),
+    feature: FeatureUse::Needs(&[FeaturePrerequisite::PLAN, FeaturePrerequisite::SPEC]),
     check_layout: |request| (request.pages)("tasks-template").map(drop),
     crow_file: |_, feature| feature.map(Feature::tasks_path),
     writes: FEATURE_PAGES,
@@ -31,3 +42,14 @@ pub(super) static DEFINITION: StepDefinition = StepDefinition {
     next: &[WorkflowCommand::Analyze, WorkflowCommand::Implement],
     ..BASE_STEP
 };
+
+/// Checks the prerequisites of a task list and returns its template.
+pub fn setup_tasks(
+    project: &SpeckitProject,
+    feature: &Feature,
+    pages: &PageLoader<'_>,
+) -> Result<PageTemplate, SpeckitError> {
+    let prerequisites = [FeaturePrerequisite::PLAN_FILE, FeaturePrerequisite::SPEC];
+    check_feature_prerequisites(project, feature, &prerequisites)?;
+    pages("tasks-template")
+}

@@ -9,7 +9,7 @@ pub(super) static DEFINITION: StepDefinition = StepDefinition {
     command: WorkflowCommand::TasksToIssues,
     description: "Create a GitHub issue for each open task, with your GitHub MCP server",
     argument_hint: "phase, story or task ids (optional)",
-    feature: FeatureUse::Needs(&[FeaturePrerequisite::Plan, FeaturePrerequisite::Tasks]),
+    feature: FeatureUse::Needs(&[FeaturePrerequisite::PLAN, FeaturePrerequisite::TASKS]),
     check_ready: |invocation, feature| {
         let Some(feature) = feature else { return Ok(()) };
         let list = open_tasks::read_tasks(feature)?;

@@ -334,7 +334,7 @@ fn check_prerequisites(things: &str, needs: &[FeaturePrerequisite], expected: &s
 
 #[test]
 fn prerequisite_error_has_the_command_that_creates_it() {
-    let all = [FeaturePrerequisite::Plan, FeaturePrerequisite::Spec, FeaturePrerequisite::Tasks];
+    let all = [FeaturePrerequisite::PLAN, FeaturePrerequisite::SPEC, FeaturePrerequisite::TASKS];
     let check = |things: &str, expected: &str| check_prerequisites(things, &all, expected);
     check("", "unmet: the feature's directory specs/001-a does not exist; /speckit.specify");
     check("specs/001-a/", "unmet: specs/001-a/plan.md does not exist; /speckit.plan");
@@ -347,7 +347,7 @@ fn prerequisite_error_has_the_command_that_creates_it() {
     let planned = "specs/001-a/plan.md=x specs/001-a/spec.md=";
     check(planned, "unmet: specs/001-a/tasks.md does not exist; /speckit.tasks");
     check(&format!("{planned} specs/001-a/tasks.md="), "");
-    check_prerequisites("specs/001-a/plan.md=", &[FeaturePrerequisite::PlanFile], "");
+    check_prerequisites("specs/001-a/plan.md=", &[FeaturePrerequisite::PLAN_FILE], "");
     assert_eq!(step_definition(WorkflowCommand::Specify).feature.prerequisites(), None);
     let analyzed = step_definition(WorkflowCommand::Analyze).feature;
     assert_eq!(analyzed.prerequisites(), Some(all.as_slice()));
