@@ -67,6 +67,8 @@ pub struct StepDefinition {
     pub counts_lost_ticks: bool,
     /// Whether the task list is shown as the plan.
     pub shows_tasks: bool,
+    /// Whether it is the next step of a feature in its current state.
+    pub is_due: fn(&Feature) -> Result<bool, SpeckitError>,
     /// The commands that usually follow, the most likely first.
     pub next: &'static [WorkflowCommand],
 }
@@ -178,5 +180,6 @@ pub(crate) const BASE_STEP: StepDefinition = StepDefinition {
     summarize: |_, _| Ok(Vec::new()),
     counts_lost_ticks: false,
     shows_tasks: false,
+    is_due: |_| Ok(false),
     next: &[],
 };

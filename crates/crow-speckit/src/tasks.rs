@@ -255,6 +255,11 @@ impl TaskList {
         self.tasks.iter().filter(|task| task.done).count()
     }
 
+    /// Whether every task is completed.
+    pub fn is_done(&self) -> bool {
+        self.tasks.iter().all(|task| task.done)
+    }
+
     /// Returns tasks whose id was used by an earlier one.
     pub fn duplicate_tasks(&self) -> Vec<&TaskItem> {
         let mut seen = HashSet::new();

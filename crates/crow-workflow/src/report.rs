@@ -152,18 +152,8 @@ pub(crate) fn feature_progress(feature: &Feature) -> Result<String, SpeckitError
 
 /// Returns the next step of a feature.
 pub(crate) fn next_step(feature: &Feature) -> Option<WorkflowCommand> {
-    if !feature.spec_path().is_file() {
-        return Some(WorkflowCommand::Specify);
-    }
-    if !feature.plan_path().is_file() {
-        return Some(WorkflowCommand::Plan);
-    }
-    let list = feature.read_task_list().ok()?;
-    Some(match list.done_count() {
-        _ if list.tasks.is_empty() => WorkflowCommand::Tasks,
-        n_done if n_done < list.tasks.len() => WorkflowCommand::Implement,
-        _ => WorkflowCommand::Converge,
-    })
+    let is_due = |command: &WorkflowCommand| (step_definition(*command).is_due)(feature).unwrap_or(false);
+    WorkflowCommand::ALL.into_iter().find(is_due)
 }
 
 /// Renders the reminder of a feature that is no longer in the model's context.

@@ -44,7 +44,7 @@ pub(crate) async fn run_task_list(
     .map_err(WorkflowExit::Refused)?;
     let (mut end, progress) = run_tasks(step, port).await?;
     let list = step.scope.read_task_list().await?;
-    let is_complete = list.done_count() == list.tasks.len();
+    let is_complete = list.is_done();
     if end == TurnEnd::Completed
         && is_complete
         && let Some(hooks_end) = rounds::run_after_hooks(step, port).await?

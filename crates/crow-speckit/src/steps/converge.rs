@@ -37,6 +37,7 @@ pub(super) static DEFINITION: StepDefinition = StepDefinition {
     repairs_max: 1,
     summarize: summarize_tasks,
     shows_tasks: true,
+    is_due: |feature| Ok(feature.read_task_list()?.is_done()),
     next: &[WorkflowCommand::Implement],
     ..BASE_STEP
 };
@@ -52,8 +53,7 @@ fn close_gaps(tasks_text: &str, gaps: Option<&[ConvergenceGap]>) -> Result<GapCl
         return Ok(unchanged("Nothing was reported", &[WorkflowCommand::Converge]));
     };
     if gaps.is_empty() {
-        let list = TaskList::parse(tasks_text);
-        return Ok(match list.done_count() == list.tasks.len() {
+        return Ok(match TaskList::parse(tasks_text).is_done() {
             true => unchanged("The code has no gaps", &[]),
             false => unchanged("The code has no gaps beyond the open tasks", &[WorkflowCommand::Implement]),
         });

@@ -37,6 +37,7 @@ pub(super) static DEFINITION: StepDefinition = StepDefinition {
     work: StepWork::Tasks,
     summarize: summarize_tasks,
     shows_tasks: true,
+    is_due: |feature| Ok(!feature.read_task_list()?.is_done()),
     next: &[WorkflowCommand::Converge],
     ..BASE_STEP
 };
@@ -44,7 +45,7 @@ pub(super) static DEFINITION: StepDefinition = StepDefinition {
 fn check_ready(invocation: &CommandInvocation, feature: Option<&Feature>) -> Result<(), SpeckitError> {
     let Some(feature) = feature else { return Ok(()) };
     let list = open_tasks::read_tasks(feature)?;
-    if list.done_count() == list.tasks.len() {
+    if list.is_done() {
         let next = WorkflowCommand::Converge;
         let reason = format!("every task is done; {next} finds what the code still lacks");
         return Err(SpeckitError::Invalid(reason));

@@ -36,6 +36,7 @@ pub(super) static DEFINITION: StepDefinition = StepDefinition {
         let docs = if docs.is_empty() { "no other documents".to_owned() } else { docs.join(", ") };
         Ok(vec![format!("plan.md, {docs}")])
     },
+    is_due: |feature| Ok(!feature.plan_path().is_file()),
     next: &[WorkflowCommand::Tasks, WorkflowCommand::Checklist],
     ..BASE_STEP
 };

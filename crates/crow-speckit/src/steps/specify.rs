@@ -48,6 +48,7 @@ pub(super) static DEFINITION: StepDefinition = StepDefinition {
         lines.extend(checklist_lines(feature)?);
         Ok(lines)
     },
+    is_due: |feature| Ok(!feature.spec_path().is_file()),
     next: &[WorkflowCommand::Clarify, WorkflowCommand::Plan],
     ..BASE_STEP
 };

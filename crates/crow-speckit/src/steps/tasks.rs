@@ -39,6 +39,7 @@ pub(super) static DEFINITION: StepDefinition = StepDefinition {
     summarize: summarize_tasks,
     counts_lost_ticks: true,
     shows_tasks: true,
+    is_due: |feature| Ok(feature.read_task_list()?.tasks.is_empty()),
     next: &[WorkflowCommand::Analyze, WorkflowCommand::Implement],
     ..BASE_STEP
 };

@@ -13,7 +13,7 @@ pub(super) static DEFINITION: StepDefinition = StepDefinition {
     check_ready: |invocation, feature| {
         let Some(feature) = feature else { return Ok(()) };
         let list = open_tasks::read_tasks(feature)?;
-        if list.done_count() == list.tasks.len() {
+        if list.is_done() {
             let reason = "every task is done, so there are no issues to create".to_owned();
             return Err(SpeckitError::Invalid(reason));
         }
