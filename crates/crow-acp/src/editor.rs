@@ -102,11 +102,8 @@ impl ClientEditor {
     where
         R::Response: Send,
     {
-        let response = tokio::time::timeout(timeout, self.send_request(request));
-        match cancel.run_until_cancelled(response).await {
-            Some(answered) => into_client_result(answered, timeout),
-            None => Err(ClientError::Cancelled),
-        }
+        let response = limit_response(self.send_request(request), timeout);
+        cancel.run_until_cancelled(response).await.unwrap_or(Err(ClientError::Cancelled))
     }
 
     /// Sends a request that a cancelled turn still needs, with a short timeout.
@@ -118,14 +115,12 @@ impl ClientEditor {
     where
         R::Response: Send,
     {
-        let response = tokio::time::timeout(REQUEST_TIMEOUT, self.send_request(request));
+        let response = self.send_request(request);
         tokio::pin!(response);
-        match cancel.run_until_cancelled(&mut response).await {
-            Some(answered) => into_client_result(answered, REQUEST_TIMEOUT),
-            None => match tokio::time::timeout(CANCELLED_TURN_TIMEOUT, response).await {
-                Ok(answered) => into_client_result(answered, CANCELLED_TURN_TIMEOUT),
-                Err(_) => Err(ClientError::TimedOut(CANCELLED_TURN_TIMEOUT)),
-            },
+        let limited = limit_response(&mut response, REQUEST_TIMEOUT);
+        match cancel.run_until_cancelled(limited).await {
+            Some(answered) => answered,
+            None => limit_response(response, CANCELLED_TURN_TIMEOUT).await,
         }
     }
 
@@ -139,10 +134,12 @@ impl ClientEditor {
     }
 }
 
-type TimedResponse<T> = Result<Result<T, sdk::Error>, tokio::time::error::Elapsed>;
-
-fn into_client_result<T>(response: TimedResponse<T>, timeout: Duration) -> Result<T, ClientError> {
-    match response {
+/// Waits for a response for a limited time.
+async fn limit_response<T>(
+    response: impl Future<Output = Result<T, sdk::Error>>,
+    timeout: Duration,
+) -> Result<T, ClientError> {
+    match tokio::time::timeout(timeout, response).await {
         Ok(response) => response.map_err(|error| v1::client_error(&error)),
         Err(_) => Err(ClientError::TimedOut(timeout)),
     }

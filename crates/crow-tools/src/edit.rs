@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     PreviewFuture, Tool, ToolCx, ToolFuture, Workspace,
-    editor_buffers::{self, OpenedFile, ReadPurpose},
+    editor_buffers::{self, OpenFileError, OpenedFile, ReadPurpose},
     file_write::{self, CHANGED_OR_UNSAVED, CHANGED_SINCE_READ, FileWrite, PriorContent, WrittenFile},
     files::{self, FILE_BYTES_MAX, ReadError},
     read,
@@ -138,14 +138,17 @@ async fn plan_edit(cx: &ToolCx<'_>, args: EditArgs) -> Result<(PlannedEdit, Edit
     let path = cx.approved_path(&args.file_path)?;
     let display_path = cx.workspace.display_path(&args.file_path);
     let known_stamp = cx.workspace.seen_stamp(&path);
-    let opened = editor_buffers::open_file(cx, &args.file_path, ReadPurpose::Modify).await?;
-    if let (true, Err(ReadError::Missing)) = (args.creates_file(), &opened) {
-        let edited = edit::apply_edit("", "", &args.new_string, EditOccurrences::One);
-        let edited = edited.map_err(|refusal| edit_error(&display_path, &refusal))?;
-        check_text(&display_path, &args)?;
-        return Ok((PlannedEdit { old: None, edited, encoding: Some(TextEncoding::Utf8) }, args));
-    }
-    let opened = opened.map_err(|error| read::read_error(&path, &display_path, &error))?;
+    let opened = match editor_buffers::open_file(cx, &args.file_path, ReadPurpose::Modify).await {
+        Ok(opened) => opened,
+        Err(OpenFileError::Unreadable(ReadError::Missing)) if args.creates_file() => {
+            let edited = edit::apply_edit("", "", &args.new_string, EditOccurrences::One);
+            let edited = edited.map_err(|refusal| edit_error(&display_path, &refusal))?;
+            check_text(&display_path, &args)?;
+            return Ok((PlannedEdit { old: None, edited, encoding: Some(TextEncoding::Utf8) }, args));
+        }
+        Err(OpenFileError::Unreadable(error)) => return Err(read::read_error(&path, &display_path, &error)),
+        Err(OpenFileError::Failed(error)) => return Err(error),
+    };
     check_buffer(&opened, &path, &display_path).await?;
     let is_read_only_client = cx.client_capabilities().reads_files && !cx.client_capabilities().writes_files;
     let changed_message = if is_read_only_client { CHANGED_OR_UNSAVED } else { CHANGED_SINCE_READ };

@@ -16,6 +16,21 @@ pub(crate) enum OpenedFile {
     Buffer(String),
 }
 
+/// Why a file could not be opened.
+#[derive(Debug)]
+pub(crate) enum OpenFileError {
+    /// It cannot be read. Some tools can do without its content.
+    Unreadable(ReadError),
+    /// The call failed.
+    Failed(ToolError),
+}
+
+impl From<ToolError> for OpenFileError {
+    fn from(error: ToolError) -> Self {
+        Self::Failed(error)
+    }
+}
+
 /// The destination of a file change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WriteTarget {
@@ -42,7 +57,7 @@ pub(crate) async fn open_file(
     cx: &ToolCx<'_>,
     file_path: &str,
     purpose: ReadPurpose,
-) -> Result<Result<OpenedFile, ReadError>, ToolError> {
+) -> Result<OpenedFile, OpenFileError> {
     let path = cx.approved_path(file_path)?;
     let on_disk = cx.read_blocking(move || Ok(files::read_file(&path, FILE_BYTES_MAX))).await?;
     let may_be_text = match &on_disk {
@@ -59,11 +74,11 @@ pub(crate) async fn open_file(
     let editor = cx.editor.filter(|editor| editor.capabilities().reads_files);
     let Some(editor) = editor.filter(|_| may_be_text && wants_buffer && cx.workspace.contains(file_path))
     else {
-        return Ok(on_disk.map(OpenedFile::Disk));
+        return on_disk.map(OpenedFile::Disk).map_err(OpenFileError::Unreadable);
     };
     match read_from_client(cx, editor, file_path).await? {
-        Some(text) => Ok(Ok(OpenedFile::Buffer(text))),
-        None => Ok(on_disk.map(OpenedFile::Disk)),
+        Some(text) => Ok(OpenedFile::Buffer(text)),
+        None => on_disk.map(OpenedFile::Disk).map_err(OpenFileError::Unreadable),
     }
 }
 

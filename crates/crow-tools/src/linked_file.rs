@@ -4,7 +4,7 @@ use crow_core::{PageRange, image_type};
 
 use crate::{
     ToolCx,
-    editor_buffers::{self, OpenedFile, ReadPurpose},
+    editor_buffers::{self, OpenFileError, OpenedFile, ReadPurpose},
     files::ReadError,
     read::{LINE_CHARS_MAX, LOSSY_NOTE, read_error, read_file_page, render_text},
     text_encoding::{DecodedText, decode_text},
@@ -37,16 +37,19 @@ async fn render_linked_file(
             "{display_path} is not included: it has {n_bytes} bytes; read what you need of it with `read`"
         ))
     };
-    let bytes = match editor_buffers::open_file(&cx, path, ReadPurpose::Show).await? {
+    let bytes = match editor_buffers::open_file(&cx, path, ReadPurpose::Show).await {
         Ok(OpenedFile::Buffer(text)) => text.into_bytes(),
         Ok(OpenedFile::Disk(bytes)) => bytes,
-        Err(ReadError::TooLarge { .. }) if lines.is_some() => {
+        Err(OpenFileError::Unreadable(ReadError::TooLarge { .. })) if lines.is_some() => {
             let cancel = cx.cancel.clone();
             let display_path = display_path.clone();
             return cx.read_blocking(move || read_file_page(&resolved, &display_path, range, &cancel)).await;
         }
-        Err(ReadError::TooLarge { n_bytes, .. }) => return Err(too_large(n_bytes)),
-        Err(error) => return Err(read_error(&resolved, &display_path, &error)),
+        Err(OpenFileError::Unreadable(ReadError::TooLarge { n_bytes, .. })) => {
+            return Err(too_large(n_bytes));
+        }
+        Err(OpenFileError::Unreadable(error)) => return Err(read_error(&resolved, &display_path, &error)),
+        Err(OpenFileError::Failed(error)) => return Err(error),
     };
     let n_bytes = bytes.len();
     if let Some(mime) = image_type(&bytes) {

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Tool, ToolCx, ToolFuture, Workspace,
-    editor_buffers::{self, OpenedFile, ReadPurpose},
+    editor_buffers::{self, OpenFileError, OpenedFile, ReadPurpose},
     files::{self, FILE_BYTES_MAX, ReadError},
     paging::TextPage,
     text_encoding::{DecodedText, decode_text},
@@ -132,16 +132,19 @@ impl Tool for ReadTool {
             let args: ReadArgs = parse_arguments(arguments)?;
             let path = cx.approved_path(&args.file_path)?;
             let display_path = cx.workspace.display_path(&args.file_path);
-            let content = match editor_buffers::open_file(&cx, &args.file_path, ReadPurpose::Show).await? {
+            let content = match editor_buffers::open_file(&cx, &args.file_path, ReadPurpose::Show).await {
                 Ok(opened) => cx.read_blocking(move || render_content(opened, &display_path, &args)).await?,
-                Err(ReadError::TooLarge { .. }) => {
+                Err(OpenFileError::Unreadable(ReadError::TooLarge { .. })) => {
                     let (path, cancel, range) = (path.clone(), cx.cancel.clone(), args.page_range());
                     let text = cx
                         .read_blocking(move || read_file_page(&path, &display_path, range, &cancel))
                         .await?;
                     ReadContent::Text { text, stamp: None }
                 }
-                Err(error) => return Err(read_error(&path, &display_path, &error)),
+                Err(OpenFileError::Unreadable(error)) => {
+                    return Err(read_error(&path, &display_path, &error));
+                }
+                Err(OpenFileError::Failed(error)) => return Err(error),
             };
             match content {
                 ReadContent::Image(result) => Ok(result),

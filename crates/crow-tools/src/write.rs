@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     PreviewFuture, Tool, ToolCx, ToolFuture, Workspace,
-    editor_buffers::{self, OpenedFile, ReadPurpose},
+    editor_buffers::{self, OpenFileError, OpenedFile, ReadPurpose},
     file_write::{self, CHANGED_OR_UNSAVED, CHANGED_SINCE_READ, FileWrite, PriorContent, WrittenFile},
     files::ReadError,
     text_encoding::{DecodedText, TextEncoding, decode_text},
@@ -116,18 +116,19 @@ impl Tool for WriteTool {
 
 /// Reads the file that a write would replace.
 async fn read_existing(cx: &ToolCx<'_>, file_path: &str) -> Result<ExistingFile, ToolError> {
-    match editor_buffers::open_file(cx, file_path, ReadPurpose::Modify).await? {
+    match editor_buffers::open_file(cx, file_path, ReadPurpose::Modify).await {
         Ok(OpenedFile::Buffer(text)) => Ok(ExistingFile::Text(text, None)),
         Ok(OpenedFile::Disk(bytes)) => match decode_text(bytes) {
             DecodedText::Text(text, encoding) => Ok(ExistingFile::Text(text, Some(encoding))),
             DecodedText::Lossy(text) => Ok(ExistingFile::Opaque(Some(ContentStamp::from_text(&text)))),
             DecodedText::Binary => Ok(ExistingFile::Opaque(None)),
         },
-        Err(ReadError::Missing) => Ok(ExistingFile::Missing),
-        Err(ReadError::TooLarge { .. }) => Ok(ExistingFile::Opaque(None)),
-        Err(error @ (ReadError::Directory | ReadError::NotAFile | ReadError::System(_))) => {
-            Err(ToolError(format!("could not write {}: {error}", cx.workspace.display_path(file_path))))
-        }
+        Err(OpenFileError::Unreadable(ReadError::Missing)) => Ok(ExistingFile::Missing),
+        Err(OpenFileError::Unreadable(ReadError::TooLarge { .. })) => Ok(ExistingFile::Opaque(None)),
+        Err(OpenFileError::Failed(error)) => Err(error),
+        Err(OpenFileError::Unreadable(
+            error @ (ReadError::Directory | ReadError::NotAFile | ReadError::System(_)),
+        )) => Err(ToolError(format!("could not write {}: {error}", cx.workspace.display_path(file_path)))),
     }
 }
 
