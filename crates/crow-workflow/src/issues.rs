@@ -186,7 +186,7 @@ pub(crate) fn missing_server_message(command: WorkflowCommand, config_file: &str
     format!(
         "{command} creates issues with your GitHub MCP server, and no connected server has a tool `issue_write`. Add \
          one to {config_file}, with a token that may write issues, and start a new session:\n\n```yaml\nmcpServers:\n  \
-         github:\n   url: https://api.githubcopilot.com/mcp/\n    headers: {{ Authorization: \"Bearer \
+         github:\n    url: https://api.githubcopilot.com/mcp/\n    headers: {{ Authorization: \"Bearer \
          ${{GITHUB_TOKEN}}\" }}\n```\n\nNothing was sent."
     )
 }

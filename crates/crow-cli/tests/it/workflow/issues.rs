@@ -123,7 +123,7 @@ fn missing_prerequisites_are_reported_before_anything_is_sent() {
         &format!("{PROJECT}\n> prompt /speckit.taskstoissues\n> end"),
         &expect![[r#"
             > prompt /speckit.taskstoissues
-            < text[note-1] /speckit.taskstoissues creates issues with your GitHub MCP server, and no connected server has a tool `issue_write`. Add one to $HOME/.crow/config.yaml, with a token that may write issues, and start a new session:⏎⏎```yaml⏎mcpServers:⏎  github:⏎   url: https://api.githubcopilot.com/mcp/⏎    headers: { Authorization: "Bearer ${GITHUB_TOKEN}" }⏎```⏎⏎Nothing was sent.⏎
+            < text[note-1] /speckit.taskstoissues creates issues with your GitHub MCP server, and no connected server has a tool `issue_write`. Add one to $HOME/.crow/config.yaml, with a token that may write issues, and start a new session:⏎⏎```yaml⏎mcpServers:⏎  github:⏎    url: https://api.githubcopilot.com/mcp/⏎    headers: { Authorization: "Bearer ${GITHUB_TOKEN}" }⏎```⏎⏎Nothing was sent.⏎
             = end_turn
         "#]],
     );
