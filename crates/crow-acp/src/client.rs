@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use agent_client_protocol as sdk;
 use crow_core::{ContentPart, Failure, FailureKind, SessionId};
-use futures_util::{StreamExt, stream};
+use futures_util::{SinkExt, StreamExt, stream};
 use sdk::v1::schema as wire;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::yield_now;
@@ -27,7 +27,7 @@ use crate::agent_update::{AgentUpdate, StopReason};
 use crate::capabilities::{AcpAgentCapabilities, ClientInfo};
 use crate::config_option::ConfigOption;
 use crate::incoming::{SessionInfo, TurnScope};
-use crate::transport::{IncomingLines, LineTransport};
+use crate::transport::{IncomingLines, LineTransport, OutgoingLines};
 use crate::v1::{self, ClaimRequest, ClaimResponse, ReleaseNotification, SteerRequest};
 
 /// The longest start of an agent that first downloads itself; a slower one never answers.
@@ -170,11 +170,12 @@ pub async fn drive_agent<R>(
     main: impl AsyncFnOnce(AgentConnection) -> R,
 ) -> Result<R, Failure> {
     let handler = AgentEventHandler { events, wants_raw_updates: client_info.wants_raw_updates };
-    let disconnect_reason = Arc::default();
+    let disconnect_reason = Arc::<OnceLock<Failure>>::default();
     let incoming = end_on_error(with_backpressure(lines.incoming), Arc::clone(&disconnect_reason));
+    let outgoing = record_error(lines.outgoing, Arc::clone(&disconnect_reason));
     let mut result = None;
     let connection_result = build_client(&handler)
-        .connect_with(sdk::Lines::new(lines.outgoing, incoming), async |agent| {
+        .connect_with(sdk::Lines::new(outgoing, incoming), async |agent| {
             let initialize = agent.send_request(v1::initialize_request(client_info)).block_task();
             let response = match tokio::time::timeout(INITIALIZE_TIMEOUT, initialize).await {
                 Ok(Ok(answer)) => v1::agent_capabilities(&answer),
@@ -186,6 +187,7 @@ pub async fn drive_agent<R>(
             };
             result = Some(match response {
                 Ok(capabilities) => {
+                    let disconnect_reason = Arc::clone(&disconnect_reason);
                     Ok(main(AgentConnection { agent, capabilities, disconnect_reason }).await)
                 }
                 Err(failure) => Err(failure),
@@ -195,10 +197,12 @@ pub async fn drive_agent<R>(
         .await;
     // The result counts, whether or not the last lines could be sent to an agent that has disconnected.
     result.unwrap_or_else(|| {
-        let reason = connection_result
-            .err()
-            .map_or_else(|| "it ended early".to_owned(), |error| v1::from_rpc_error(&error).message);
-        Err(Failure::new(FailureKind::Connection, format!("the connection to the agent broke: {reason}")))
+        Err(disconnect_reason.get().cloned().unwrap_or_else(|| {
+            let reason = connection_result
+                .err()
+                .map_or_else(|| "it ended early".to_owned(), |error| v1::from_rpc_error(&error).message);
+            Failure::new(FailureKind::Connection, format!("the connection to the agent broke: {reason}"))
+        }))
     })
 }
 
@@ -223,17 +227,32 @@ fn end_on_error(lines: IncomingLines, reason: Arc<OnceLock<Failure>>) -> Incomin
     lines.boxed()
 }
 
+/// Stores the first write error: whether an agent that exits is noticed by reading or by writing is a race, and both
+/// have the same cause.
+fn record_error(lines: OutgoingLines, reason: Arc<OnceLock<Failure>>) -> OutgoingLines {
+    Box::pin(lines.sink_map_err(move |error| {
+        reason.get_or_init(|| connection_failure(&error));
+        error
+    }))
+}
+
 /// Converts an error of the connection.
 fn connection_failure(error: &io::Error) -> Failure {
     if error.kind() == io::ErrorKind::InvalidData {
         return Failure::new(FailureKind::Protocol, format!("the agent does not speak ACP: {error}"));
     }
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        return disconnected();
+    }
     Failure::new(FailureKind::Connection, format!("the agent has disconnected: {error}"))
 }
 
+fn disconnected() -> Failure {
+    Failure::new(FailureKind::Connection, "the agent has disconnected".to_owned())
+}
+
 fn recorded_failure(reason: &OnceLock<Failure>) -> Failure {
-    let unknown = || Failure::new(FailureKind::Connection, "the agent has disconnected".to_owned());
-    reason.get().cloned().unwrap_or_else(unknown)
+    reason.get().cloned().unwrap_or_else(disconnected)
 }
 
 fn initialize_timeout() -> Failure {

@@ -149,7 +149,7 @@ async fn agents_without_acp_are_errors() {
     check(
         &[],
         expect![[r#"
-            connection: the connection to the agent broke: Internal error: broken pipe
+            connection: the agent has disconnected
         "#]],
     )
     .await;
