@@ -271,8 +271,8 @@ fn plan_mode_writes_nothing() {
 fn option_change_applies_to_the_running_turn() {
     check(
         r#"
-        model: call terminal {"command":"env -u A echo one"}
-        model: text "Next" | hold | call terminal {"command":"env -u A echo two"}
+        model: call terminal {"command":"env -u A true"}
+        model: text "Next" | hold | call terminal {"command":"env -u B true"}
         model: text "Both."
         hello
         new A
@@ -284,23 +284,23 @@ fn option_change_applies_to_the_running_turn() {
         got one
         "#,
         &expect![[r#"
-            < call call-1-0 terminal "`env -u A echo one`" pending {"command":"env -u A echo one"}
-            ? `env -u A echo one` [allow_once, allow_always, reject_once, reject_and_tell] -> allow_once
+            < call call-1-0 terminal "`env -u A true`" pending {"command":"env -u A true"}
+            ? `env -u A true` [allow_once, allow_always, reject_once, reject_and_tell] -> allow_once
             < call call-1-0 in_progress
-            < call call-1-0 completed "one\n"
+            < call call-1-0 completed "(no output)"
             < text[msg-3] Next
             mode = ok "mode" "auto" "model" "scripted" "thought_level" "default"
             < mode auto
             < config_option_update
-            < call call-3-0 terminal "`env -u A echo two`" pending {"command":"env -u A echo two"}
+            < call call-3-0 terminal "`env -u B true`" pending {"command":"env -u B true"}
             < call call-3-0 in_progress
-            < call call-3-0 completed "two\n"
+            < call call-3-0 completed "(no output)"
             < text[msg-5] Both.
             < title run both
             one = end_turn
             model saw "run both"
-            model saw "one\n"
-            model saw "two\n"
+            model saw "(no output)"
+            model saw "(no output)"
         "#]],
     );
 }
