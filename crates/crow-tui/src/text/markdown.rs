@@ -24,8 +24,8 @@ pub fn render_markdown(text: &str, width: usize, theme: &ColorTheme) -> Vec<Styl
     stream.finish()
 }
 
-/// Renders markdown as it arrives. What is settled together with the rest of [`finish`](Self::finish) is what
-/// [`render_markdown`] returns for the whole text.
+/// Renders markdown as it arrives. The settled rows and those of [`finish`](Self::finish) together equal the rows of
+/// [`render_markdown`] for the whole text.
 #[derive(Debug, Clone)]
 pub struct MarkdownStream {
     /// The line that is still open.
