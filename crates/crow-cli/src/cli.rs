@@ -4,16 +4,12 @@ mod run;
 mod speckit;
 mod values;
 
-use std::{ffi::OsStr, net::SocketAddr, path::PathBuf};
+use std::{net::SocketAddr, path::PathBuf};
 
-use clap::{
-    Arg, Args, Parser, Subcommand,
-    builder::{PossibleValue, StringValueParser, TypedValueParser},
-};
+use clap::{Args, Parser, Subcommand};
 use clap_complete::ArgValueCandidates;
-use crow_core::Mode;
 
-pub(crate) use self::run::{OutputFormat, RunOverrides};
+pub(crate) use self::run::{ConversationOptions, OutputFormat, RunOverrides};
 pub(crate) use self::speckit::{NewFeatureArgs, PrereqArgs, SpeckitArgs, SpeckitSubcommand};
 pub(crate) use self::values::{ExportFormat, ReplaySpan};
 use crate::{completion, sessions::SessionAge, socket::ListenAddress};
@@ -47,17 +43,20 @@ pub(crate) struct TerminalArgs {
     /// Start the interactive terminal with this prompt
     pub(crate) prompt: Option<String>,
     /// Continue the newest session of this directory
-    #[arg(long = "continue", conflicts_with = "resume")]
+    #[arg(long = "continue", conflicts_with_all = ["resume", "append_system_prompt"])]
     pub(crate) continue_newest: bool,
     /// Continue this session, by its ID or the beginning of it; without an ID, choose from a list
-    #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = "")]
+    #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = "", conflicts_with = "append_system_prompt")]
     pub(crate) resume: Option<String>,
+    #[command(flatten)]
+    pub(crate) options: ConversationOptions,
 }
 
 impl TerminalArgs {
     /// Whether any of them was given.
     pub(crate) fn is_used(&self) -> bool {
-        self.prompt.is_some() || self.continue_newest || self.resume.is_some()
+        let Self { prompt, continue_newest, resume, options } = self;
+        prompt.is_some() || *continue_newest || resume.is_some() || options.is_used()
     }
 }
 
@@ -231,7 +230,7 @@ pub(crate) struct RunArgs {
     #[arg(long, requires = "interactive")]
     pub(crate) plain: bool,
     /// Continue this session
-    #[arg(short, long, value_name = "ID", add = ArgValueCandidates::new(completion::list_sessions))]
+    #[arg(short, long, value_name = "ID", conflicts_with = "append_system_prompt", add = ArgValueCandidates::new(completion::list_sessions))]
     pub(crate) session: Option<String>,
     /// Continue in a copy of the session and leave the original unchanged
     #[arg(long, requires = "session")]
@@ -240,29 +239,17 @@ pub(crate) struct RunArgs {
     /// terminal]
     #[arg(long, value_name = "all|none|N", requires = "session")]
     pub(crate) replay: Option<ReplaySpan>,
-    /// Work in this directory instead of the current one
-    #[arg(short = 'c', long, value_name = "DIR")]
-    pub(crate) cwd: Option<PathBuf>,
     /// Read the prompt from this file; `-` reads it from stdin
     #[arg(short, long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
-    /// Use this configured model, or a model of the agent given with --agent
-    #[arg(short, long, value_name = "MODEL", add = ArgValueCandidates::new(completion::list_models))]
-    pub(crate) model: Option<String>,
-    /// Set the permission mode; an agent given with --agent may have other modes
-    #[arg(long, value_name = "MODE", value_parser = ModeValueParser)]
-    pub(crate) mode: Option<String>,
-    /// Drive this agent from `agent_servers` instead of Crow
-    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(completion::list_agents))]
-    pub(crate) agent: Option<String>,
-    /// Approve every permission request
-    #[arg(short, long)]
-    pub(crate) yes: bool,
     /// Print one JSON event per line
     #[arg(short, long)]
     pub(crate) json: bool,
+    /// Set the output format; `stream-json` is the same as --json
+    #[arg(long, value_name = "FORMAT", conflicts_with = "json")]
+    pub(crate) output_format: Option<OutputFormat>,
     #[command(flatten)]
-    pub(crate) overrides: RunOverrides,
+    pub(crate) options: ConversationOptions,
 }
 
 /// Arguments of `init`.
@@ -498,25 +485,4 @@ pub(crate) enum TrustSubcommand {
         #[arg(value_name = "DIR")]
         directory: Option<PathBuf>,
     },
-}
-
-/// Lists Crow's modes and accepts any: another agent has its own.
-#[derive(Debug, Clone)]
-struct ModeValueParser;
-
-impl TypedValueParser for ModeValueParser {
-    type Value = String;
-
-    fn parse_ref(
-        &self,
-        command: &clap::Command,
-        arg: Option<&Arg>,
-        value: &OsStr,
-    ) -> Result<String, clap::Error> {
-        StringValueParser::new().parse_ref(command, arg, value)
-    }
-
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new(Mode::ALL.into_iter().map(|mode| PossibleValue::new(mode.as_str()))))
-    }
 }

@@ -141,10 +141,10 @@ fn run_command(cli: Cli) -> Result<(), CliError> {
     Ok(out.flush()?)
 }
 
-/// Rejects a prompt or a session in front of a subcommand.
+/// Rejects a prompt, a session or an option of the interactive terminal in front of a subcommand.
 fn check_unused(args: &TerminalArgs) -> Result<(), CliError> {
     if args.is_used() {
-        let error = CliError::new(CliExitCode::Usage, "a subcommand takes its own prompt and session");
+        let error = CliError::new(CliExitCode::Usage, "a subcommand takes its own prompt and options");
         return Err(error.with_hint("write them after the subcommand"));
     }
     Ok(())
@@ -163,18 +163,16 @@ fn start_terminal(
         write!(io::stderr(), "{help}")?;
         return Err(CliError::without_message(CliExitCode::Usage));
     }
-    // One word is rather a mistyped subcommand than a prompt.
     if let Some(word) = args.prompt.as_deref().filter(|prompt| !prompt.contains(char::is_whitespace)) {
-        let command = Cli::command();
-        let names = command.get_subcommands().map(clap::Command::get_name);
-        let error = CliError::new(CliExitCode::Usage, format!("unrecognized subcommand '{word}'"));
-        return Err(match crow_core::nearest_name(word, names) {
-            Some(nearest) => error.with_hint(format!("did you mean `crow-cli {nearest}`?")),
-            None => error,
-        });
+        check_word(word, is_terminal)?;
     }
     log::start_logging(&dir, verbosity);
-    let run_args = RunArgs { interactive: is_terminal, prompt: args.prompt, ..RunArgs::default() };
+    let run_args = RunArgs {
+        interactive: is_terminal,
+        prompt: args.prompt,
+        options: args.options,
+        ..RunArgs::default()
+    };
     let target = match (args.continue_newest, args.resume) {
         (true, _) => SessionChoice::Newest,
         (false, Some(id)) if id.is_empty() => SessionChoice::Ask,
@@ -182,6 +180,22 @@ fn start_terminal(
         (false, None) => SessionChoice::New,
     };
     prompt(run_args, Some(target), dir, env)
+}
+
+/// Rejects a prompt of one word that is rather a mistyped subcommand. Without a terminal any word is: a script that
+/// mistypes a subcommand must not start a turn.
+fn check_word(word: &str, is_terminal: bool) -> Result<(), CliError> {
+    let command = Cli::command();
+    let names = command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set());
+    let nearest = crow_core::nearest_name(word, names.map(clap::Command::get_name));
+    let hint = match nearest {
+        Some(nearest) => {
+            format!("did you mean `crow-cli {nearest}`? `crow-cli run {word}` sends it as a prompt")
+        }
+        None if is_terminal => return Ok(()),
+        None => format!("`crow-cli run {word}` sends it as a prompt"),
+    };
+    Err(CliError::new(CliExitCode::Usage, format!("unrecognized subcommand '{word}'")).with_hint(hint))
 }
 
 fn prompt(
@@ -192,7 +206,7 @@ fn prompt(
 ) -> Result<(), CliError> {
     let settings = load_settings(&dir, &env)?;
     let _migration_notice = MigrationNotice::for_database(&settings.database);
-    let source = ConfigSource { overrides: args.overrides.clone(), ..ConfigSource::new(dir, env) };
+    let source = ConfigSource { overrides: args.options.overrides.clone(), ..ConfigSource::new(dir, env) };
     run::run(args, target, &settings, source, &current_dir()?)
 }
 

@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use self::model::{DemoPace, ScriptedModel};
 use crate::{
     agent,
-    cli::RunArgs,
+    cli::{ConversationOptions, RunArgs},
     failure::{CliError, CliExitCode},
     run::{self, RunOutput, RunPlan, SessionRetention},
     settings::{RepositoryReader, Settings},
@@ -81,7 +81,8 @@ async fn run_scripted_session(
     writeln!(out, "task: {TASK}\n")?;
     out.flush()?;
     let settings = Arc::new(demo_settings(home, model.base_url()));
-    let args = RunArgs { yes: true, ..RunArgs::default() };
+    let options = ConversationOptions { yes: true, ..ConversationOptions::default() };
+    let args = RunArgs { options, ..RunArgs::default() };
     let first_prompt = Some(TASK.into());
     let (cwd, images) = (project.to_owned(), Vec::new());
     let plan = RunPlan {

@@ -107,7 +107,7 @@ impl RunDriver {
             self.plan.output.prepare_for_input()?;
             error.report(&mut io::stderr().lock());
         }
-        self.plan.output.on_session_end(&session, retention, self.plan.args.agent.as_deref())?;
+        self.plan.output.on_session_end(&session, retention, self.plan.args.options.agent.as_deref())?;
         result.map_err(CliError::into_reported)
     }
 
@@ -276,12 +276,12 @@ impl RunDriver {
         if interrupt == InterruptAction::Quit {
             return Ok(None);
         }
-        if self.plan.args.yes && pending.is_covered_by_yes_flag() {
+        if self.plan.args.options.yes && pending.is_covered_by_yes_flag() {
             pending.allow();
             return Ok(None);
         }
         // `-y` approves calls, but trust requires that the user has seen the files.
-        if self.plan.args.yes && pending.is_about_trust() {
+        if self.plan.args.options.yes && pending.is_about_trust() {
             pending.answer_unavailable("-y does not answer questions about trust");
             return Ok(None);
         }
@@ -375,7 +375,7 @@ async fn open_or_load_session(connection: &AgentConnection, plan: &RunPlan) -> R
         (Some(id), false) => connection.load_session(&SessionId::new(id), &plan.cwd).await,
     };
     let opened = opened.map_err(|failure| open_error(plan, &failure))?;
-    for (kind, value) in [("mode", &plan.args.mode), ("model", &plan.args.model)] {
+    for (kind, value) in [("mode", &plan.args.options.mode), ("model", &plan.args.options.model)] {
         let Some(value) = value else { continue };
         let option = find_option(&opened, kind, value, plan)?;
         let result = connection.set_option(&opened.session, option, value).await;
@@ -391,21 +391,21 @@ async fn fork_session(
     id: &str,
 ) -> Result<OpenedSession, Failure> {
     let forked = connection.fork_session(&SessionId::new(id), &plan.cwd).await?;
-    if plan.args.agent.is_some() || plan.args.replay_span() == ReplaySpan::NONE {
+    if plan.args.options.agent.is_some() || plan.args.replay_span() == ReplaySpan::NONE {
         return Ok(forked);
     }
     connection.load_session(&forked.session, &plan.cwd).await
 }
 
 fn unsupported_error(plan: &RunPlan, action: &str) -> CliError {
-    let name = plan.args.agent.as_deref().unwrap_or_default();
+    let name = plan.args.options.agent.as_deref().unwrap_or_default();
     CliError::new(CliExitCode::Usage, format!("the agent {name} cannot {action}"))
         .with_hint("leave out --session")
 }
 
 /// An agent's authentication is between the user and that agent.
 fn open_error(plan: &RunPlan, failure: &Failure) -> CliError {
-    match &plan.args.agent {
+    match &plan.args.options.agent {
         Some(name) if failure.kind == FailureKind::AuthRequired => {
             let error =
                 CliError::new(CliExitCode::Config, format!("the agent {name} requires authentication"));
@@ -422,7 +422,7 @@ fn find_option<'a>(
     value: &str,
     plan: &RunPlan,
 ) -> Result<&'a str, CliError> {
-    let Some(name) = &plan.args.agent else { return Ok(kind) };
+    let Some(name) = &plan.args.options.agent else { return Ok(kind) };
     let Some(option) = opened.find_option(kind) else {
         return Err(CliError::new(CliExitCode::Usage, format!("the agent {name} has no {kind} option")));
     };

@@ -63,19 +63,19 @@ pub(crate) fn run(
     source: ConfigSource,
     current_dir: &Path,
 ) -> Result<(), CliError> {
-    let external = match &args.agent {
+    let external = match &args.options.agent {
         Some(name) => agents::find_agent(name, settings)?,
         None => None,
     };
-    let cwd = match (&args.cwd, external.and_then(|server| server.cwd.as_ref())) {
+    let cwd = match (&args.options.cwd, external.and_then(|server| server.cwd.as_ref())) {
         (Some(dir), Some(_)) => remote_dir(dir)?,
         (None, Some(dir)) => dir.clone(),
         (Some(dir), None) => local_dir(dir)?,
         (None, None) => current_dir.to_owned(),
     };
     if external.is_none() {
-        args.agent = None;
-        check_mode(args.mode.as_deref())?;
+        args.options.agent = None;
+        check_mode(args.options.mode.as_deref())?;
     }
     let first_prompt = read_first_prompt(&args)?;
     if first_prompt.is_none() && !args.interactive {
@@ -83,9 +83,9 @@ pub(crate) fn run(
         return Err(error.with_hint("pass it as an argument or with -f FILE, or type prompts with -i"));
     }
     let images =
-        args.overrides.images.iter().map(|path| read_image(current_dir, path)).collect::<Result<_, _>>()?;
+        args.options.images.iter().map(|path| read_image(current_dir, path)).collect::<Result<_, _>>()?;
     let terminal = TerminalSetup::detect(&args, target, settings, &source.env, &cwd)?;
-    let output: Box<dyn RunOutput> = match args.overrides.output_format {
+    let output: Box<dyn RunOutput> = match args.output_format {
         Some(OutputFormat::StreamJson) => Box::new(JsonLines::new(io::stdout(), JsonEventFilter::Events)),
         Some(OutputFormat::Json) => Box::new(JsonLines::new(io::stdout(), JsonEventFilter::Results)),
         None if args.json => Box::new(JsonLines::new(io::stdout(), JsonEventFilter::Events)),

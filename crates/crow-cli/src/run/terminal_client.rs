@@ -33,7 +33,7 @@ pub(super) async fn run_client(
         ..AcpClientCapabilities::default()
     };
     let terminate = CancellationToken::new();
-    let options = [("mode", &plan.args.mode), ("model", &plan.args.model)];
+    let options = [("mode", &plan.args.options.mode), ("model", &plan.args.options.model)];
     let options = options.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?)));
     let client = TerminalClient {
         tty: setup.tty,
@@ -47,7 +47,7 @@ pub(super) async fn run_client(
             prompt: plan.first_prompt.take(),
             images: std::mem::take(&mut plan.images).into_iter().filter_map(attached_image).collect(),
             options: options.collect(),
-            approves_all: plan.args.yes,
+            approves_all: plan.args.options.yes,
         },
         history_file: Some(setup.history_file),
         terminate: terminate.clone(),
@@ -66,7 +66,7 @@ pub(super) async fn run_client(
     if let Some(session) = &end.session {
         let retention = plan.retention;
         plan.output.on_turn_start()?;
-        plan.output.on_session_end(session, retention, plan.args.agent.as_deref())?;
+        plan.output.on_session_end(session, retention, plan.args.options.agent.as_deref())?;
     }
     Ok(match end.loss {
         None => ConversationEnd::Completed(Ok(())),

@@ -43,7 +43,7 @@ impl TerminalSetup {
         cwd: &Path,
     ) -> Result<Option<Self>, CliError> {
         let variable = |name: &str| env.get(name).map(String::as_str).filter(|value| !value.is_empty());
-        let is_text = matches!(args.overrides.output_format, None | Some(OutputFormat::Text)) && !args.json;
+        let is_text = matches!(args.output_format, None | Some(OutputFormat::Text)) && !args.json;
         let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
         let is_dumb = variable("TERM").is_none_or(|term| term == DUMB);
         if !args.interactive || args.plain || !is_text || !is_terminal || is_dumb {
@@ -69,7 +69,7 @@ impl TerminalSetup {
             traits: TerminalTraits::from_hints(&hints),
             theme: ColorTheme { has_color: variable("NO_COLOR").is_none(), is_light: false },
             facts: ClientFacts {
-                agent: args.agent.clone(),
+                agent: args.options.agent.clone(),
                 version: agent::VERSION,
                 cwd: cwd.to_owned(),
                 home: settings.home.clone(),

@@ -273,19 +273,52 @@ fn missing_files_and_unknown_arguments_are_errors() {
     );
     check(
         &stage,
-        "crow fly",
-        &expect![[r#"
-        exit 2
-        error: unrecognized subcommand 'fly'
-    "#]],
-    );
-    check(
-        &stage,
         "crow inspect -s nope",
         &expect![[r#"
         exit 4
         error: there is no session nope
         hint: `crow-cli inspect` lists the sessions
+    "#]],
+    );
+}
+
+#[test]
+fn arguments_without_a_subcommand_are_checked() {
+    let stage = Stage::new("");
+    check(
+        &stage,
+        "crow fly",
+        &expect![[r#"
+        exit 2
+        error: unrecognized subcommand 'fly'
+        hint: `crow-cli run fly` sends it as a prompt
+    "#]],
+    );
+    check(
+        &stage,
+        "crow docter",
+        &expect![[r#"
+        exit 2
+        error: unrecognized subcommand 'docter'
+        hint: did you mean `crow-cli doctor`? `crow-cli run docter` sends it as a prompt
+    "#]],
+    );
+    check(
+        &stage,
+        "crow --mode plan models",
+        &expect![[r#"
+        exit 2
+        error: a subcommand takes its own prompt and options
+        hint: write them after the subcommand
+    "#]],
+    );
+    check(
+        &stage,
+        "crow --mode yolo 'fly away'",
+        &expect![[r#"
+        exit 2
+        error: unknown mode "yolo"
+        hint: known modes: ask, accept-edits, plan, auto
     "#]],
     );
 }
