@@ -12,6 +12,7 @@ mod sanitize;
 mod theme;
 mod wrap;
 
+pub(crate) use self::markdown::{PartDivider, PartStart, TextPart, render_part};
 pub use self::{
     ansi::ansi_rows,
     diff::{DIFF_ROWS_MAX, render_diff},

@@ -8,6 +8,7 @@ use std::time::Instant;
 use crow_core::PlanEntry;
 
 pub(crate) use self::call::{CallCell, CallChange, CommandEnd};
+use crate::text::{PartDivider, PartStart, TextPart};
 
 /// Bytes of sources that are kept; beyond that, the oldest cells keep only their first line.
 const SOURCE_BYTES_MAX: usize = 32 * 1024 * 1024;
@@ -15,13 +16,16 @@ const SOURCE_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// Bytes of an old cell that are kept beyond that.
 const STUB_BYTES: usize = 200;
 
+/// The lines between cells in Markdown.
+const CELL_GAP: &str = "\n\n";
+
 /// One block of the transcript.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum TranscriptCell {
     /// A prompt of the user.
     Prompt(String),
-    /// Text of the model, in Markdown.
-    Text(String),
+    /// A part of the model's text, in Markdown.
+    Text(TextPart),
     /// Thinking of the model.
     Thought(String),
     Call(Box<CallCell>),
@@ -68,6 +72,9 @@ pub(crate) struct TranscriptCells {
     is_streaming: bool,
     /// The message that the streamed text belongs to.
     message: Option<String>,
+    /// Divides the streamed text, of whose open part so many bytes were read.
+    divider: PartDivider,
+    n_divided: usize,
     n_bytes: usize,
     /// Cells whose source was dropped.
     n_stubs: usize,
@@ -127,8 +134,12 @@ impl TranscriptCells {
         }
         self.n_bytes += text.len();
         match self.cells.last_mut() {
-            Some(TranscriptCell::Text(open)) if self.is_streaming => open.push_str(text),
-            _ => self.cells.push(TranscriptCell::Text(text.to_owned())),
+            Some(TranscriptCell::Text(open)) if self.is_streaming => open.source.push_str(text),
+            _ => {
+                (self.divider, self.n_divided) = (PartDivider::default(), 0);
+                let part = TextPart { source: text.to_owned(), start: PartStart::default() };
+                self.cells.push(TranscriptCell::Text(part));
+            }
         }
         self.is_streaming = true;
         self.split_stream();
@@ -218,9 +229,14 @@ impl TranscriptCells {
     pub(crate) fn last_answer(&self) -> String {
         let is_text = |cell: &&TranscriptCell| matches!(cell, TranscriptCell::Text(_));
         let from_end = self.cells.iter().rev().skip_while(|cell| !is_text(cell)).take_while(is_text);
-        let mut texts: Vec<&str> = from_end.map(cell_text).collect();
-        texts.reverse();
-        texts.join("\n\n")
+        let parts: Vec<&TranscriptCell> = from_end.collect();
+        let mut text = String::new();
+        for cell in parts.into_iter().rev() {
+            if let TranscriptCell::Text(part) = cell {
+                part.append_to(&mut text);
+            }
+        }
+        text
     }
 
     /// Writes the transcript as Markdown.
@@ -232,7 +248,12 @@ impl TranscriptCells {
                     markdown.push_str("## Prompt\n\n");
                     markdown.push_str(text);
                 }
-                TranscriptCell::Text(text) => markdown.push_str(text),
+                TranscriptCell::Text(part) if !part.is_apart() => {
+                    // It continues the part above.
+                    markdown.truncate(markdown.len() - CELL_GAP.len());
+                    markdown.push_str(&part.source);
+                }
+                TranscriptCell::Text(part) => markdown.push_str(&part.source),
                 TranscriptCell::Thought(_) => continue,
                 TranscriptCell::Call(call) => {
                     markdown.push_str(&format!("- {} ({})", call.title, call.state_word()));
@@ -252,7 +273,7 @@ impl TranscriptCells {
                     ));
                 }
             }
-            markdown.push_str("\n\n");
+            markdown.push_str(CELL_GAP);
         }
         markdown
     }
@@ -265,14 +286,20 @@ impl TranscriptCells {
         is_new
     }
 
-    /// Separates the part of the streamed text that its end cannot change any more.
+    /// Separates the parts of the streamed text that more text cannot change.
     fn split_stream(&mut self) {
-        let Some(TranscriptCell::Text(open)) = self.cells.last_mut() else { return };
-        let Some(end) = stable_end(open) else { return };
-        let rest = open.split_off(end);
-        open.truncate(open.trim_end().len());
-        let rest = rest.trim_start_matches('\n').to_owned();
-        self.cells.push(TranscriptCell::Text(rest));
+        loop {
+            let Some(TranscriptCell::Text(open)) = self.cells.last_mut() else { return };
+            let Some(length) = open.source[self.n_divided..].find('\n') else { return };
+            let line_start = self.n_divided;
+            self.n_divided += length + 1;
+            let start = self.divider.push_line(&open.source[line_start..line_start + length]);
+            if let Some(start) = start.filter(|_| line_start > 0) {
+                let source = open.source.split_off(line_start);
+                self.n_divided = length + 1;
+                self.cells.push(TranscriptCell::Text(TextPart { source, start }));
+            }
+        }
     }
 
     fn drop_old_sources(&mut self) {
@@ -301,8 +328,8 @@ fn is_settled(cell: &TranscriptCell) -> bool {
 
 fn cell_text(cell: &TranscriptCell) -> &str {
     match cell {
+        TranscriptCell::Text(part) => &part.source,
         TranscriptCell::Prompt(text)
-        | TranscriptCell::Text(text)
         | TranscriptCell::Thought(text)
         | TranscriptCell::Notice(text)
         | TranscriptCell::Problem(text) => text,
@@ -327,8 +354,8 @@ fn cell_bytes(cell: &TranscriptCell) -> usize {
 /// Keeps only the beginning of a cell: the session has the rest.
 fn shorten_cell(cell: &mut TranscriptCell) {
     match cell {
+        TranscriptCell::Text(part) => shorten_text(&mut part.source),
         TranscriptCell::Prompt(text)
-        | TranscriptCell::Text(text)
         | TranscriptCell::Thought(text)
         | TranscriptCell::Notice(text)
         | TranscriptCell::Problem(text) => shorten_text(text),
@@ -343,45 +370,6 @@ fn shorten_text(text: &mut String) {
         text.truncate(text.floor_char_boundary(STUB_BYTES));
         text.push_str("\n… the stored session has the rest");
     }
-}
-
-/// Returns the end of the part that more text cannot change: a blank line after which a paragraph or a heading begins,
-/// with no fence, list, table or quote open before it.
-fn stable_end(text: &str) -> Option<usize> {
-    let (mut offset, mut end, mut fence) = (0, None, None);
-    let mut is_after_blank = false;
-    let mut is_in_container = false;
-    for line in text.split_inclusive('\n') {
-        let content = line.trim_end();
-        let unindented = content.trim_start();
-        let marker = ["```", "~~~"].into_iter().find(|marker| unindented.starts_with(marker));
-        if fence.is_none() && is_after_blank && !content.is_empty() && line.ends_with('\n') {
-            let is_container = begins_container(content);
-            if !is_container || !is_in_container {
-                end = Some(offset);
-            }
-            is_in_container = is_container;
-        } else if offset == 0 {
-            is_in_container = begins_container(content);
-        }
-        match (fence, marker) {
-            (None, Some(marker)) => fence = Some(marker),
-            (Some(open), Some(marker)) if open == marker => fence = None,
-            _ => {}
-        }
-        is_after_blank = content.is_empty() && fence.is_none();
-        offset += line.len();
-    }
-    end.filter(|&end| end > 0)
-}
-
-/// Whether a line begins or continues a list, a quote, a table or indented text.
-fn begins_container(line: &str) -> bool {
-    let first = line.trim_start();
-    let digits = first.trim_start_matches(|letter: char| letter.is_ascii_digit());
-    let is_numbered = digits.len() < first.len() && (digits.starts_with(". ") || digits.starts_with(") "));
-    let is_bullet = ["- ", "* ", "+ ", ">", "|"].iter().any(|mark| first.starts_with(mark));
-    line.starts_with([' ', '\t']) || is_numbered || is_bullet
 }
 
 #[cfg(test)]

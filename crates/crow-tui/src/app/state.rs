@@ -2,7 +2,7 @@
 
 use std::{
     collections::VecDeque,
-    path::PathBuf,
+    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
@@ -40,6 +40,30 @@ pub struct ClientFacts {
     /// The names of the agents that the agent may start, and of its MCP servers.
     pub agents: Vec<String>,
     pub mcp_servers: Vec<String>,
+}
+
+impl ClientFacts {
+    /// The working directory with `~` for the home directory.
+    pub(crate) fn shown_cwd(&self) -> String {
+        self.below_home(&self.cwd)
+    }
+
+    /// A path from the working directory if it is below it, and otherwise with `~` for the home directory.
+    pub(crate) fn shown_path(&self, path: &str) -> String {
+        match Path::new(path).strip_prefix(&self.cwd) {
+            Ok(rest) if !rest.as_os_str().is_empty() => rest.display().to_string(),
+            Ok(_) | Err(_) => self.below_home(Path::new(path)),
+        }
+    }
+
+    fn below_home(&self, path: &Path) -> String {
+        let below_home = self.home.as_ref().and_then(|home| path.strip_prefix(home).ok());
+        match below_home {
+            Some(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
+            Some(rest) => format!("~/{}", rest.display()),
+            None => path.display().to_string(),
+        }
+    }
 }
 
 /// The whole state.

@@ -1,6 +1,6 @@
 //! Reports about the session as text: `/status`, `/context`, `/cost`, `/agents`, `/mcp`.
 
-use super::state::{AppState, ClientFacts};
+use super::state::AppState;
 
 /// A dollar in billionths.
 const DOLLAR: u64 = 1_000_000_000;
@@ -10,7 +10,7 @@ pub(crate) fn session_report(state: &AppState) -> String {
     let session = &state.session;
     let mut lines = vec![
         format!("agent: {} (client {})", state.facts.agent.as_deref().unwrap_or("crow"), state.facts.version),
-        format!("directory: {}", short_path(&state.facts)),
+        format!("directory: {}", state.facts.shown_cwd()),
     ];
     lines.extend(session.id.as_ref().map(|id| format!("session: {id}")));
     lines.extend(session.title.as_ref().map(|title| format!("title: {title}")));
@@ -56,15 +56,5 @@ pub(crate) fn format_cost(cost: u64) -> String {
     match cents {
         0 => "<$0.01".to_owned(),
         cents => format!("${}.{:02}", cents / 100, cents % 100),
-    }
-}
-
-/// The working directory with `~` for the home directory.
-pub(crate) fn short_path(facts: &ClientFacts) -> String {
-    let below_home = facts.home.as_ref().and_then(|home| facts.cwd.strip_prefix(home).ok());
-    match below_home {
-        Some(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
-        Some(rest) => format!("~/{}", rest.display()),
-        None => facts.cwd.display().to_string(),
     }
 }

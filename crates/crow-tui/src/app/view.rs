@@ -44,7 +44,7 @@ pub(crate) struct AppView {
 
 /// Makes the frame of a state.
 pub(crate) fn view(state: &AppState, now: Instant) -> AppView {
-    let context = RowContext { width: state.columns(), theme: state.theme, now, is_complete: false };
+    let context = RowContext::new(state, now);
     let rows_max = state.size.live_rows_max();
     let title = status::window_title(state);
     if let Some(AppOverlay::Pager(pager)) = &state.overlay {
@@ -84,7 +84,7 @@ pub(crate) fn view(state: &AppState, now: Instant) -> AppView {
 
 /// Returns the rows of all cells that are history already, at the current width.
 pub(crate) fn history_rows(state: &AppState, now: Instant) -> Vec<StyledRow> {
-    let context = RowContext { width: state.columns(), theme: state.theme, now, is_complete: false };
+    let context = RowContext::new(state, now);
     let n_committed = state.cells.all().len() - state.cells.uncommitted().len();
     cell::render_cells(&state.cells.all()[..n_committed], &mut None, context)
 }

@@ -15,7 +15,7 @@ pub const HIGHLIGHT_BYTES_MAX: usize = 512 * 1024;
 const LINE_BYTES_MAX: usize = 4096;
 
 /// Colours code line by line.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct CodeHighlighter {
     rules: Option<&'static LanguageRules>,
     theme: ColorTheme,
@@ -24,7 +24,7 @@ pub struct CodeHighlighter {
 }
 
 /// A token that goes on in the next line.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 enum OpenToken {
     #[default]
     None,
@@ -51,8 +51,12 @@ enum CodeToken {
 impl CodeHighlighter {
     /// Returns a highlighter for a language's name or a file's extension; an unknown one has no colours.
     pub fn new(language: &str, theme: ColorTheme) -> Self {
-        let rules = find_language(language).filter(|_| theme.has_color);
-        Self { rules, theme, open: OpenToken::None, n_bytes: 0 }
+        Self { rules: find_language(language), theme, open: OpenToken::None, n_bytes: 0 }
+    }
+
+    /// Returns the highlighter at the same place in the code, with other colours.
+    pub(super) fn with_theme(self, theme: ColorTheme) -> Self {
+        Self { theme, ..self }
     }
 
     /// Returns a highlighter for a file, by its name.
@@ -65,7 +69,7 @@ impl CodeHighlighter {
     /// Colours the next line. The spans have all of its text.
     pub fn highlight_line(&mut self, line: &str) -> Vec<StyledSpan> {
         self.n_bytes = self.n_bytes.saturating_add(line.len());
-        let Some(rules) = self.rules else { return plain_spans(line) };
+        let Some(rules) = self.rules.filter(|_| self.theme.has_color) else { return plain_spans(line) };
         if line.len() > LINE_BYTES_MAX || self.n_bytes > HIGHLIGHT_BYTES_MAX {
             return plain_spans(line);
         }

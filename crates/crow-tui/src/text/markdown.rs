@@ -6,9 +6,11 @@
 
 mod blocks;
 mod inlines;
+mod parts;
 mod segments;
 mod table;
 
+pub(crate) use self::parts::{PartDivider, PartStart, TextPart, render_part};
 use self::{
     blocks::render_blocks,
     segments::{LineSegmenter, SegmentKind, SegmentPiece},
@@ -41,7 +43,13 @@ impl MarkdownStream {
         Self {
             open_line: String::new(),
             segmenter: LineSegmenter::default(),
-            painter: SegmentPainter { width: width.max(2), theme, code: None, last_kind: None },
+            painter: SegmentPainter {
+                width: width.max(2),
+                theme,
+                code: None,
+                begins_code: false,
+                last_kind: None,
+            },
             settled: Vec::new(),
         }
     }
@@ -95,6 +103,8 @@ struct SegmentPainter {
     theme: ColorTheme,
     /// The highlighter of the open code block.
     code: Option<CodeHighlighter>,
+    /// Whether none of its lines was rendered.
+    begins_code: bool,
     last_kind: Option<SegmentKind>,
 }
 
@@ -102,10 +112,14 @@ impl SegmentPainter {
     fn paint(&mut self, piece: SegmentPiece, rows: &mut Vec<StyledRow>) {
         match piece {
             SegmentPiece::CodeStart { language } => {
-                self.separate(SegmentKind::Code, true, rows);
                 self.code = Some(CodeHighlighter::new(&language, self.theme));
+                self.begins_code = true;
             }
             SegmentPiece::CodeLine(line) => {
+                // A block without lines has no rows.
+                if std::mem::take(&mut self.begins_code) {
+                    self.separate(SegmentKind::Code, true, rows);
+                }
                 let spans = match &mut self.code {
                     Some(code) => code.highlight_line(&line),
                     None => vec![StyledSpan::plain(line)],

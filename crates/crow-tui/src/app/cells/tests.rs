@@ -2,6 +2,7 @@ use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
 use super::*;
+use crate::text::{ColorTheme, StyledRow, render_markdown, render_part};
 
 fn streamed(pieces: &[&str]) -> Vec<String> {
     let mut cells = TranscriptCells::default();
@@ -22,27 +23,29 @@ fn complete_blocks_are_separated_from_the_open_one() {
     check(
         "One.\n\nTwo.\n\nThree",
         &expect![[r#"
-        "One."
+        "One.\n\n"
         "Two.\n\nThree"
     "#]],
     );
     check(
         "Code:\n\n```\na\n\nb\n",
         &expect![[r#"
-        "Code:"
+        "Code:\n\n"
         "```\na\n\nb\n"
     "#]],
     );
     check(
-        "- a\n\n- b\n\n- c\n",
+        "- a\n- b\n\n- c\n",
         &expect![[r#"
-        "- a\n\n- b\n\n- c\n"
+        "- a\n"
+        "- b\n\n"
+        "- c\n"
     "#]],
     );
     check(
         "- a\n\nText\nmore",
         &expect![[r#"
-        "- a"
+        "- a\n\n"
         "Text\nmore"
     "#]],
     );
@@ -52,6 +55,32 @@ fn complete_blocks_are_separated_from_the_open_one() {
         "A word"
     "#]],
     );
+}
+
+#[test]
+fn fence_with_words_after_it_closes_nothing() {
+    check(
+        "````md\n```rust\nfn a() {}\n```\n\nno text\n````\nText\n",
+        &expect![[r#"
+        "````md\n```rust\nfn a() {}\n```\n\nno text\n````\n"
+        "Text\n"
+    "#]],
+    );
+    check(
+        "```\na\n``` b\n\n    ```\n\nc\n```\nText\n",
+        &expect![[r#"
+        "```\na\n``` b\n\n    ```\n\nc\n```\n"
+        "Text\n"
+    "#]],
+    );
+}
+
+#[test]
+fn long_code_is_divided() {
+    let code: String = (1..=130).map(|line| format!("line {line}\n")).collect();
+    let cells = streamed(&["Look:\n\n```py\n", &code, "```\n\nSo.\n"]);
+    let lines: Vec<usize> = cells.iter().map(|cell| cell.lines().count()).collect();
+    assert_eq!(lines, [2, 65, 64, 4, 1]);
 }
 
 #[test]
@@ -89,19 +118,43 @@ fn new_message_is_a_new_cell() {
 }
 
 proptest! {
-    /// However a text arrives in pieces, nothing is lost but blank lines between blocks.
+    /// However a text arrives in pieces, the rows of the cells are those of the whole text.
     #[test]
-    fn streamed_text_is_the_whole_text(text in "([a-c`\\-> \n]|```\n|\n\n|- ){0,60}", cuts in prop::collection::vec(0usize..60, 0..6)) {
-        let mut cuts: Vec<usize> = cuts.into_iter().filter(|cut| text.is_char_boundary(*cut) && *cut <= text.len()).collect();
+    fn streamed_rows_are_those_of_the_whole_text(
+        lines in prop::collection::vec(
+            prop_oneof![
+                Just("".to_owned()), Just("```".to_owned()), Just("```rs".to_owned()), Just("---".to_owned()),
+                Just("| a | b |".to_owned()), Just("|---|---|".to_owned()), Just("# h".to_owned()),
+                Just("1. x".to_owned()), Just("- y".to_owned()), Just("  z /* \"".to_owned()),
+                Just("    code".to_owned()), Just("> q".to_owned()), "[a-c *`_#>|-]{1,12}",
+                Just("/* one\n".repeat(70)),
+            ],
+            0..24,
+        ),
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
+    ) {
+        let text = lines.join("\n");
+        let text = text.trim_start_matches('\n');
+        let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(text.len() + 1)).collect();
         cuts.sort_unstable();
-        let mut pieces = Vec::new();
+        let mut cells = TranscriptCells::default();
         let mut start = 0;
-        for cut in cuts {
-            pieces.push(&text[start..cut]);
+        for cut in cuts.into_iter().chain([text.len()]) {
+            cells.append_text(None, &text[start..cut]);
             start = cut;
         }
-        pieces.push(&text[start..]);
-        let without_breaks = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-        prop_assert_eq!(without_breaks(&streamed(&pieces).join("\n\n")), without_breaks(&text));
+        let theme = ColorTheme { has_color: true, is_light: false };
+        let mut rows = Vec::new();
+        for cell in cells.all() {
+            let TranscriptCell::Text(part) = cell else { continue };
+            let part_rows = render_part(part, 30, &theme);
+            if part.is_apart() && !rows.is_empty() && !part_rows.is_empty() {
+                rows.push(StyledRow::default());
+            }
+            rows.extend(part_rows);
+        }
+        prop_assert_eq!(rows, render_markdown(text, 30, &theme));
+        let sources: String = cells.all().iter().map(cell_text).collect();
+        prop_assert_eq!(sources, text);
     }
 }

@@ -27,6 +27,7 @@ use crate::{
         view::{self, next_frame_in},
     },
     screen::{InlineScreen, InputEvent, InputReader, ScreenFrame, TimedInput, TtyIo},
+    text::StyledRow,
 };
 
 /// Events of side tasks that wait for the loop; a task that is ahead of the screen waits too.
@@ -326,8 +327,12 @@ impl<H: ClientHost> AppLoop<H> {
     pub(super) fn close(&mut self) -> io::Result<()> {
         self.state.cells.end_stream();
         self.state.cells.fail_open_calls(Instant::now());
-        let frame = view::view(&self.state, Instant::now());
-        self.screen.close(&frame.history)
+        let mut rows = view::view(&self.state, Instant::now()).history;
+        if self.resumable_session().is_some() {
+            // The lines that say how to continue follow.
+            rows.push(StyledRow::default());
+        }
+        self.screen.close(&rows)
     }
 
     pub(super) fn resumable_session(&self) -> Option<SessionId> {

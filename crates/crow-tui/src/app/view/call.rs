@@ -27,7 +27,7 @@ pub(super) const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴"
 /// The time of one frame of the spinner.
 pub(super) const SPINNER_TIME: Duration = Duration::from_millis(200);
 
-pub(super) fn render_call(call: &CallCell, context: RowContext) -> Vec<StyledRow> {
+pub(super) fn render_call(call: &CallCell, context: RowContext<'_>) -> Vec<StyledRow> {
     let mut rows = vec![truncate_row(call_line(call, context), context.width)];
     if call.is_stub {
         rows.push(styled_row(
@@ -51,7 +51,7 @@ pub(super) fn render_call(call: &CallCell, context: RowContext) -> Vec<StyledRow
 }
 
 /// The number of lines of output that are not folded.
-fn n_output_lines(call: &CallCell, context: RowContext) -> usize {
+fn n_output_lines(call: &CallCell, context: RowContext<'_>) -> usize {
     if context.is_complete {
         return usize::MAX;
     }
@@ -65,7 +65,7 @@ fn n_output_lines(call: &CallCell, context: RowContext) -> usize {
     }
 }
 
-fn call_line(call: &CallCell, context: RowContext) -> StyledRow {
+fn call_line(call: &CallCell, context: RowContext<'_>) -> StyledRow {
     let theme = context.theme;
     let elapsed = call.elapsed(context.now);
     let frame = elapsed.map_or(0, |elapsed| elapsed.as_millis() / SPINNER_TIME.as_millis());
@@ -113,7 +113,7 @@ pub(super) fn render_output(
     text: &str,
     n_lines_max: usize,
     n_dropped: usize,
-    context: RowContext,
+    context: RowContext<'_>,
 ) -> Vec<StyledRow> {
     if n_lines_max == 0 {
         return Vec::new();

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     app::cells::{CommandCell, CommandEnd, TranscriptCell},
-    text::{StyledRow, StyledSpan, sanitize_line, truncate_row},
+    text::{StyledRow, StyledSpan, render_part, sanitize_line, truncate_row},
 };
 
 /// Lines of a user's command that are shown while it runs and after it.
@@ -18,7 +18,7 @@ const COMMAND_LINES: usize = 20;
 pub(super) fn render_cells<'a>(
     cells: &'a [TranscriptCell],
     previous: &mut Option<&'a TranscriptCell>,
-    context: RowContext,
+    context: RowContext<'_>,
 ) -> Vec<StyledRow> {
     let mut rows = Vec::new();
     for cell in cells {
@@ -35,13 +35,13 @@ pub(super) fn render_cells<'a>(
     rows
 }
 
-fn render_cell(cell: &TranscriptCell, context: RowContext) -> Vec<StyledRow> {
+fn render_cell(cell: &TranscriptCell, context: RowContext<'_>) -> Vec<StyledRow> {
     let theme = context.theme;
     match cell {
         TranscriptCell::Prompt(text) => {
             content::render_paragraph(text, theme.accent(), ["› ", "  "], context)
         }
-        TranscriptCell::Text(text) => content::render_answer(text, context),
+        TranscriptCell::Text(part) => render_part(part, context.width, &context.theme),
         TranscriptCell::Thought(text) => render_thought(text, context),
         TranscriptCell::Call(call) => call::render_call(call, context),
         TranscriptCell::Plan(entries) => render_plan(entries, context),
@@ -56,7 +56,7 @@ fn render_cell(cell: &TranscriptCell, context: RowContext) -> Vec<StyledRow> {
 }
 
 /// Renders thinking as its first line, or all of it where nothing is folded.
-fn render_thought(text: &str, context: RowContext) -> Vec<StyledRow> {
+fn render_thought(text: &str, context: RowContext<'_>) -> Vec<StyledRow> {
     let style = context.theme.secondary();
     if context.is_complete {
         return content::render_paragraph(text, style.italic(), ["∴ ", "  "], context);
@@ -72,7 +72,7 @@ fn render_thought(text: &str, context: RowContext) -> Vec<StyledRow> {
 }
 
 /// Renders a plan, complete.
-pub(super) fn render_plan(entries: &[PlanEntry], context: RowContext) -> Vec<StyledRow> {
+pub(super) fn render_plan(entries: &[PlanEntry], context: RowContext<'_>) -> Vec<StyledRow> {
     let theme = context.theme;
     let n_done = entries.iter().filter(|entry| entry.status == PlanStatus::Completed).count();
     let heading = format!("Plan · {n_done} of {} done", entries.len());
@@ -90,7 +90,7 @@ pub(super) fn render_plan(entries: &[PlanEntry], context: RowContext) -> Vec<Sty
 }
 
 /// Renders a command of the user with the end of its output.
-fn render_command(command: &CommandCell, context: RowContext) -> Vec<StyledRow> {
+fn render_command(command: &CommandCell, context: RowContext<'_>) -> Vec<StyledRow> {
     let theme = context.theme;
     let mut rows = content::render_paragraph(&command.command, theme.accent(), ["! ", "  "], context);
     let n_lines = if context.is_complete { usize::MAX } else { COMMAND_LINES };
@@ -109,5 +109,7 @@ fn has_gap(previous: &TranscriptCell, next: &TranscriptCell) -> bool {
     let is_line = |cell: &TranscriptCell| {
         matches!(cell, TranscriptCell::Call(_) | TranscriptCell::Thought(_) | TranscriptCell::Notice(_))
     };
-    !(is_line(previous) && is_line(next))
+    // A part of a text may continue the one above.
+    let continues = matches!(next, TranscriptCell::Text(part) if !part.is_apart());
+    !(continues || is_line(previous) && is_line(next))
 }

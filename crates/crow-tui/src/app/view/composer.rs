@@ -19,7 +19,7 @@ const ANSWER_MARK: &str = "→ ";
 const PLACEHOLDER: &str = "Ask anything; / for commands, @ for files, ! for the shell";
 
 /// Renders the draft; of a long one the rows around the caret.
-pub(super) fn render_composer(state: &AppState, n_rows_max: usize, context: RowContext) -> LiveBlock {
+pub(super) fn render_composer(state: &AppState, n_rows_max: usize, context: RowContext<'_>) -> LiveBlock {
     if let Some(search) = &state.search {
         return render_search(state, &search.query, search.index, context);
     }
@@ -56,7 +56,7 @@ pub(super) fn render_composer(state: &AppState, n_rows_max: usize, context: RowC
     block
 }
 
-fn render_search(state: &AppState, query: &str, index: usize, context: RowContext) -> LiveBlock {
+fn render_search(state: &AppState, query: &str, index: usize, context: RowContext<'_>) -> LiveBlock {
     let theme = context.theme;
     let matches = state.history.find_matches(query);
     let heading = format!("search: {}", sanitize_line(query));

@@ -2,24 +2,19 @@
 
 use super::rows::RowContext;
 use crate::text::{
-    RowIndent, StyledRow, StyledSpan, TextStyle, ansi_rows, expand_tabs, render_diff, render_markdown,
-    sanitize_text, wrap_spans,
+    RowIndent, StyledRow, StyledSpan, TextStyle, ansi_rows, expand_tabs, render_diff, sanitize_text,
+    wrap_spans,
 };
 
 /// Cells in front of what belongs to a cell's first line.
 pub(super) const INDENT: &str = "  ";
-
-/// Renders the model's text.
-pub(super) fn render_answer(text: &str, context: RowContext) -> Vec<StyledRow> {
-    render_markdown(text, context.width, &context.theme)
-}
 
 /// Renders a text in one style, with `first` in front of its first row and `rest` in front of the others.
 pub(super) fn render_paragraph(
     text: &str,
     style: TextStyle,
     [first, rest]: [&str; 2],
-    context: RowContext,
+    context: RowContext<'_>,
 ) -> Vec<StyledRow> {
     let indent = |text: &str| vec![StyledSpan::styled(text, style)];
     let lines = sanitize_text(text);
@@ -38,7 +33,12 @@ pub(super) fn render_paragraph(
 const CHANGE_ROWS_MAX: usize = 40;
 
 /// Renders a change of a file, folded in the conversation.
-pub(super) fn render_change(path: &str, old: Option<&str>, new: &str, context: RowContext) -> Vec<StyledRow> {
+pub(super) fn render_change(
+    path: &str,
+    old: Option<&str>,
+    new: &str,
+    context: RowContext<'_>,
+) -> Vec<StyledRow> {
     let mut rows: Vec<StyledRow> = whole_change(path, old, new, context).collect();
     let n_hidden = rows.len().saturating_sub(CHANGE_ROWS_MAX);
     if n_hidden > 0 && !context.is_complete {
@@ -54,14 +54,15 @@ pub(super) fn whole_change(
     path: &str,
     old: Option<&str>,
     new: &str,
-    context: RowContext,
+    context: RowContext<'_>,
 ) -> impl Iterator<Item = StyledRow> {
     let width = context.width.saturating_sub(INDENT.len());
-    render_diff(path, old, new, width, &context.theme).into_iter().map(indent_row)
+    let path = context.facts.shown_path(path);
+    render_diff(&path, old, new, width, &context.theme).into_iter().map(indent_row)
 }
 
 /// Renders the output of a program, one row per line.
-pub(super) fn output_rows(text: &str, context: RowContext) -> Vec<StyledRow> {
+pub(super) fn output_rows(text: &str, context: RowContext<'_>) -> Vec<StyledRow> {
     ansi_rows(text, &context.theme).into_iter().map(indent_row).collect()
 }
 
@@ -71,7 +72,7 @@ fn indent_row(mut row: StyledRow) -> StyledRow {
 }
 
 /// Renders a patch as `git diff` prints it.
-pub(super) fn render_patch(text: &str, context: RowContext) -> Vec<StyledRow> {
+pub(super) fn render_patch(text: &str, context: RowContext<'_>) -> Vec<StyledRow> {
     let theme = context.theme;
     let text = sanitize_text(text);
     let rows = text.lines().flat_map(|line| {

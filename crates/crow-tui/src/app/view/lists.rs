@@ -21,7 +21,7 @@ struct ListRow<'a> {
 }
 
 /// Renders a list with its search line, in at most `n_rows`.
-pub(super) fn render_picker(picker: &ListPicker, n_rows: usize, context: RowContext) -> LiveBlock {
+pub(super) fn render_picker(picker: &ListPicker, n_rows: usize, context: RowContext<'_>) -> LiveBlock {
     let theme = context.theme;
     let mut block = LiveBlock::default();
     let heading = format!("{}: {}", sanitize_line(&picker.title), sanitize_line(&picker.query));
@@ -44,7 +44,7 @@ pub(super) fn render_picker(picker: &ListPicker, n_rows: usize, context: RowCont
 }
 
 /// Renders the completions.
-pub(super) fn render_completions(list: &CompletionList, n_rows: usize, context: RowContext) -> LiveBlock {
+pub(super) fn render_completions(list: &CompletionList, n_rows: usize, context: RowContext<'_>) -> LiveBlock {
     let rows: Vec<ListRow<'_>> = list
         .items
         .iter()
@@ -55,7 +55,12 @@ pub(super) fn render_completions(list: &CompletionList, n_rows: usize, context: 
 }
 
 /// Renders the rows around the selected one.
-fn render_rows(rows: &[ListRow<'_>], selected: usize, n_rows: usize, context: RowContext) -> Vec<StyledRow> {
+fn render_rows(
+    rows: &[ListRow<'_>],
+    selected: usize,
+    n_rows: usize,
+    context: RowContext<'_>,
+) -> Vec<StyledRow> {
     let theme = context.theme;
     let first = (selected + 1).saturating_sub(n_rows);
     let visible = || rows.iter().enumerate().skip(first).take(n_rows);

@@ -13,16 +13,19 @@ use crate::{
     app::{
         cells::TranscriptCell,
         keys::{KeyAction, key_for},
-        state::AppState,
+        state::{AppState, RunningTurn},
     },
-    text::{StyledRow, StyledSpan, sanitize_line, truncate_row},
+    text::{StyledRow, StyledSpan, sanitize_line, text_width, truncate_row},
 };
 
 /// Letters of a token, about.
 const LETTERS_PER_TOKEN: usize = 4;
 
+/// Columns of the activity for which tokens and the hint give way.
+const ACTIVITY_COLUMNS: usize = 24;
+
 /// Renders the plan and the queue, as far as there is room.
-pub(super) fn render_plan_and_queue(state: &AppState, n_rows: usize, context: RowContext) -> LiveBlock {
+pub(super) fn render_plan_and_queue(state: &AppState, n_rows: usize, context: RowContext<'_>) -> LiveBlock {
     let mut rows = Vec::new();
     if !state.plan.is_empty() {
         rows.extend(cell::render_plan(&state.plan, context));
@@ -36,7 +39,7 @@ pub(super) fn render_plan_and_queue(state: &AppState, n_rows: usize, context: Ro
 }
 
 /// Renders the line that moves while anything is under way.
-pub(super) fn render_live_line(state: &AppState, context: RowContext) -> LiveBlock {
+pub(super) fn render_live_line(state: &AppState, context: RowContext<'_>) -> LiveBlock {
     let theme = context.theme;
     let Some(turn) = &state.turn else {
         let waiting = match (&state.session.id, state.session.is_loading, &state.session.capabilities) {
@@ -50,19 +53,28 @@ pub(super) fn render_live_line(state: &AppState, context: RowContext) -> LiveBlo
     let elapsed = context.now.saturating_duration_since(turn.started_at);
     let frame = elapsed.as_millis() / SPINNER_TIME.as_millis();
     let spinner = SPINNER[usize::try_from(frame).unwrap_or(0) % SPINNER.len()];
-    let mut facts = vec![format_elapsed(elapsed)];
-    if turn.n_letters >= LETTERS_PER_TOKEN {
-        facts.push(format!("↓ {} tokens", short_number(turn.n_letters / LETTERS_PER_TOKEN)));
-    }
-    let stop = key_for(KeyAction::StopTurn);
-    facts.push(if turn.is_stopping { "ctrl-c twice quits".to_owned() } else { format!("{stop} stops") });
-    let facts = facts.iter().map(|fact| format!(" · {fact}")).collect::<String>();
     let mut row = StyledRow::from_span(StyledSpan::styled(spinner, theme.warning()));
     row.push_span(StyledSpan::styled(format!(" {}", activity(state)), theme.heading()));
-    let room = context.width.saturating_sub(facts.chars().count());
-    let mut row = truncate_row(row, room);
+    let n_left = context.width.saturating_sub(row.width().min(ACTIVITY_COLUMNS));
+    let facts = turn_facts(turn, elapsed, n_left);
+    let mut row = truncate_row(row, context.width.saturating_sub(text_width(&facts)));
     row.push_span(StyledSpan::styled(facts, theme.secondary()));
     LiveBlock { rows: vec![row], caret: None }
+}
+
+/// Returns the time, and of the tokens and the hint what fits.
+fn turn_facts(turn: &RunningTurn, elapsed: Duration, n_columns: usize) -> String {
+    let time = format!(" · {}", format_elapsed(elapsed));
+    let hint = match turn.is_stopping {
+        true => " · ctrl-c twice quits".to_owned(),
+        false => format!(" · {} stops", key_for(KeyAction::StopTurn)),
+    };
+    let tokens = match turn.n_letters / LETTERS_PER_TOKEN {
+        0 => String::new(),
+        n_tokens => format!(" · ↓ {} tokens", short_number(n_tokens)),
+    };
+    let choices = [format!("{time}{tokens}{hint}"), format!("{time}{hint}")];
+    choices.into_iter().find(|facts| text_width(facts) <= n_columns).unwrap_or(time)
 }
 
 /// Describes in a few words the work that is under way.

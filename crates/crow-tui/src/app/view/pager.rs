@@ -24,7 +24,7 @@ const KEY_COLUMNS: usize = 28;
 
 /// Returns all rows of the open pager, and how many of them are visible at once.
 pub(crate) fn pager_rows(state: &AppState, now: Instant) -> (Vec<StyledRow>, usize) {
-    let context = RowContext { width: state.columns(), theme: state.theme, now, is_complete: true };
+    let context = RowContext { is_complete: true, ..RowContext::new(state, now) };
     let n_visible = usize::from(state.size.rows).saturating_sub(FRAME_ROWS).max(1);
     let rows = match &state.overlay {
         Some(AppOverlay::Pager(pager)) => source_rows(state, pager, context),
@@ -33,7 +33,7 @@ pub(crate) fn pager_rows(state: &AppState, now: Instant) -> (Vec<StyledRow>, usi
     (rows, n_visible)
 }
 
-fn source_rows(state: &AppState, pager: &TextPager, context: RowContext) -> Vec<StyledRow> {
+fn source_rows(state: &AppState, pager: &TextPager, context: RowContext<'_>) -> Vec<StyledRow> {
     match &pager.source {
         PagerSource::Transcript => cell::render_cells(state.cells.all(), &mut None, context),
         PagerSource::Text(text) => content::render_patch(text, context),
@@ -42,7 +42,7 @@ fn source_rows(state: &AppState, pager: &TextPager, context: RowContext) -> Vec<
 }
 
 /// Renders the pager over the whole screen.
-pub(super) fn render_pager(state: &AppState, pager: &TextPager, context: RowContext) -> LiveBlock {
+pub(super) fn render_pager(state: &AppState, pager: &TextPager, context: RowContext<'_>) -> LiveBlock {
     let theme = context.theme;
     let (rows, n_visible) = pager_rows(state, context.now);
     let mut block = LiveBlock::default();
@@ -65,7 +65,7 @@ pub(super) fn render_pager(state: &AppState, pager: &TextPager, context: RowCont
 }
 
 /// Renders the table of keys by context.
-fn key_rows(context: RowContext) -> Vec<StyledRow> {
+fn key_rows(context: RowContext<'_>) -> Vec<StyledRow> {
     let mut rows = Vec::new();
     let mut heading = None;
     for binding in keys::all_bindings() {

@@ -25,7 +25,7 @@ pub(super) fn render_question(
     state: &AppState,
     question: &WaitingQuestion,
     n_rows: usize,
-    context: RowContext,
+    context: RowContext<'_>,
 ) -> (LiveBlock, bool) {
     let body = match &question.subject {
         QuestionSubject::Call(request) => render_request(request, context),
@@ -52,7 +52,7 @@ pub(super) fn render_question(
 }
 
 /// Renders a permission request: nothing of what will happen is left out.
-fn render_request(request: &AgentPermissionRequest, context: RowContext) -> Vec<StyledRow> {
+fn render_request(request: &AgentPermissionRequest, context: RowContext<'_>) -> Vec<StyledRow> {
     let theme = context.theme;
     let heading = match request.subject {
         PermissionSubject::Call => "Allow this?",
@@ -105,7 +105,7 @@ fn render_request(request: &AgentPermissionRequest, context: RowContext) -> Vec<
 }
 
 /// Renders the arguments that have no form of their own and are not in the title.
-fn render_other_arguments(request: &AgentPermissionRequest, context: RowContext) -> Vec<StyledRow> {
+fn render_other_arguments(request: &AgentPermissionRequest, context: RowContext<'_>) -> Vec<StyledRow> {
     let input = request.input.as_ref().and_then(Value::as_object);
     let others = input.into_iter().flatten().filter(|(name, _)| !SHOWN_ARGUMENTS.contains(&name.as_str()));
     let mut rows = Vec::new();
@@ -120,11 +120,11 @@ fn render_other_arguments(request: &AgentPermissionRequest, context: RowContext)
     rows
 }
 
-fn render_form(form: &ElicitationForm, context: RowContext) -> Vec<StyledRow> {
+fn render_form(form: &ElicitationForm, context: RowContext<'_>) -> Vec<StyledRow> {
     content::render_paragraph(&form.message, context.theme.heading(), ["", ""], context)
 }
 
-fn render_answers(question: &WaitingQuestion, context: RowContext) -> Vec<StyledRow> {
+fn render_answers(question: &WaitingQuestion, context: RowContext<'_>) -> Vec<StyledRow> {
     let answers = question.answers();
     let rows = answers
         .iter()
@@ -133,7 +133,7 @@ fn render_answers(question: &WaitingQuestion, context: RowContext) -> Vec<Styled
     rows.collect()
 }
 
-fn render_answer(answer: &OfferedAnswer, is_selected: bool, context: RowContext) -> StyledRow {
+fn render_answer(answer: &OfferedAnswer, is_selected: bool, context: RowContext<'_>) -> StyledRow {
     let theme = context.theme;
     let key = answer.key.map_or(" ", key_for);
     let style = if is_selected { theme.accent() } else { crate::text::TextStyle::default() };
@@ -151,7 +151,7 @@ fn render_answer(answer: &OfferedAnswer, is_selected: bool, context: RowContext)
 }
 
 /// Renders who has the keyboard, and the keys that answer.
-fn render_hint(state: &AppState, question: &WaitingQuestion, context: RowContext) -> StyledRow {
+fn render_hint(state: &AppState, question: &WaitingQuestion, context: RowContext<'_>) -> StyledRow {
     let theme = context.theme;
     let more = match state.questions.len() {
         1 => String::new(),

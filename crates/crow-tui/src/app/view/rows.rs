@@ -3,18 +3,28 @@
 use std::time::Instant;
 
 use crate::{
+    app::state::{AppState, ClientFacts},
     screen::CaretPosition,
     text::{ColorTheme, StyledRow, StyledSpan, TextStyle},
 };
 
 /// The width and style of rows, and the time they are made.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct RowContext {
+pub(crate) struct RowContext<'a> {
     pub(crate) width: usize,
     pub(crate) theme: ColorTheme,
+    /// The directories from which paths are shown.
+    pub(crate) facts: &'a ClientFacts,
     pub(crate) now: Instant,
     /// Nothing is folded.
     pub(crate) is_complete: bool,
+}
+
+impl<'a> RowContext<'a> {
+    /// Returns the context for the rows of a state.
+    pub(super) fn new(state: &'a AppState, now: Instant) -> Self {
+        Self { width: state.columns(), theme: state.theme, facts: &state.facts, now, is_complete: false }
+    }
 }
 
 /// Rows with the caret, if it is in them.

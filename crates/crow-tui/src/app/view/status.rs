@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Renders the status line: model, mode, context, cost, branch, session; or a short message.
-pub(super) fn render_status(state: &AppState, context: RowContext) -> LiveBlock {
+pub(super) fn render_status(state: &AppState, context: RowContext<'_>) -> LiveBlock {
     let theme = context.theme;
     if let Some((text, _)) = state.flash.as_ref().filter(|(_, until)| *until > context.now) {
         let row = StyledRow::from_span(StyledSpan::styled(sanitize_line(text), theme.warning()));
@@ -45,7 +45,7 @@ fn status_parts(state: &AppState) -> Vec<String> {
     let cost = session.usage.and_then(|usage| usage.cost).filter(|cost| *cost > 0);
     parts.extend(cost.map(status_report::format_cost));
     parts.extend(session.branch.as_deref().map(|branch| format!("⎇ {}", sanitize_line(branch))));
-    parts.push(status_report::short_path(&state.facts));
+    parts.push(state.facts.shown_cwd());
     parts.extend(session.id.as_ref().map(|id| sanitize_line(id.as_str())));
     parts
 }

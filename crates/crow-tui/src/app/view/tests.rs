@@ -164,7 +164,7 @@ fn running_turn_shows_calls_plan_and_time() {
         Plan · 1 of 2 done
         ☑ Read the tests
         ▸ Fix the code
-        ⠴ Running `cargo tes… · 1 min 5 s · ↓ 21 tokens · esc stops
+        ⠴ Running `cargo test` · 1 min 5 s · esc stops
         › Ask anything; / for commands, @ for files, ! for the she… ◂2
         crow · small · ask · ~/project · brave-otter
     "#]]);
@@ -190,7 +190,28 @@ fn running_turn_shows_calls_plan_and_time() {
         Plan · 1 of 2 done
         ☑ Read the tests
         ▸ Fix the code
-        … · 1 min 5 s · ↓ 21 tokens · esc stops
+        ⠴ Running `cargo test` · 1 min 5 s
+        › Ask anything; / for commands, @ for … ◂2
+        crow · small · ask · ~/project
+    "#]]);
+}
+
+#[test]
+fn change_has_the_path_from_the_directory() {
+    let mut stage = ViewStage::new(40);
+    let change = |path: &str| ToolCallContent::Diff { path: path.into(), old: None, new: "a\n".into() };
+    let paths = ["/home/me/project/src/a.rs", "/home/me/b.txt", "/etc/c"];
+    stage.update(call("edit", ToolCallStatus::Completed, paths.map(change).to_vec()));
+    stage.check(&expect![[r#"
+        ✓ `edit`
+          src/a.rs (new)  +1 −0
+          1 + a
+          ~/b.txt (new)  +1 −0
+          1 + a
+          /etc/c (new)  +1 −0
+          1 + a
+        ────
+
         › Ask anything; / for commands, @ for … ◂2
         crow · small · ask · ~/project
     "#]]);
@@ -261,7 +282,7 @@ fn question_shows_all_and_how_to_answer() {
         Plan · 1 of 2 done
         ☑ Read the tests
         ▸ Fix the code
-        ⠴ Waiting for your a… · 1 min 5 s · ↓ 21 tokens · esc stops
+        ⠴ Waiting for your answer · 1 min 5 s · esc stops
         Allow this? Run a command
           Reason: no rule covers `rm`.
           rm -rf ␛[2J build

@@ -1,7 +1,7 @@
 //! The words and marks of languages.
 
 /// The lexical rules of a language.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(super) struct LanguageRules {
     /// Names and extensions in lower case.
     names: &'static [&'static str],
@@ -24,7 +24,7 @@ pub(super) struct LanguageRules {
 }
 
 /// The marks of a string.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(super) struct StringRule {
     pub(super) open: &'static str,
     pub(super) close: &'static str,

@@ -92,6 +92,15 @@ impl LineSegmenter {
         self.close_segment().into_iter().collect()
     }
 
+    /// Returns the kind of the segment that a line would begin, and whether a blank line is above it.
+    pub(super) fn next_segment(&self, line: &str) -> Option<(SegmentKind, bool)> {
+        let continues = self.open.as_ref().is_some_and(|open| open.continues_with(line, self.is_apart));
+        if self.fence.is_some() || continues || line.trim().is_empty() {
+            return None;
+        }
+        Some((segment_kind(line), self.is_apart))
+    }
+
     fn open_segment(&mut self, line: &str, pieces: &mut Vec<SegmentPiece>) {
         let is_apart = std::mem::take(&mut self.is_apart);
         if line.trim().is_empty() {
@@ -103,17 +112,8 @@ impl LineSegmenter {
             pieces.push(SegmentPiece::CodeStart { language });
             return;
         }
-        let item = item_indent(line);
-        let kind = if item.is_some() {
-            SegmentKind::Item
-        } else if is_heading(line) {
-            SegmentKind::Heading
-        } else if is_quote(line) {
-            SegmentKind::Quote
-        } else {
-            SegmentKind::Paragraph
-        };
-        let content_indent = item.map_or(0, |item| item.content_indent);
+        let kind = segment_kind(line);
+        let content_indent = item_indent(line).map_or(0, |item| item.content_indent);
         let mut open = OpenSegment { text: String::new(), kind, is_apart, content_indent, fence: None };
         open.push_line(line);
         self.open = Some(open);
@@ -170,6 +170,21 @@ impl CodeFence {
         indent_of(line) < CODE_COLUMNS
             && text.chars().count() >= self.length
             && text.chars().all(|letter| letter == self.marker)
+    }
+}
+
+/// Returns the kind of the segment that a line begins.
+fn segment_kind(line: &str) -> SegmentKind {
+    if opening_fence(line).is_some() {
+        SegmentKind::Code
+    } else if item_indent(line).is_some() {
+        SegmentKind::Item
+    } else if is_heading(line) {
+        SegmentKind::Heading
+    } else if is_quote(line) {
+        SegmentKind::Quote
+    } else {
+        SegmentKind::Paragraph
     }
 }
 

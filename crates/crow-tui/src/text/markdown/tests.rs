@@ -351,10 +351,10 @@ fn open_segment_is_shown_and_then_replaced() {
     assert_eq!(show_rows(&stream.take_settled()), "Title\n");
     assert_eq!(show_rows(&stream.open_rows()), "\nSome **bo\n");
     stream.push("ld** text\n\n```rust\nlet x");
-    assert_eq!(show_rows(&stream.take_settled()), "\nSome bold text\n\n");
-    assert_eq!(show_rows(&stream.open_rows()), "let x ¶\n");
+    assert_eq!(show_rows(&stream.take_settled()), "\nSome bold text\n");
+    assert_eq!(show_rows(&stream.open_rows()), "\nlet x ¶\n");
     stream.push(" = 1;\nlet y = 2;\n");
-    assert_eq!(show_rows(&stream.take_settled()), "let x = 1; ¶\nlet y = 2; ¶\n");
+    assert_eq!(show_rows(&stream.take_settled()), "\nlet x = 1; ¶\nlet y = 2; ¶\n");
     assert_eq!(show_rows(&stream.finish()), "");
 }
 
