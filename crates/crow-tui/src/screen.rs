@@ -21,6 +21,7 @@ mod tty;
 mod emulator;
 
 pub use self::{
+    cell::style_row,
     inline::{CaretPosition, InlineScreen, REBUILD_ROWS_MAX, ScreenFrame},
     input::InputReader,
     key::{KeyCode, KeyModifiers, KeyPress},

@@ -15,11 +15,11 @@ mod wrap;
 pub(crate) use self::markdown::{PartDivider, PartStart, TextPart, render_part};
 pub use self::{
     ansi::ansi_rows,
-    diff::{DIFF_ROWS_MAX, render_diff},
+    diff::{DIFF_ROWS_MAX, fold_diff, render_diff},
     highlight::{CodeHighlighter, HIGHLIGHT_BYTES_MAX, highlight_code},
     markdown::{MarkdownStream, render_markdown},
     row::{LinkTarget, PaletteColor, StyledRow, StyledSpan, TextStyle, cluster_width, text_width},
-    sanitize::{expand_tabs, sanitize_line, sanitize_text},
+    sanitize::{expand_tabs, reveal_controls, sanitize_line, sanitize_text},
     theme::ColorTheme,
     wrap::{RowIndent, truncate_row, wrap_spans},
 };

@@ -1,8 +1,8 @@
 //! The exit code for a failure of the agent.
 
 use crow_core::{Failure, FailureKind};
+use crow_tui::text::sanitize_text;
 
-use super::plain::strip_control_chars;
 use crate::failure::{CliError, CliExitCode};
 
 /// Returns the error with which a run ends after a failure of the agent.
@@ -23,5 +23,5 @@ pub(super) fn exit_for_failure(failure: &Failure) -> CliError {
         | FailureKind::Internal => CliExitCode::Failed,
     };
     // The message may be from another agent.
-    CliError::new(code, strip_control_chars(&failure.message))
+    CliError::new(code, sanitize_text(&failure.message))
 }

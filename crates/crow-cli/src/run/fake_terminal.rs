@@ -37,7 +37,13 @@ impl FakeTerminal {
                 '\n' => (row, column) = (row + 1, 0),
                 '\r' => column = 0,
                 '\x1b' => {
-                    assert_eq!(chars.next(), Some('['), "an escape code that is not ours");
+                    let kind = chars.next();
+                    if kind == Some(']') {
+                        // A link, up to its terminator.
+                        chars.by_ref().find(|c| *c == '\\');
+                        continue;
+                    }
+                    assert_eq!(kind, Some('['), "an escape code that is not ours");
                     let code: String =
                         chars.by_ref().take_while(|c| !matches!(c, 'A' | 'J' | 'K' | 'm')).collect();
                     // The final character decides; colours are ignored.

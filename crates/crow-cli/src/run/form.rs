@@ -1,9 +1,9 @@
 //! Questions that are answered with a number or free text.
 
-use console::Style;
 use crow_acp::{ElicitationForm, ElicitationOutcome};
+use crow_tui::text::reveal_controls;
 
-use super::plain::{PaintMode, reveal_control_chars};
+use super::plain::{PaintMode, THEME};
 
 /// Leaves a question open.
 const DONE: &str = "done";
@@ -14,14 +14,14 @@ const CANCEL: &str = "cancel";
 /// Renders the question and its answers, one per line.
 pub(super) fn render_form(form: &ElicitationForm, paint: PaintMode) -> Vec<String> {
     let heading = if form.is_about_trust { "Do you trust this?" } else { "Question:" };
-    let heading = paint.apply_style(Style::new().yellow().bold(), heading);
-    let message = reveal_control_chars(&form.message);
+    let heading = paint.apply_style(THEME.warning().bold(), heading);
+    let message = reveal_controls(&form.message);
     let mut message_lines = message.lines();
     let mut lines = vec![format!("{heading} {}", message_lines.next().unwrap_or_default())];
     lines.extend(message_lines.map(|line| format!("  {line}")));
-    let on_one_line = |text: &str| reveal_control_chars(text).replace('\n', " ");
+    let on_one_line = |text: &str| reveal_controls(text).replace('\n', " ");
     lines.extend(form.options.iter().enumerate().map(|(index, choice)| {
-        let label = paint.apply_style(Style::new().cyan(), &on_one_line(&choice.label));
+        let label = paint.apply_style(THEME.inline_code(), &on_one_line(&choice.label));
         let description = match choice.description.as_str() {
             "" => String::new(),
             description => format!(" — {}", on_one_line(description)),

@@ -3,7 +3,6 @@
 mod agent_failure;
 mod between_turns;
 mod conversation;
-mod diff;
 mod driver;
 mod external_agent;
 #[cfg(test)]

@@ -1,31 +1,20 @@
-//! Sanitizes text of models, tools and agents, so that it cannot control the terminal.
+//! Styled text as lines: with escape codes on a terminal that has colours, without them elsewhere.
 
-use crate::table::is_bidi_control;
-use console::{Style, strip_ansi_codes};
+use crow_tui::{
+    ColorTheme,
+    screen::style_row,
+    text::{StyledRow, StyledSpan, TextStyle, sanitize_line},
+};
 
-/// Removes control characters. Programs colour their output, so whole escape sequences are removed.
-pub(super) fn strip_control_chars(text: &str) -> String {
-    let text = strip_ansi_codes(text);
-    text.chars().filter(|&c| matches!(c, '\n' | '\t') || !(c.is_control() || is_bidi_control(c))).collect()
-}
+/// The styles of lines; a terminal without colours gets none of them.
+pub(super) const THEME: ColorTheme = ColorTheme { has_color: true, is_light: false };
+
+/// Lines are not wrapped here: the terminal does it, or a file has them whole.
+pub(super) const UNWRAPPED: usize = 1 << 16;
 
 /// Removes control characters and line breaks.
 pub(super) fn to_one_line(text: &str) -> String {
-    let text = strip_ansi_codes(text);
-    let letters = text.chars().filter(|&c| !is_bidi_control(c));
-    letters.map(|c| if c.is_control() { ' ' } else { c }).collect::<String>().trim().to_owned()
-}
-
-/// Makes control characters visible: the user must see all of what is approved.
-pub(super) fn reveal_control_chars(text: &str) -> String {
-    let picture = |c: char| match c {
-        '\n' | '\t' => c,
-        '\u{0}'..='\u{1f}' => char::from_u32(0x2400 + u32::from(c)).unwrap_or('\u{fffd}'),
-        '\u{7f}' => '\u{2421}',
-        c if c.is_control() || is_bidi_control(c) => '\u{fffd}',
-        c => c,
-    };
-    text.chars().map(picture).collect()
+    sanitize_line(text).trim().to_owned()
 }
 
 /// Whether output is styled.
@@ -41,7 +30,15 @@ impl PaintMode {
         if console::colors_enabled_stderr() { Self::Styled } else { Self::Plain }
     }
 
-    pub(super) fn apply_style(self, style: Style, text: &str) -> String {
-        style.force_styling(self == Self::Styled).apply_to(text).to_string()
+    pub(super) fn apply_style(self, style: TextStyle, text: &str) -> String {
+        self.paint_row(&StyledRow::from_span(StyledSpan::styled(text, style)))
+    }
+
+    /// Returns a row as a line.
+    pub(super) fn paint_row(self, row: &StyledRow) -> String {
+        match self {
+            Self::Plain => row.text().trim_end().to_owned(),
+            Self::Styled => style_row(row),
+        }
     }
 }

@@ -1,14 +1,11 @@
 //! Permission requests: the complete call and the possible answers.
 
-use console::Style;
 use crow_acp::{AgentPermissionRequest, PermissionOption, PermissionSubject};
 use crow_core::ToolCallContent;
+use crow_tui::text::{fold_diff, render_diff, reveal_controls};
 use serde_json::{Map, Value};
 
-use super::{
-    diff,
-    plain::{PaintMode, reveal_control_chars},
-};
+use super::plain::{PaintMode, THEME, UNWRAPPED};
 
 /// Renders the request. A command is never shortened: the user approves all of it.
 pub(super) fn render_question(question: &AgentPermissionRequest, paint: PaintMode) -> Vec<String> {
@@ -22,7 +19,7 @@ pub(super) fn render_question(question: &AgentPermissionRequest, paint: PaintMod
 /// Renders the explanation of the request: its origin and reason.
 fn render_explanation(question: &AgentPermissionRequest) -> Vec<String> {
     let texts = question.content.iter().filter_map(|content| match content {
-        ToolCallContent::Text(text) => Some(reveal_control_chars(text)),
+        ToolCallContent::Text(text) => Some(reveal_controls(text)),
         ToolCallContent::Diff { .. } | ToolCallContent::Image { .. } => None,
     });
     texts.flat_map(|text| text.lines().map(|line| format!("  {line}")).collect::<Vec<_>>()).collect()
@@ -32,16 +29,16 @@ fn render_call(question: &AgentPermissionRequest, heading: &str, paint: PaintMod
     let empty = Map::new();
     let input = question.input.as_ref().and_then(Value::as_object).unwrap_or(&empty);
     let text = |name: &str| input.get(name).and_then(Value::as_str);
-    let heading = paint.apply_style(Style::new().yellow().bold(), heading);
-    let title = reveal_control_chars(&question.title).replace('\n', " ");
+    let heading = paint.apply_style(THEME.warning().bold(), heading);
+    let title = reveal_controls(&question.title).replace('\n', " ");
     let mut lines = Vec::new();
     let mut shown: Vec<&str> = Vec::new();
     if let Some(command) = text("command") {
         lines.push(format!("{heading} Run a command"));
         lines.extend(render_explanation(question));
-        let command = reveal_control_chars(command);
+        let command = reveal_controls(command);
         lines.extend(
-            command.lines().map(|line| format!("  {}", paint.apply_style(Style::new().cyan(), line))),
+            command.lines().map(|line| format!("  {}", paint.apply_style(THEME.inline_code(), line))),
         );
         shown.push("command");
     } else {
@@ -51,11 +48,11 @@ fn render_call(question: &AgentPermissionRequest, heading: &str, paint: PaintMod
     let change = match (text("old_string"), text("new_string"), text("content")) {
         (Some(old), Some(new), _) => {
             shown.extend(["old_string", "new_string"]);
-            diff::render_diff(old, new, paint)
+            render_change(Some(old), new, paint)
         }
         (_, _, Some(content)) => {
             shown.push("content");
-            diff::render_diff("", content, paint)
+            render_change(None, content, paint)
         }
         (_, _, None) => Vec::new(),
     };
@@ -64,12 +61,19 @@ fn render_call(question: &AgentPermissionRequest, heading: &str, paint: PaintMod
         let is_in_title = value.as_str().is_some_and(|value| title.ends_with(&format!(" {value}")));
         if !is_in_title {
             let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            let text = reveal_control_chars(&format!("{name}: {value}")).replace('\n', "\n    ");
-            lines.push(format!("  {}", paint.apply_style(Style::new().dim(), &text)));
+            let text = reveal_controls(&format!("{name}: {value}")).replace('\n', "\n    ");
+            lines.push(format!("  {}", paint.apply_style(THEME.secondary(), &text)));
         }
     }
     lines.extend(change.into_iter().map(|line| format!("  {line}")));
     lines
+}
+
+/// Renders a change without its file, which is in the title.
+fn render_change(old: Option<&str>, new: &str, paint: PaintMode) -> Vec<String> {
+    let old = old.map(reveal_controls);
+    let rows = render_diff("", old.as_deref(), &reveal_controls(new), UNWRAPPED, &THEME);
+    fold_diff(rows, &THEME).iter().map(|row| paint.paint_row(row)).collect()
 }
 
 /// Longer lists of answers are written one per line.
@@ -79,7 +83,7 @@ const LINE_CHARS_MAX: usize = 72;
 pub(super) fn describe_choices(question: &AgentPermissionRequest) -> String {
     let labels = question.options.iter().enumerate().map(|(index, choice)| {
         let key = choice_key(question, index).map(|key| format!(" ({key})")).unwrap_or_default();
-        format!("{} {}{key}", index + 1, reveal_control_chars(&choice.name))
+        format!("{} {}{key}", index + 1, reveal_controls(&choice.name))
     });
     let labels: Vec<String> = labels.collect();
     let line = labels.join(" · ");

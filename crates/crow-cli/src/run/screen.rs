@@ -8,15 +8,16 @@ mod live;
 
 use std::io::{self, BufWriter, Write};
 
-use console::{Style, Term};
+use console::Term;
 use crow_acp::{AgentUpdate, StopReason};
 use crow_core::{Failure, SessionId};
+use crow_tui::text::{TextStyle, sanitize_text};
 
 use self::live::LiveRegion;
 use super::{
     markdown::{MarkdownStyle, MarkdownWriter},
     output::{RunOutput, SessionRetention},
-    plain::{PaintMode, strip_control_chars, to_one_line},
+    plain::{PaintMode, THEME, to_one_line},
     terminal_size::TerminalSize,
 };
 use crate::money;
@@ -179,7 +180,7 @@ impl<O: Write, E: Write> TerminalScreen<O, E> {
             self.start_block(LastBlock::Thought)?;
         }
         self.open_line = OpenLine::Thought;
-        write!(self.err, "{}", self.paint_mode().apply_style(Style::new().dim(), &text))?;
+        write!(self.err, "{}", self.paint_mode().apply_style(THEME.secondary(), &text))?;
         self.err.flush()
     }
 
@@ -199,7 +200,7 @@ impl<O: Write, E: Write> TerminalScreen<O, E> {
         self.start_block(LastBlock::Lines)?;
         for line in text.lines() {
             let line = format!("> {line}");
-            writeln!(self.err, "{}", self.paint_mode().apply_style(Style::new().bold(), line.trim_end()))?;
+            writeln!(self.err, "{}", self.paint_mode().apply_style(THEME.heading(), line.trim_end()))?;
         }
         self.draw_live()
     }
@@ -213,7 +214,7 @@ impl<O: Write, E: Write> TerminalScreen<O, E> {
         self.draw_live()
     }
 
-    fn write_line(&mut self, style: Style, text: &str) -> io::Result<()> {
+    fn write_line(&mut self, style: TextStyle, text: &str) -> io::Result<()> {
         self.start_block(LastBlock::Lines)?;
         writeln!(self.err, "{}", self.paint_mode().apply_style(style, text))?;
         self.draw_live()
@@ -232,10 +233,10 @@ impl<O: Write, E: Write> TerminalScreen<O, E> {
 }
 
 impl HeldWhitespace {
-    /// Starts the next text on a new line.
-    fn begin_line(&mut self) {
-        if !self.0.contains('\n') {
-            self.0.push('\n');
+    /// Starts the next text after at least these line breaks.
+    fn begin_line(&mut self, gap: &str) {
+        if self.0.matches('\n').count() < gap.len() {
+            self.0.push_str(gap);
         }
     }
 
@@ -260,9 +261,7 @@ impl<O: Write + Send, E: Write + Send> RunOutput for TerminalScreen<O, E> {
 
     fn on_first_prompt(&mut self) -> io::Result<()> {
         match self.terminal {
-            Some(_) => {
-                self.write_line(Style::new().dim(), "Type a task. /help lists commands, Ctrl-D exits.")
-            }
+            Some(_) => self.write_line(THEME.secondary(), "Type a task. /help lists commands, Ctrl-D exits."),
             None => Ok(()),
         }
     }
@@ -288,10 +287,10 @@ impl<O: Write + Send, E: Write + Send> RunOutput for TerminalScreen<O, E> {
 
     fn on_update(&mut self, update: AgentUpdate) -> io::Result<()> {
         match update {
-            AgentUpdate::Text(text) => self.on_text(&strip_control_chars(&text)),
-            AgentUpdate::Thought(text) => self.on_thought(&strip_control_chars(&text)),
-            AgentUpdate::Notice(text) => self.write_line(Style::new().yellow(), &to_one_line(&text)),
-            AgentUpdate::Compaction(text) => self.write_line(Style::new().dim(), &to_one_line(&text)),
+            AgentUpdate::Text(text) => self.on_text(&sanitize_text(&text)),
+            AgentUpdate::Thought(text) => self.on_thought(&sanitize_text(&text)),
+            AgentUpdate::Notice(text) => self.write_line(THEME.warning(), &to_one_line(&text)),
+            AgentUpdate::Compaction(text) => self.write_line(THEME.secondary(), &to_one_line(&text)),
             AgentUpdate::Call { id, title, status, content, .. } => {
                 if self.live.on_call(id, title, status, content) { self.write_live() } else { Ok(()) }
             }
@@ -306,7 +305,7 @@ impl<O: Write + Send, E: Write + Send> RunOutput for TerminalScreen<O, E> {
                 self.cost = cost.or(self.cost);
                 Ok(())
             }
-            AgentUpdate::Prompt(text) => self.on_prompt(&strip_control_chars(&text)),
+            AgentUpdate::Prompt(text) => self.on_prompt(&sanitize_text(&text)),
             AgentUpdate::Title(_)
             | AgentUpdate::Mode(_)
             | AgentUpdate::Commands(_)
@@ -322,18 +321,18 @@ impl<O: Write + Send, E: Write + Send> RunOutput for TerminalScreen<O, E> {
         match n_omitted {
             0 => Ok(()),
             n => self
-                .write_line(Style::new().dim(), &format!("({n} earlier {prompts}; --replay all shows them)")),
+                .write_line(THEME.secondary(), &format!("({n} earlier {prompts}; --replay all shows them)")),
         }
     }
 
     fn on_replay_end(&mut self) -> io::Result<()> {
         self.end_turn()?;
-        self.write_line(Style::new().dim(), "(end of the replay)")?;
+        self.write_line(THEME.secondary(), "(end of the replay)")?;
         self.prepare_for_input()
     }
 
     fn on_new_message(&mut self) -> io::Result<()> {
-        self.pending_whitespace.begin_line();
+        self.pending_whitespace.begin_line(self.markdown.message_gap());
         Ok(())
     }
 
@@ -349,7 +348,7 @@ impl<O: Write + Send, E: Write + Send> RunOutput for TerminalScreen<O, E> {
                     // The terminal echoed `^C` at the cursor.
                     write!(self.err, "\r\x1b[K")?;
                 }
-                self.write_line(Style::new().yellow(), "cancelled")
+                self.write_line(THEME.warning(), "cancelled")
             }
             StopReason::EndTurn
             | StopReason::MaxTokens
@@ -395,13 +394,13 @@ impl<O: Write, E: Write> TerminalScreen<O, E> {
     /// Writes a line of the footer. Where the terminal would break it, the words have a line of their own, or each one
     /// of them continued by a backslash, so that an ID and a command can be copied.
     fn write_labelled(&mut self, label: &str, words: &[&str]) -> io::Result<()> {
-        let (dim, line) = (Style::new().dim(), words.join(" "));
+        let (dim, line) = (THEME.secondary(), words.join(" "));
         let columns = self.terminal.map_or(usize::MAX, |terminal| terminal.columns);
         let labelled = format!("{label:<12}{line}");
         if console::measure_text_width(&labelled) <= columns {
             return self.write_line(dim, &labelled);
         }
-        self.write_line(dim.clone(), label)?;
+        self.write_line(dim, label)?;
         if console::measure_text_width(&line) <= columns {
             return self.write_line(dim, &line);
         }

@@ -44,6 +44,13 @@ pub(super) fn write_row(out: &mut Vec<u8>, row: &StyledRow, columns_max: usize) 
     write_cells(out, cells(row, columns_max), !row.is_code);
 }
 
+/// Returns a row with its styles and links, for a terminal whose lines are written one after the other.
+pub fn style_row(row: &StyledRow) -> String {
+    let mut out = Vec::new();
+    write_cells(&mut out, cells(row, usize::MAX), false);
+    String::from_utf8_lossy(&out).into_owned()
+}
+
 /// Appends the moves and the cells that turn a drawn row into another one. The cursor may be anywhere in the row.
 pub(super) fn write_changes(out: &mut Vec<u8>, drawn: &StyledRow, row: &StyledRow, columns_max: usize) {
     let before: Vec<RowCell<'_>> = cells(drawn, columns_max).collect();

@@ -1,5 +1,7 @@
 //! The output of programs as rows: their colours are parsed, everything else that controls a terminal is dropped.
 
+use std::borrow::Cow;
+
 use super::{
     ColorTheme, PaletteColor, StyledRow, StyledSpan, TextStyle,
     sanitize::{expand_tabs_from, push_letter},
@@ -70,27 +72,51 @@ impl OutputPainter {
 
     /// Applies or skips a sequence and returns the rest.
     fn take_sequence<'a>(&mut self, text: &'a str) -> &'a str {
-        let body = match text.strip_prefix('\u{9b}') {
-            Some(body) => body,
-            None => match text[1..].chars().next() {
-                Some('[') => &text[2..],
-                Some(']' | 'P' | '_' | '^' | 'X') => return skip_string(&text[2..]),
-                // A selection of a character set has one more letter.
-                Some('(' | ')') => return skip_letters(text, 3),
-                _ => return skip_letters(text, 2),
-            },
-        };
-        let end = body.find(|letter: char| !matches!(letter, '\x20'..='\x3f')).unwrap_or(body.len());
-        if body[end..].starts_with('m')
-            && body[..end].bytes().all(|byte| matches!(byte, b'0'..=b'9' | b';' | b':'))
-        {
-            self.pen.apply(&body[..end]);
+        let (style, rest) = split_sequence(text);
+        if let Some(style) = style {
+            self.pen.apply(style);
         }
-        skip_letters(
-            &body[end..],
-            usize::from(body[end..].starts_with(|letter: char| letter.is_ascii_graphic())),
-        )
+        rest
     }
+}
+
+/// Returns a text without sequences.
+pub(super) fn without_sequences(text: &str) -> Cow<'_, str> {
+    let begins_sequence = |letter: char| matches!(letter, '\x1b' | '\u{9b}');
+    if !text.contains(begins_sequence) {
+        return Cow::Borrowed(text);
+    }
+    let (mut clean, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(start) = rest.find(begins_sequence) {
+        clean.push_str(&rest[..start]);
+        rest = split_sequence(&rest[start..]).1;
+    }
+    clean.push_str(rest);
+    Cow::Owned(clean)
+}
+
+/// Divides a text that begins with a sequence: the parameters of a style, if it sets one, and the text behind it.
+fn split_sequence(text: &str) -> (Option<&str>, &str) {
+    let body = match text.strip_prefix('\u{9b}') {
+        Some(body) => body,
+        None => match text[1..].chars().next() {
+            Some('[') => &text[2..],
+            Some(']' | 'P' | '_' | '^' | 'X') => return (None, skip_string(&text[2..])),
+            // A selection of a character set has one more letter.
+            Some('(' | ')') => return (None, skip_letters(text, 3)),
+            Some('7' | '8' | '=' | '>' | 'c' | 'D' | 'E' | 'H' | 'M' | 'N' | 'O' | 'Z') => {
+                return (None, skip_letters(text, 2));
+            }
+            // Any other letter is text.
+            Some(_) | None => return (None, &text[1..]),
+        },
+    };
+    let end = body.find(|letter: char| !matches!(letter, '\x20'..='\x3f')).unwrap_or(body.len());
+    let (parameters, rest) = body.split_at(end);
+    let is_style =
+        rest.starts_with('m') && parameters.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b';' | b':'));
+    let n_final = usize::from(rest.starts_with(|letter: char| letter.is_ascii_graphic()));
+    (is_style.then_some(parameters), skip_letters(rest, n_final))
 }
 
 fn skip_letters(text: &str, n_letters: usize) -> &str {
@@ -99,7 +125,7 @@ fn skip_letters(text: &str, n_letters: usize) -> &str {
 
 /// Skips a string for the terminal and its terminator.
 fn skip_string(text: &str) -> &str {
-    let end = text.find(['\x07', '\x1b', '\u{9c}']).unwrap_or(text.len());
+    let end = text.find(['\x07', '\x1b', '\u{9c}', '\n']).unwrap_or(text.len());
     if end > SEQUENCE_BYTES_MAX {
         return text;
     }

@@ -16,6 +16,9 @@ const CONTEXT_LINES: usize = 3;
 /// Rows of a diff; the file has the rest.
 pub const DIFF_ROWS_MAX: usize = 400;
 
+/// Rows of a diff in a conversation.
+const FOLDED_ROWS_MAX: usize = 40;
+
 /// After this time the comparison is coarse.
 const COMPARE_MAX: Duration = Duration::from_millis(100);
 
@@ -80,6 +83,17 @@ pub fn render_diff(
     rows
 }
 
+/// Shortens the rows of a diff for a conversation; the file has the rest.
+pub fn fold_diff(mut rows: Vec<StyledRow>, theme: &ColorTheme) -> Vec<StyledRow> {
+    let n_hidden = rows.len().saturating_sub(FOLDED_ROWS_MAX);
+    if n_hidden > 0 {
+        rows.truncate(FOLDED_ROWS_MAX);
+        let text = format!("… {n_hidden} more rows");
+        rows.push(StyledRow::from_span(StyledSpan::styled(text, theme.secondary())));
+    }
+    rows
+}
+
 /// The file and the number of lines added and removed.
 fn header_row(path: &str, is_new: bool, diff: &TextDiff<'_, '_, str>, theme: &ColorTheme) -> StyledRow {
     let (mut n_added, mut n_removed) = (0, 0);
@@ -91,10 +105,11 @@ fn header_row(path: &str, is_new: bool, diff: &TextDiff<'_, '_, str>, theme: &Co
         }
     }
     let mut row = StyledRow::from_span(StyledSpan::styled(sanitize_line(path), theme.heading()));
+    let gap = |row: &StyledRow, gap| if row.text().is_empty() { "" } else { gap };
     if is_new {
-        row.push_span(StyledSpan::styled(" (new)", theme.secondary()));
+        row.push_span(StyledSpan::styled(format!("{}(new)", gap(&row, " ")), theme.secondary()));
     }
-    row.push_span(StyledSpan::styled(format!("  +{n_added}"), theme.success()));
+    row.push_span(StyledSpan::styled(format!("{}+{n_added}", gap(&row, "  ")), theme.success()));
     row.push_span(StyledSpan::styled(format!(" −{n_removed}"), theme.error()));
     row
 }

@@ -1,13 +1,15 @@
-//! Text from outside as text that cannot control the terminal: control characters go, bidirectional controls are shown.
+//! Text from outside as text that cannot control the terminal: sequences and control characters go, bidirectional
+//! controls are shown.
 
-use super::text_width;
+use super::{ansi::without_sequences, text_width};
 
 /// Columns between tab stops in the output of programs.
 const TAB_COLUMNS: usize = 8;
 
-/// Removes control characters but tab and line feed, and makes bidirectional controls visible. Line breaks become `\n`.
+/// Removes sequences and control characters but tab and line feed, and makes bidirectional controls visible. Line breaks become `\n`.
 pub fn sanitize_text(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
+    let text = without_sequences(text);
     let mut letters = text.chars().peekable();
     while let Some(letter) = letters.next() {
         match letter {
@@ -23,13 +25,30 @@ pub fn sanitize_text(text: &str) -> String {
 /// The same on one line: breaks and tabs become spaces.
 pub fn sanitize_line(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
-    for letter in text.chars() {
+    for letter in without_sequences(text).chars() {
         match letter {
             '\n' | '\t' | '\r' => clean.push(' '),
             _ => push_letter(&mut clean, letter),
         }
     }
     clean
+}
+
+/// Makes control characters visible: all of what is approved is shown.
+pub fn reveal_controls(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '\n' | '\t' => shown.push(letter),
+            '\u{0}'..='\u{1f}' => {
+                shown.push(char::from_u32(0x2400 + u32::from(letter)).unwrap_or('\u{fffd}'));
+            }
+            '\u{7f}' => shown.push('\u{2421}'),
+            letter if letter.is_control() => shown.push('\u{fffd}'),
+            letter => push_letter(&mut shown, letter),
+        }
+    }
+    shown
 }
 
 /// Appends a letter unless it is a control character.
@@ -75,14 +94,15 @@ mod tests {
 
     #[test]
     fn text_cannot_control_the_terminal() {
-        assert_eq!(sanitize_text("a\x1b[2Jb\u{9b}1mc\x07\x08\x7f\u{85}d"), "a[2Jb1mcd");
+        assert_eq!(sanitize_text("a\x1b[2Jb\u{9b}1mc\x07\x08\x7f\u{85}d"), "abcd");
         assert_eq!(sanitize_text("one\r\ntwo\rthree\tfour\n"), "one\ntwo\nthree\tfour\n");
         assert_eq!(sanitize_text("rm \u{202e}txt.exe\u{2066}"), "rm \\u{202e}txt.exe\\u{2066}");
         assert_eq!(
             sanitize_text("größe 语言 می\u{200c}خواهم 👩\u{200d}💻"),
             "größe 语言 می\u{200c}خواهم 👩\u{200d}💻"
         );
-        assert_eq!(sanitize_line("a\nb\tc\x1bd"), "a b cd");
+        assert_eq!(sanitize_line("a\nb\tc\x1b[1md\x1b"), "a b cd");
+        assert_eq!(reveal_controls("a\x1b[8mb\u{9b}\u{202e}\x7f\n"), "a␛[8mb\u{fffd}\\u{202e}␡\n");
     }
 
     #[test]

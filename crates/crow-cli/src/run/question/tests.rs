@@ -40,12 +40,12 @@ fn command_is_shown_completely() {
         "`cd /tmp…`",
         json!({"command": command, "timeout": 5}),
         &expect![[r#"
-        Allow this? Run a command
-          cd /tmp
-          xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
-          echo ␛[8mhidden�txt.exe
-          timeout: 5
-    "#]],
+            Allow this? Run a command
+              cd /tmp
+              xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
+              echo ␛[8mhidden\u{202e}txt.exe
+              timeout: 5
+        "#]],
     );
 }
 
@@ -78,12 +78,13 @@ fn edit_is_shown_as_a_diff() {
         "Edit a.txt",
         input,
         &expect![[r#"
-        Allow this? Edit a.txt
-          replace_all: true
-            one
-          - two
-          + 2
-    "#]],
+            Allow this? Edit a.txt
+              replace_all: true
+              +1 −1
+              1   one
+              2 - two
+              2 + 2
+        "#]],
     );
 }
 
@@ -93,10 +94,11 @@ fn new_file_is_shown_with_its_text() {
         "Write a.txt",
         json!({"file_path": "a.txt", "content": "one\ntwo\n"}),
         &expect![[r#"
-        Allow this? Write a.txt
-          + one
-          + two
-    "#]],
+            Allow this? Write a.txt
+              (new)  +2 −0
+              1 + one
+              2 + two
+        "#]],
     );
 }
 

@@ -4,17 +4,20 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use console::{Style, truncate_str};
+use console::truncate_str;
 use crow_core::{PlanEntry, PlanStatus, ToolCallContent, ToolCallStatus};
+use crow_tui::text::{fold_diff, render_diff, sanitize_text};
 
 use crate::run::{
-    diff,
-    plain::{PaintMode, strip_control_chars, to_one_line},
+    plain::{PaintMode, THEME, UNWRAPPED, to_one_line},
     terminal_size::TerminalSize,
 };
 
 /// Lines of a failed call that are shown; the model gets the rest.
 const FAILURE_LINES_MAX: usize = 12;
+
+/// Cells in front of the details of a call.
+const INDENT: &str = "  ";
 
 /// Spinner frames.
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -130,7 +133,10 @@ impl LiveRegion {
         let mut lines = Vec::new();
         for call in self.calls.drain(..n_ended) {
             lines.push(fit_line(call_line(&call, paint, "●"), terminal));
-            lines.extend(call_details(&call, paint).into_iter().map(|line| format!("  {line}")));
+            let columns = terminal.map_or(UNWRAPPED, |size| size.columns.saturating_sub(INDENT.len() + 1));
+            lines.extend(
+                call_details(&call, paint, columns).into_iter().map(|line| format!("{INDENT}{line}")),
+            );
         }
         if self.calls.is_empty() {
             lines.extend(plan_lines(&self.plan, &self.shown_plan, paint));
@@ -156,13 +162,13 @@ impl LiveRegion {
         };
         if let Some(wait) = wait {
             let text = format!("{} {wait}", FRAMES[self.frame]);
-            lines.push(paint.apply_style(Style::new().dim(), &text));
+            lines.push(paint.apply_style(THEME.secondary(), &text));
         }
         let n_rows_max = size.rows.saturating_sub(2).max(1);
         if lines.len() > n_rows_max {
             let n_hidden = lines.len() - (n_rows_max - 1);
             lines.truncate(n_rows_max - 1);
-            lines.push(paint.apply_style(Style::new().dim(), &format!("… {n_hidden} more")));
+            lines.push(paint.apply_style(THEME.secondary(), &format!("… {n_hidden} more")));
         }
         lines.into_iter().map(|line| fit_line(line, Some(size))).collect()
     }
@@ -182,10 +188,10 @@ fn fit_line(line: String, terminal: Option<TerminalSize>) -> String {
 
 fn call_line(call: &CallLine, paint: PaintMode, running: &str) -> String {
     let (mark, style) = match call.status {
-        ToolCallStatus::Pending => ("○", Style::new().dim()),
-        ToolCallStatus::InProgress => (running, Style::new().yellow()),
-        ToolCallStatus::Completed => ("✓", Style::new().green()),
-        ToolCallStatus::Failed => ("✗", Style::new().red()),
+        ToolCallStatus::Pending => ("○", THEME.secondary()),
+        ToolCallStatus::InProgress => (running, THEME.warning()),
+        ToolCallStatus::Completed => ("✓", THEME.success()),
+        ToolCallStatus::Failed => ("✗", THEME.error()),
     };
     format!("{} {}", paint.apply_style(style, mark), call.title)
 }
@@ -194,9 +200,9 @@ fn call_line(call: &CallLine, paint: PaintMode, running: &str) -> String {
 fn plan_lines(plan: &[PlanEntry], shown_plan: &[PlanEntry], paint: PaintMode) -> Vec<String> {
     let line = |entry: &PlanEntry| {
         let (mark, style) = match entry.status {
-            PlanStatus::Pending => ("☐", Style::new().dim()),
-            PlanStatus::InProgress => ("▸", Style::new().bold()),
-            PlanStatus::Completed => ("☑", Style::new().green()),
+            PlanStatus::Pending => ("☐", THEME.secondary()),
+            PlanStatus::InProgress => ("▸", THEME.heading()),
+            PlanStatus::Completed => ("☑", THEME.success()),
         };
         format!("{} {}", paint.apply_style(style, mark), to_one_line(&entry.text))
     };
@@ -213,24 +219,26 @@ fn plan_lines(plan: &[PlanEntry], shown_plan: &[PlanEntry], paint: PaintMode) ->
     let n_done = plan.iter().filter(|entry| entry.status == PlanStatus::Completed).count();
     let count = (is_known && !changed.is_empty()).then(|| {
         let count = format!("{n_done}/{} done", plan.len());
-        paint.apply_style(Style::new().dim(), &count)
+        paint.apply_style(THEME.secondary(), &count)
     });
     changed.into_iter().map(line).chain(count).collect()
 }
 
 /// Renders the details of a call: its changes and the reason of its failure.
-fn call_details(call: &CallLine, paint: PaintMode) -> Vec<String> {
+fn call_details(call: &CallLine, paint: PaintMode, columns: usize) -> Vec<String> {
     let mut details = Vec::new();
     for content in &call.content {
         match content {
-            ToolCallContent::Diff { old, new, .. } => {
-                details.extend(diff::render_diff(old.as_deref().unwrap_or_default(), new, paint));
+            ToolCallContent::Diff { path, old, new } => {
+                let name = path.rsplit('/').next().unwrap_or(path);
+                let rows = fold_diff(render_diff(name, old.as_deref(), new, columns, &THEME), &THEME);
+                details.extend(rows.iter().map(|row| paint.paint_row(row)));
             }
             ToolCallContent::Text(text) if call.status == ToolCallStatus::Failed => {
-                let text = strip_control_chars(text);
+                let text = sanitize_text(text);
                 let lines: Vec<&str> = text.lines().collect();
                 let n_hidden = lines.len().saturating_sub(FAILURE_LINES_MAX);
-                let dim = |line: &str| paint.apply_style(Style::new().dim(), line);
+                let dim = |line: &str| paint.apply_style(THEME.secondary(), line);
                 details.extend((n_hidden > 0).then(|| dim(&format!("… {n_hidden} earlier lines"))));
                 details.extend(lines[n_hidden..].iter().map(|line| dim(line)));
             }

@@ -123,23 +123,23 @@ fn replay_is_separated() {
         end
         ",
         &expect![[r#"
-        (3 earlier prompts; --replay all shows t
-        hem)
+            (3 earlier prompts; --replay all shows t
+            hem)
 
-        > Read it.
-        > All of it.
-        ✓ Read a.txt
+            > Read it.
+            > All of it.
+            ✓ Read a.txt
 
-        Two lines.
+            Two lines.
 
-        > And then?
+            > And then?
 
-        Nothing.
+            Nothing.
 
-        (end of the replay)
+            (end of the replay)
 
-        New words.
-    "#]],
+            New words.
+        "#]],
     );
 }
 
@@ -168,8 +168,7 @@ fn turn_is_shown_from_the_first_thought_to_the_end() {
 
             ✓ Read a.txt
 
-            Two lines.
-            Done.
+            Two lines. Done.
 
             session     brave-otter
             continue
@@ -350,17 +349,20 @@ fn messages_are_separated() {
     check(
         script,
         &expect![[r#"
-        Spec written.
-        still here.
+            Spec written.
 
-        A report
-        Another.
+            still here.
 
-        Hm.
-        Hm hm.
+            A report
 
-        Done.
-    "#]],
+            Another.
+
+            Hm.
+
+            Hm hm.
+
+            Done.
+        "#]],
     );
 }
 
@@ -502,13 +504,14 @@ fn edit_shows_its_diff() {
     check(
         script,
         &expect![[r#"
-        ✓ Edit a
-            one
-          - two
-          + 2
-            three
-            four
-    "#]],
+            ✓ Edit a
+              a  +1 −1
+              1   one
+              2 - two
+              2 + 2
+              3   three
+              4   four
+        "#]],
     );
 }
 
@@ -552,13 +555,13 @@ fn escape_codes_of_others_are_removed() {
     check_file(
         &lines.concat(),
         &expect![[r#"
-        clear  red   half [
-        clear  red   half [
-        clear  red    half  [
-        ✗ clear  red    half  [
-          clear  red   half [
-        ▸ clear  red    half  [
-    "#]],
+            clear  red 5A  half
+            clear  red 5A  half
+            clear  red 5A  half
+            ✗ clear  red 5A  half
+              clear  red 5A  half
+            ▸ clear  red 5A  half
+        "#]],
     );
 }
 

@@ -2,8 +2,8 @@
 
 use super::rows::RowContext;
 use crate::text::{
-    RowIndent, StyledRow, StyledSpan, TextStyle, ansi_rows, expand_tabs, render_diff, sanitize_text,
-    wrap_spans,
+    RowIndent, StyledRow, StyledSpan, TextStyle, ansi_rows, expand_tabs, fold_diff, render_diff,
+    sanitize_text, wrap_spans,
 };
 
 /// Cells in front of what belongs to a cell's first line.
@@ -29,9 +29,6 @@ pub(super) fn render_paragraph(
     rows
 }
 
-/// Rows of a change that are shown; the pager has the rest.
-const CHANGE_ROWS_MAX: usize = 40;
-
 /// Renders a change of a file, folded in the conversation.
 pub(super) fn render_change(
     path: &str,
@@ -39,14 +36,10 @@ pub(super) fn render_change(
     new: &str,
     context: RowContext<'_>,
 ) -> Vec<StyledRow> {
-    let mut rows: Vec<StyledRow> = whole_change(path, old, new, context).collect();
-    let n_hidden = rows.len().saturating_sub(CHANGE_ROWS_MAX);
-    if n_hidden > 0 && !context.is_complete {
-        rows.truncate(CHANGE_ROWS_MAX);
-        let text = format!("{INDENT}… {n_hidden} more rows");
-        rows.push(StyledRow::from_span(StyledSpan::styled(text, context.theme.secondary())));
-    }
-    rows
+    let path = context.facts.shown_path(path);
+    let rows = render_diff(&path, old, new, context.width.saturating_sub(INDENT.len()), &context.theme);
+    let rows = if context.is_complete { rows } else { fold_diff(rows, &context.theme) };
+    rows.into_iter().map(indent_row).collect()
 }
 
 /// Renders all of a change.
@@ -87,16 +80,4 @@ pub(super) fn render_patch(text: &str, context: RowContext<'_>) -> Vec<StyledRow
         render_paragraph(line, style, ["", ""], context)
     });
     rows.collect()
-}
-
-/// Makes control characters visible: all of what is approved is shown.
-pub(super) fn reveal_escapes(text: &str) -> String {
-    let picture = |letter: char| match letter {
-        '\n' | '\t' => letter,
-        '\u{0}'..='\u{1f}' => char::from_u32(0x2400 + u32::from(letter)).unwrap_or('\u{fffd}'),
-        '\u{7f}' => '\u{2421}',
-        letter if letter.is_control() => '\u{fffd}',
-        letter => letter,
-    };
-    text.chars().map(picture).collect()
 }

@@ -14,7 +14,7 @@ use crate::{
         question::{OfferedAnswer, QuestionSubject, WaitingQuestion},
         state::AppState,
     },
-    text::{StyledRow, StyledSpan, sanitize_line, truncate_row},
+    text::{StyledRow, StyledSpan, reveal_controls, sanitize_line, truncate_row},
 };
 
 /// Arguments that the question shows in another form.
@@ -90,7 +90,7 @@ fn render_request(request: &AgentPermissionRequest, context: RowContext<'_>) -> 
         }
     }
     if let Some(command) = argument("command") {
-        let command = content::reveal_escapes(command);
+        let command = reveal_controls(command);
         rows.extend(content::render_paragraph(&command, theme.inline_code(), [content::INDENT; 2], context));
     }
     if !has_change {
@@ -112,7 +112,7 @@ fn render_other_arguments(request: &AgentPermissionRequest, context: RowContext<
     for (name, value) in others {
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         if !request.title.contains(&value) {
-            let text = content::reveal_escapes(&format!("{name}: {value}"));
+            let text = reveal_controls(&format!("{name}: {value}"));
             let style = context.theme.secondary();
             rows.extend(content::render_paragraph(&text, style, [content::INDENT, "    "], context));
         }

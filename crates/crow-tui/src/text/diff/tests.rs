@@ -71,10 +71,10 @@ fn new_file_is_all_added() {
         "one\n\x1b[31mtwo\u{202e}",
         60,
         &expect![[r#"
-        src/main.rs (new)  +2 −0
-        1 + one
-        2 + [31mtwo\u{202e}
-    "#]],
+            src/main.rs (new)  +2 −0
+            1 + one
+            2 + two\u{202e}
+        "#]],
     );
     check(
         Some("same\n"),

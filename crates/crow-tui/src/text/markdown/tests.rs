@@ -285,7 +285,7 @@ fn text_is_never_lost() {
 
             d (javascript:alert) <g> Vec<T> & & *h* image: alt (i.png)
 
-            [31mred\u{202e}
+            red\u{202e}
         "#]],
     );
     check(
