@@ -1,6 +1,8 @@
 //! The updates of an agent, as a client reads them.
 
-use crow_core::{CommandInfo, PlanEntry, ReportOutcome, ToolCallContent, ToolCallStatus, ToolKind};
+use crow_core::{
+    CommandInfo, PlanEntry, ReportOutcome, SessionId, ToolCallContent, ToolCallStatus, ToolKind,
+};
 use serde_json::Value;
 
 use crate::config_option::ConfigOption;
@@ -26,6 +28,13 @@ pub enum AgentUpdate {
         content: Option<Vec<ToolCallContent>>,
         /// The arguments.
         input: Option<Value>,
+    },
+    /// A session that this one started; absent fields are unchanged. Its updates have its ID.
+    Child {
+        session: SessionId,
+        title: Option<String>,
+        /// Whether it is working.
+        is_running: Option<bool>,
     },
     /// The whole plan.
     Plan(Vec<PlanEntry>),

@@ -95,6 +95,7 @@ impl ChildView {
             }
             AgentUpdate::Prompt(_)
             | AgentUpdate::Thought(_)
+            | AgentUpdate::Child { .. }
             | AgentUpdate::Plan(_)
             | AgentUpdate::Title(_)
             | AgentUpdate::Usage { .. }

@@ -3,6 +3,7 @@
 //! `update` and `view` are pure; one leaf waits for the terminal, the agent and the clock.
 
 mod cells;
+mod children;
 mod completion;
 mod composer;
 mod event;

@@ -10,6 +10,7 @@ use sdk::v1::schema as wire;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::agent_update::AgentUpdate;
 use crate::capabilities::{AcpAgentCapabilities, ClientInfo};
 use crate::incoming::TurnScope;
 use crate::v1::primitives::{session_id, to_meta};
@@ -68,6 +69,7 @@ pub(crate) fn initialize_request(client_info: ClientInfo) -> wire::InitializeReq
         .terminal(client_capabilities.terminals)
         .session(session)
         .elicitation(forms)
+        .subagents(client_capabilities.children.then(wire::SubagentCapabilities::new))
         .meta((!meta.is_empty()).then_some(meta));
     wire::InitializeRequest::new(ProtocolVersion::V1)
         .client_capabilities(capabilities)
@@ -114,6 +116,15 @@ pub(super) fn child_update(
     wire::SessionUpdate::SubagentUpdate(child.title(title).cwd(PathBuf::from(cwd)).state(state))
 }
 
+/// Parses the start or a change of a child session.
+pub(super) fn to_child_update(child: &wire::SubagentUpdate) -> AgentUpdate {
+    AgentUpdate::Child {
+        session: SessionId::new(&*child.session_id.0),
+        title: child.title.value().cloned(),
+        is_running: child.state.value().map(|state| !matches!(state, wire::StateUpdate::Idle(_))),
+    }
+}
+
 /// Encodes the condition for the end of a turn.
 pub(crate) fn turn_scope_meta(turn_scope: TurnScope) -> Option<wire::Meta> {
     match turn_scope {
@@ -157,4 +168,20 @@ pub(super) fn tokens_spent(meta: Option<&wire::Meta>) -> Option<u64> {
 /// True if the context usage is an estimate.
 pub(super) fn is_estimate(meta: Option<&wire::Meta>) -> bool {
     meta.and_then(|meta| meta.get(CROW)?.get(ESTIMATED)?.as_bool()) == Some(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn child_is_announced_and_parsed() {
+        for is_running in [true, false] {
+            let sent = child_update(&SessionId::new("calm-owl"), "Look".into(), "/work".into(), is_running);
+            let wire::SessionUpdate::SubagentUpdate(child) = sent else { unreachable!() };
+            let parsed = to_child_update(&child);
+            let (session, title) = (SessionId::new("calm-owl"), Some("Look".to_owned()));
+            assert_eq!(parsed, AgentUpdate::Child { session, title, is_running: Some(is_running) });
+        }
+    }
 }

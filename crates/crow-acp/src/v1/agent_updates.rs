@@ -64,6 +64,7 @@ pub(crate) fn to_agent_update(update: wire::SessionUpdate) -> Option<AgentUpdate
             AgentUpdate::Options(session_options(Some(update.config_options)))
         }
         wire::SessionUpdate::CurrentModeUpdate(mode) => AgentUpdate::Mode(mode.current_mode_id.0.to_string()),
+        wire::SessionUpdate::SubagentUpdate(child) => agent_tree::to_child_update(&child),
         wire::SessionUpdate::Notice(notice) => AgentUpdate::Notice(notice.title),
         wire::SessionUpdate::CompactionUpdate(update) => {
             AgentUpdate::Compaction(compaction_sentence(update)?)

@@ -138,7 +138,8 @@ fn is_visible(event: &ClientEvent) -> bool {
             | AgentUpdate::Call { .. }
             | AgentUpdate::Prompt(_)
             | AgentUpdate::Plan(_) => true,
-            AgentUpdate::Title(_)
+            AgentUpdate::Child { .. }
+            | AgentUpdate::Title(_)
             | AgentUpdate::Usage { .. }
             | AgentUpdate::Mode(_)
             | AgentUpdate::Commands(_)

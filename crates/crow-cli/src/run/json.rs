@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use crow_acp::{AgentUpdate, StopReason};
-use crow_core::{Failure, PlanStatus, ReportOutcome, SessionId, ToolCallContent, ToolCallStatus};
+use crow_core::{Failure, PlanEntry, PlanStatus, ReportOutcome, SessionId, ToolCallContent, ToolCallStatus};
 use serde_json::{Value, json};
 
 use super::output::{RunOutput, SessionRetention};
@@ -114,15 +114,7 @@ impl<W: Write + Send> RunOutput for JsonLines<W> {
                 event
             }
             AgentUpdate::Plan(entries) => {
-                let entries = entries.iter().map(|entry| {
-                    let status = match entry.status {
-                        PlanStatus::Pending => "pending",
-                        PlanStatus::InProgress => "in_progress",
-                        PlanStatus::Completed => "completed",
-                    };
-                    json!({"content": entry.text, "status": status})
-                });
-                json!({"type": "plan", "entries": entries.collect::<Vec<_>>()})
+                json!({"type": "plan", "entries": entries.iter().map(plan_entry_json).collect::<Vec<_>>()})
             }
             AgentUpdate::Usage { used, size, cost, is_estimate: is_guess, .. } => {
                 let mut event = json!({"type": "usage", "used": used, "size": size});
@@ -140,6 +132,7 @@ impl<W: Write + Send> RunOutput for JsonLines<W> {
             }
             AgentUpdate::Prompt(text) if self.is_replay => json!({"type": "prompt", "text": text}),
             AgentUpdate::Prompt(_)
+            | AgentUpdate::Child { .. }
             | AgentUpdate::Title(_)
             | AgentUpdate::Mode(_)
             | AgentUpdate::Commands(_)
@@ -208,6 +201,15 @@ impl<W: Write + Send> RunOutput for JsonLines<W> {
     fn on_session_end(&mut self, _: &SessionId, _: SessionRetention, _: Option<&str>) -> io::Result<()> {
         Ok(())
     }
+}
+
+fn plan_entry_json(entry: &PlanEntry) -> Value {
+    let status = match entry.status {
+        PlanStatus::Pending => "pending",
+        PlanStatus::InProgress => "in_progress",
+        PlanStatus::Completed => "completed",
+    };
+    json!({"content": entry.text, "status": status})
 }
 
 fn content_json(content: &ToolCallContent) -> Value {

@@ -306,7 +306,8 @@ impl<O: Write + Send, E: Write + Send> RunOutput for TerminalScreen<O, E> {
                 Ok(())
             }
             AgentUpdate::Prompt(text) => self.on_prompt(&sanitize_text(&text)),
-            AgentUpdate::Title(_)
+            AgentUpdate::Child { .. }
+            | AgentUpdate::Title(_)
             | AgentUpdate::Mode(_)
             | AgentUpdate::Commands(_)
             | AgentUpdate::Options(_)

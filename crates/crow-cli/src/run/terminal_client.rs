@@ -30,6 +30,7 @@ pub(super) async fn run_client(
         notices: true,
         forms: true,
         terminal_output: true,
+        children: true,
         ..AcpClientCapabilities::default()
     };
     let terminate = CancellationToken::new();

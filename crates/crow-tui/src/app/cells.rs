@@ -2,19 +2,21 @@
 //! cells that are settled become history in order, so a finished call behind an open one waits.
 
 mod call;
+mod sources;
 
 use std::time::Instant;
 
 use crow_core::PlanEntry;
 
 pub(crate) use self::call::{CallCell, CallChange, CommandEnd};
+use self::sources::{cell_bytes, is_settled, shorten_cell};
 use crate::text::{PartDivider, PartStart, TextPart};
 
 /// Bytes of sources that are kept; beyond that, the oldest cells keep only their first line.
 const SOURCE_BYTES_MAX: usize = 32 * 1024 * 1024;
 
-/// Bytes of an old cell that are kept beyond that.
-const STUB_BYTES: usize = 200;
+/// Cells that are kept; of more, the oldest are forgotten.
+const CELLS_MAX: usize = 20_000;
 
 /// The lines between cells in Markdown.
 const CELL_GAP: &str = "\n\n";
@@ -63,8 +65,9 @@ impl TranscriptCell {
 }
 
 /// All cells of the session.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct TranscriptCells {
+    n_bytes_max: usize,
     cells: Vec<TranscriptCell>,
     /// Cells that were written to the terminal's history.
     n_committed: usize,
@@ -75,12 +78,36 @@ pub(crate) struct TranscriptCells {
     /// Divides the streamed text, of whose open part so many bytes were read.
     divider: PartDivider,
     n_divided: usize,
+    /// Bytes of the cells in the history.
     n_bytes: usize,
     /// Cells whose source was dropped.
     n_stubs: usize,
+    has_dropped: bool,
+}
+
+impl Default for TranscriptCells {
+    fn default() -> Self {
+        Self::with_limit(SOURCE_BYTES_MAX)
+    }
 }
 
 impl TranscriptCells {
+    /// Returns an empty transcript that keeps so many bytes of sources.
+    pub(crate) fn with_limit(n_bytes_max: usize) -> Self {
+        Self {
+            n_bytes_max,
+            cells: Vec::new(),
+            n_committed: 0,
+            is_streaming: false,
+            message: None,
+            divider: PartDivider::default(),
+            n_divided: 0,
+            n_bytes: 0,
+            n_stubs: 0,
+            has_dropped: false,
+        }
+    }
+
     pub(crate) fn all(&self) -> &[TranscriptCell] {
         &self.cells
     }
@@ -105,9 +132,18 @@ impl TranscriptCells {
         uncommitted[..n_complete].iter().take_while(|cell| is_settled(cell)).count()
     }
 
-    /// Marks cells as written to the terminal's history.
+    /// Marks cells as written to the terminal's history. They change no more, so their sources count from now on.
     pub(crate) fn commit(&mut self, n_cells: usize) {
-        self.n_committed = (self.n_committed + n_cells).min(self.cells.len());
+        let end = (self.n_committed + n_cells).min(self.cells.len());
+        self.n_bytes += self.cells[self.n_committed..end].iter().map(cell_bytes).sum::<usize>();
+        self.n_committed = end;
+        self.drop_old_sources();
+    }
+
+    /// Bytes of the sources of all cells that are history.
+    #[cfg(test)]
+    pub(crate) fn n_history_bytes(&self) -> usize {
+        self.n_bytes
     }
 
     /// Whether the last cell is still being written.
@@ -118,9 +154,7 @@ impl TranscriptCells {
     /// Adds a complete cell.
     pub(crate) fn push(&mut self, cell: TranscriptCell) {
         self.end_stream();
-        self.n_bytes += cell_bytes(&cell);
         self.cells.push(cell);
-        self.drop_old_sources();
     }
 
     /// Appends to the streamed text, or begins one.
@@ -132,7 +166,6 @@ impl TranscriptCells {
         if text.is_empty() {
             return;
         }
-        self.n_bytes += text.len();
         match self.cells.last_mut() {
             Some(TranscriptCell::Text(open)) if self.is_streaming => open.source.push_str(text),
             _ => {
@@ -154,7 +187,6 @@ impl TranscriptCells {
         if text.is_empty() {
             return;
         }
-        self.n_bytes += text.len();
         match self.cells.last_mut() {
             Some(TranscriptCell::Thought(open)) if self.is_streaming => open.push_str(text),
             _ => self.cells.push(TranscriptCell::Thought(text.to_owned())),
@@ -303,72 +335,25 @@ impl TranscriptCells {
     }
 
     fn drop_old_sources(&mut self) {
-        while self.n_bytes > SOURCE_BYTES_MAX && self.n_stubs < self.n_committed {
+        while self.n_bytes > self.n_bytes_max && self.n_stubs < self.n_committed {
             let cell = &mut self.cells[self.n_stubs];
             let before = cell_bytes(cell);
             shorten_cell(cell);
             self.n_bytes -= before - cell_bytes(cell);
             self.n_stubs += 1;
         }
+        if self.cells.len() > CELLS_MAX {
+            let n_dropped = (CELLS_MAX / 4).min(self.n_committed);
+            self.n_bytes -= self.cells.drain(..n_dropped).map(|cell| cell_bytes(&cell)).sum::<usize>();
+            self.n_committed -= n_dropped;
+            self.n_stubs = self.n_stubs.saturating_sub(n_dropped);
+            self.has_dropped = true;
+        }
     }
-}
 
-fn is_settled(cell: &TranscriptCell) -> bool {
-    match cell {
-        TranscriptCell::Call(call) => call.has_ended(),
-        TranscriptCell::Command(command) => command.end.is_some(),
-        TranscriptCell::Prompt(_)
-        | TranscriptCell::Text(_)
-        | TranscriptCell::Thought(_)
-        | TranscriptCell::Plan(_)
-        | TranscriptCell::Notice(_)
-        | TranscriptCell::Problem(_) => true,
-    }
-}
-
-fn cell_text(cell: &TranscriptCell) -> &str {
-    match cell {
-        TranscriptCell::Text(part) => &part.source,
-        TranscriptCell::Prompt(text)
-        | TranscriptCell::Thought(text)
-        | TranscriptCell::Notice(text)
-        | TranscriptCell::Problem(text) => text,
-        TranscriptCell::Command(command) => &command.output,
-        TranscriptCell::Call(_) | TranscriptCell::Plan(_) => "",
-    }
-}
-
-fn cell_bytes(cell: &TranscriptCell) -> usize {
-    match cell {
-        TranscriptCell::Call(call) => call.n_bytes(),
-        TranscriptCell::Prompt(_)
-        | TranscriptCell::Text(_)
-        | TranscriptCell::Thought(_)
-        | TranscriptCell::Plan(_)
-        | TranscriptCell::Notice(_)
-        | TranscriptCell::Problem(_)
-        | TranscriptCell::Command(_) => cell_text(cell).len(),
-    }
-}
-
-/// Keeps only the beginning of a cell: the session has the rest.
-fn shorten_cell(cell: &mut TranscriptCell) {
-    match cell {
-        TranscriptCell::Text(part) => shorten_text(&mut part.source),
-        TranscriptCell::Prompt(text)
-        | TranscriptCell::Thought(text)
-        | TranscriptCell::Notice(text)
-        | TranscriptCell::Problem(text) => shorten_text(text),
-        TranscriptCell::Command(command) => shorten_text(&mut command.output),
-        TranscriptCell::Call(call) => call.drop_content(),
-        TranscriptCell::Plan(_) => {}
-    }
-}
-
-fn shorten_text(text: &mut String) {
-    if text.len() > STUB_BYTES * 2 {
-        text.truncate(text.floor_char_boundary(STUB_BYTES));
-        text.push_str("\n… the stored session has the rest");
+    /// Whether the oldest cells are gone.
+    pub(crate) fn has_dropped(&self) -> bool {
+        self.has_dropped
     }
 }
 

@@ -6,7 +6,7 @@ use crow_acp::{
     AcpAgentCapabilities, AgentPermissionRequest, AgentUpdate, ConfigOption, ElicitationForm,
     ElicitationOutcome, OpenedSession, PromptOutcome, SessionInfo,
 };
-use crow_core::{ContentPart, Failure};
+use crow_core::{ContentPart, Failure, SessionId};
 
 use super::{cells::CommandEnd, history::HistoryEntry};
 use crate::screen::TimedInput;
@@ -27,6 +27,12 @@ pub(crate) enum AppEvent {
     Connected(AcpAgentCapabilities),
     SessionOpened(Result<OpenedSession, Failure>),
     Update {
+        message: Option<String>,
+        update: AgentUpdate,
+    },
+    /// An update of a session that ours started.
+    ChildUpdate {
+        session: SessionId,
         message: Option<String>,
         update: AgentUpdate,
     },

@@ -1,5 +1,7 @@
 //! The pager: a long text or the whole transcript, with scrolling and search. Works on rows that the view made.
 
+use crow_core::SessionId;
+
 use crate::text::StyledRow;
 
 /// The content of the pager.
@@ -7,6 +9,8 @@ use crate::text::StyledRow;
 pub(crate) enum PagerSource {
     /// The whole transcript with everything that is folded elsewhere.
     Transcript,
+    /// The transcript of a child.
+    Child(SessionId),
     /// A text that is no part of the session.
     Text(String),
     /// The keys.
@@ -28,7 +32,10 @@ pub(crate) struct TextPager {
 impl TextPager {
     /// Opens at the end of the transcript, and at the start of a text.
     pub(crate) fn new(title: impl Into<String>, source: PagerSource) -> Self {
-        let n_below = if source == PagerSource::Transcript { 0 } else { usize::MAX };
+        let n_below = match source {
+            PagerSource::Transcript | PagerSource::Child(_) => 0,
+            PagerSource::Text(_) | PagerSource::Keys => usize::MAX,
+        };
         Self { title: title.into(), source, n_below, query: String::new(), is_typing_query: false }
     }
 

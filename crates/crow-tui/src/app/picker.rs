@@ -11,6 +11,8 @@ pub(crate) enum PickerKind {
     EarlierPrompts,
     /// Colours.
     Theme,
+    /// The sessions that the session started.
+    Children,
     /// The ways to go back to an earlier prompt.
     GoBack,
 }
@@ -41,6 +43,12 @@ impl ListPicker {
     pub(crate) fn new(kind: PickerKind, title: impl Into<String>, entries: Vec<PickerEntry>) -> Self {
         let selected = entries.iter().position(|entry| entry.is_current).unwrap_or(0);
         Self { kind, title: title.into(), query: String::new(), selected, entries }
+    }
+
+    /// Shows other entries; the selection stays at its place.
+    pub(crate) fn replace_entries(&mut self, entries: Vec<PickerEntry>) {
+        self.entries = entries;
+        self.selected = self.selected.min(self.matches().len().saturating_sub(1));
     }
 
     /// The entries with all words of the query.

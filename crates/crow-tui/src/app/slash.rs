@@ -30,7 +30,7 @@ pub(crate) enum ClientCommand {
 type CommandRow = (&'static str, ClientCommand, &'static str, &'static str);
 
 const COMMANDS: [CommandRow; 20] = [
-    ("agents", ClientCommand::Agents, "", "List the agents that can be started"),
+    ("agents", ClientCommand::Agents, "", "Show the agents that work for this session"),
     ("context", ClientCommand::Context, "", "Show how full the context is"),
     ("copy", ClientCommand::Copy, "N", "Copy the last answer, or its code block N"),
     ("cost", ClientCommand::Cost, "", "Show what the session has cost"),

@@ -11,6 +11,7 @@ use crow_core::{CommandInfo, PlanEntry, SessionId};
 
 use super::{
     cells::TranscriptCells,
+    children::SessionChildren,
     completion::CompletionList,
     composer::buffer::DraftBuffer,
     event::{AppCommand, SessionChoice},
@@ -82,6 +83,7 @@ pub(crate) struct AppState {
     pub(crate) completion: Option<CompletionList>,
     pub(crate) overlay: Option<AppOverlay>,
     pub(crate) cells: TranscriptCells,
+    pub(crate) children: SessionChildren,
     pub(crate) plan: Vec<PlanEntry>,
     pub(crate) turn: Option<RunningTurn>,
     pub(crate) queue: VecDeque<DraftBuffer>,
@@ -159,6 +161,7 @@ impl AppState {
             completion: None,
             overlay: None,
             cells: TranscriptCells::default(),
+            children: SessionChildren::default(),
             plan: Vec::new(),
             turn: None,
             queue: first_prompt.into_iter().collect(),
@@ -186,6 +189,7 @@ impl AppState {
     pub(crate) fn open_session(&mut self, target: SessionChoice) {
         self.session.id = None;
         self.session.is_loading = true;
+        self.children = SessionChildren::default();
         self.request(AppCommand::OpenSession(target));
     }
 

@@ -1,6 +1,7 @@
 //! Changes the state by one event. Pure: no input, no output, no clock.
 
 mod agent;
+mod children;
 mod commands;
 mod completing;
 mod composing;
@@ -22,11 +23,14 @@ pub(crate) fn update(state: &mut AppState, event: AppEvent, now: Instant) -> Vec
     match event {
         AppEvent::Input(input) => input::on_input(state, input, now),
         AppEvent::FrameDrawn(frame) => on_frame_drawn(state, frame, now),
-        AppEvent::Tick => {}
+        AppEvent::Tick => children::refresh_list(state, now),
         AppEvent::Terminate => sending::quit(state),
         AppEvent::Connected(capabilities) => state.session.capabilities = Some(capabilities),
         AppEvent::SessionOpened(result) => agent::on_session_opened(state, result, now),
         AppEvent::Update { message, update } => agent::on_update(state, message, update, now),
+        AppEvent::ChildUpdate { session, message, update } => {
+            children::on_child_update(state, &session, message, update, now);
+        }
         AppEvent::Permission { id, request } => {
             questions::on_question(state, id, super::question::QuestionSubject::Call(request));
         }

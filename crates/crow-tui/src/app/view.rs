@@ -14,7 +14,7 @@ mod status;
 use std::time::Instant;
 
 use self::rows::{LiveBlock, RowContext};
-pub(crate) use self::{live::next_frame_in, pager::pager_rows};
+pub(crate) use self::{call::format_elapsed, live::next_frame_in, pager::pager_rows};
 use super::{
     event::QuestionId,
     state::{AppOverlay, AppState},

@@ -1,7 +1,7 @@
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
-use super::*;
+use super::{sources::cell_text, *};
 use crate::text::{ColorTheme, StyledRow, render_markdown, render_part};
 
 fn streamed(pieces: &[&str]) -> Vec<String> {

@@ -1,13 +1,13 @@
 //! The connection to the agent: opened beside the loop, which draws before the agent answers. Keeps the senders for
 //! the answers to its questions.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crow_acp::{
-    AgentConnection, ClientEvent, ClientInfo, ElicitationOutcome, LineTransport, PermissionAnswer,
-    PermissionSubject, drive_agent,
+    AgentConnection, AgentUpdate, ClientEvent, ClientInfo, ElicitationOutcome, LineTransport,
+    PermissionAnswer, PermissionSubject, drive_agent,
 };
-use crow_core::Failure;
+use crow_core::{Failure, SessionId};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -72,17 +72,27 @@ pub(super) struct QuestionSenders {
     waiting: HashMap<QuestionId, AnswerSender>,
     next_id: QuestionId,
     approves_all: bool,
+    /// The sessions that were started by ours.
+    children: HashSet<SessionId>,
 }
 
 impl QuestionSenders {
     pub(super) fn new(approves_all: bool) -> Self {
-        Self { waiting: HashMap::new(), next_id: 0, approves_all }
+        Self { waiting: HashMap::new(), next_id: 0, approves_all, children: HashSet::new() }
     }
 
     /// Converts an event of the agent; keeps the sender of a question.
     pub(super) fn receive(&mut self, event: ClientEvent) -> Option<AppEvent> {
         match event {
-            ClientEvent::Update { message, update, .. } => Some(AppEvent::Update { message, update }),
+            ClientEvent::Update { session, message, update } => {
+                if let AgentUpdate::Child { session, .. } = &update {
+                    self.children.insert(session.clone());
+                }
+                Some(match self.children.contains(&session) {
+                    true => AppEvent::ChildUpdate { session, message, update },
+                    false => AppEvent::Update { message, update },
+                })
+            }
             ClientEvent::Permission { question, answer, .. } => {
                 let is_call = question.subject != PermissionSubject::Continue;
                 if let Some(allowed) = question.allow_once().filter(|_| self.approves_all && is_call) {

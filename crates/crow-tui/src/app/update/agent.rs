@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use crow_acp::{AgentUpdate, ConfigOption, OpenedSession, PromptOutcome, StopReason};
 use crow_core::{Failure, FailureKind, ReportOutcome};
 
-use super::sending;
+use super::{children, sending};
 use crate::app::{
-    cells::{CallChange, CommandEnd, TranscriptCell},
+    cells::{CallChange, CommandEnd, TranscriptCell, TranscriptCells},
     event::AppCommand,
     state::{AppState, SessionUsage},
 };
@@ -67,25 +67,15 @@ pub(super) fn on_update(state: &mut AppState, message: Option<String>, update: A
     match update {
         AgentUpdate::Text(text) => {
             count_letters(state, &text);
-            state.cells.append_text(message, &text);
+            show_update(&mut state.cells, message, AgentUpdate::Text(text), now);
         }
         AgentUpdate::Thought(text) => {
             count_letters(state, &text);
-            state.cells.append_thought(message, &text);
+            show_update(&mut state.cells, message, AgentUpdate::Thought(text), now);
         }
         AgentUpdate::Prompt(text) => on_prompt(state, &text),
-        AgentUpdate::Call { id, title, kind, status, content, input } => {
-            state.cells.change_call(CallChange { id, title, kind, status, content, input }, now);
-        }
-        AgentUpdate::CallOutput { id, text } => {
-            if let Some(call) = state.cells.find_call(&id) {
-                call.append_output(&text);
-            }
-        }
-        AgentUpdate::CallExit { id, code, signal } => {
-            if let Some(call) = state.cells.find_call(&id) {
-                call.end = code.map(CommandEnd::Exited).or(signal.map(CommandEnd::Signalled));
-            }
+        AgentUpdate::Child { session, title, is_running } => {
+            children::on_child(state, session, title, is_running, now);
         }
         AgentUpdate::Plan(entries) => state.plan = entries,
         AgentUpdate::Title(title) => state.session.title = Some(title),
@@ -100,11 +90,51 @@ pub(super) fn on_update(state: &mut AppState, message: Option<String>, update: A
         }
         AgentUpdate::Options(options) => state.session.options = options,
         AgentUpdate::Commands(commands) => state.session.commands = Some(commands),
+        AgentUpdate::Call { .. }
+        | AgentUpdate::CallOutput { .. }
+        | AgentUpdate::CallExit { .. }
+        | AgentUpdate::Notice(_)
+        | AgentUpdate::Compaction(_)
+        | AgentUpdate::Outcome(_) => show_update(&mut state.cells, message, update, now),
+    }
+}
+
+/// Applies an update to a transcript; what is no part of one has no effect.
+pub(super) fn show_update(
+    cells: &mut TranscriptCells,
+    message: Option<String>,
+    update: AgentUpdate,
+    now: Instant,
+) {
+    match update {
+        AgentUpdate::Text(text) => cells.append_text(message, &text),
+        AgentUpdate::Thought(text) => cells.append_thought(message, &text),
+        AgentUpdate::Prompt(text) => cells.append_prompt(&text),
+        AgentUpdate::Call { id, title, kind, status, content, input } => {
+            cells.change_call(CallChange { id, title, kind, status, content, input }, now);
+        }
+        AgentUpdate::CallOutput { id, text } => {
+            if let Some(call) = cells.find_call(&id) {
+                call.append_output(&text);
+            }
+        }
+        AgentUpdate::CallExit { id, code, signal } => {
+            if let Some(call) = cells.find_call(&id) {
+                call.end = code.map(CommandEnd::Exited).or(signal.map(CommandEnd::Signalled));
+            }
+        }
         AgentUpdate::Notice(text) | AgentUpdate::Compaction(text) => {
-            state.cells.push(TranscriptCell::Notice(text));
+            cells.push(TranscriptCell::Notice(text));
         }
-        AgentUpdate::Outcome(ReportOutcome::Done | ReportOutcome::Incomplete | ReportOutcome::NotStarted) => {
-        }
+        AgentUpdate::Child { .. }
+        | AgentUpdate::Plan(_)
+        | AgentUpdate::Title(_)
+        | AgentUpdate::Usage { .. }
+        | AgentUpdate::Mode(_)
+        | AgentUpdate::Options(_)
+        | AgentUpdate::Commands(_)
+        | AgentUpdate::Outcome(ReportOutcome::Done | ReportOutcome::Incomplete | ReportOutcome::NotStarted) =>
+            {}
     }
 }
 

@@ -4,7 +4,7 @@ use std::{path::Path, time::Instant};
 
 use crow_core::{nearest_name, slash as slash_syntax};
 
-use super::{completing, picking, sending};
+use super::{children, completing, picking, sending};
 use crate::app::{
     cells::{CommandCell, CommandEnd, TranscriptCell},
     composer::buffer::{DraftAtom, DraftBuffer},
@@ -71,7 +71,7 @@ fn run_client_command(state: &mut AppState, command: ClientCommand, argument: &s
         ClientCommand::Status => push_notice(state, status_report::session_report(state)),
         ClientCommand::Context => push_notice(state, status_report::context_report(state)),
         ClientCommand::Cost => push_notice(state, status_report::cost_report(state)),
-        ClientCommand::Agents => push_notice(state, status_report::name_list("agents", &state.facts.agents)),
+        ClientCommand::Agents => children::open_list(state, now),
         ClientCommand::Mcp => {
             push_notice(state, status_report::name_list("MCP servers", &state.facts.mcp_servers));
         }

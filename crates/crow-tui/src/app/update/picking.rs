@@ -6,7 +6,7 @@ use std::time::Instant;
 use crow_acp::SessionInfo;
 use crow_core::Failure;
 
-use super::{key_time::KeyTime, sending};
+use super::{children, key_time::KeyTime, sending};
 use crate::app::{
     cells::TranscriptCell,
     event::{AppCommand, SessionChoice},
@@ -191,6 +191,7 @@ fn choose_entry(state: &mut AppState, kind: PickerKind, value: String, now: Inst
     match kind {
         PickerKind::Sessions => sending::open_other(state, SessionChoice::Stored(value), now),
         PickerKind::Option(option) => set_option(state, option, value),
+        PickerKind::Children => children::open_child(state, &value),
         PickerKind::EarlierPrompts => open_ways_back(state, &value, now),
         PickerKind::GoBack => go_back(state, &value, now),
         PickerKind::Theme => {
@@ -228,7 +229,7 @@ pub(super) fn perform_in_pager(state: &mut AppState, action: KeyAction, time: Ke
         KeyAction::FindNext if !pager.find_next(&rows, n_visible) => {
             return state.set_flash("no match", time.now);
         }
-        KeyAction::Close => return state.overlay = None,
+        KeyAction::Close => return children::close_pager(state, time.now),
         _ => {}
     }
     pager.clamp(rows.len(), n_visible);

@@ -99,7 +99,7 @@ pub(super) fn describe_end(end: &CommandEnd) -> String {
 }
 
 /// A duration as in `5 s` or `2 min 5 s`.
-pub(super) fn format_elapsed(elapsed: Duration) -> String {
+pub(crate) fn format_elapsed(elapsed: Duration) -> String {
     let seconds = elapsed.as_secs();
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
         (0, 0, seconds) => format!("{seconds} s"),
@@ -118,16 +118,24 @@ pub(super) fn render_output(
     if n_lines_max == 0 {
         return Vec::new();
     }
-    let rows = content::output_rows(text.trim_end(), context);
-    let n_hidden = rows.len().saturating_sub(n_lines_max);
+    let (n_hidden, tail) = split_last_lines(text.trim_end(), n_lines_max);
+    let rows = content::output_rows(tail, context);
     let mut shown = Vec::new();
     if n_hidden + n_dropped > 0 {
         let text = format!("{}… {} earlier lines", content::INDENT, n_hidden + n_dropped);
         shown.push(styled_row(text, context.theme.secondary()));
     }
-    for row in rows.into_iter().skip(n_hidden) {
+    for row in rows {
         // A line that the terminal wraps would take more rows than were counted.
         shown.push(if context.is_complete { row } else { truncate_row(row, context.width) });
     }
     shown
+}
+
+/// Returns the number of lines above the last ones, and the last ones. A frame costs the rows that it shows.
+fn split_last_lines(text: &str, n_lines: usize) -> (usize, &str) {
+    match text.rmatch_indices('\n').nth(n_lines.saturating_sub(1)) {
+        Some((end, _)) => (text[..end].matches('\n').count() + 1, &text[end + 1..]),
+        None => (0, text),
+    }
 }

@@ -35,7 +35,19 @@ pub(crate) fn pager_rows(state: &AppState, now: Instant) -> (Vec<StyledRow>, usi
 
 fn source_rows(state: &AppState, pager: &TextPager, context: RowContext<'_>) -> Vec<StyledRow> {
     match &pager.source {
-        PagerSource::Transcript => cell::render_cells(state.cells.all(), &mut None, context),
+        PagerSource::Transcript => {
+            let earlier = "… the stored session has what was earlier";
+            let mut rows: Vec<StyledRow> = match state.cells.has_dropped() {
+                true => vec![styled_row(earlier, context.theme.secondary())],
+                false => Vec::new(),
+            };
+            rows.extend(cell::render_cells(state.cells.all(), &mut None, context));
+            rows
+        }
+        PagerSource::Child(session) => {
+            let cells = state.children.find(session).map(|child| child.cells.all()).unwrap_or_default();
+            cell::render_cells(cells, &mut None, context)
+        }
         PagerSource::Text(text) => content::render_patch(text, context),
         PagerSource::Keys => key_rows(context),
     }

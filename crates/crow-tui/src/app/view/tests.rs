@@ -1,5 +1,8 @@
 //! Frames as text: `│` at the right edge of the terminal, `▏` where the caret is.
 
+mod children;
+mod day;
+
 use std::time::{Duration, Instant};
 
 use crow_acp::{AgentUpdate, ConfigChoice, ConfigOption, OpenedSession};

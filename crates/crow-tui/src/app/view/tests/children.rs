@@ -1,0 +1,77 @@
+//! The children of a session: the list, a look into one, and back.
+
+use super::*;
+use crate::screen::{InputEvent, KeyCode, KeyPress, TimedInput};
+
+impl ViewStage {
+    fn child(&mut self, session: &str, title: &str, is_running: bool) {
+        let title = Some(title.to_owned());
+        let session = SessionId::new(session);
+        self.update(AgentUpdate::Child { session, title, is_running: Some(is_running) });
+    }
+
+    fn child_update(&mut self, session: &str, update: AgentUpdate) {
+        self.apply(AppEvent::ChildUpdate { session: SessionId::new(session), message: None, update });
+    }
+
+    fn press(&mut self, code: KeyCode) {
+        let event = InputEvent::Key(KeyPress::plain(code));
+        self.apply(AppEvent::Input(TimedInput { event, read_at: self.now }));
+    }
+}
+
+#[test]
+fn children_are_listed_and_looked_into() {
+    let mut stage = ViewStage::new(80);
+    stage.child("calm-owl", "Review the parser", true);
+    stage.child("keen-fox", "codex: Review the store", true);
+    stage.child_update("calm-owl", call("cargo test", ToolCallStatus::InProgress, Vec::new()));
+    stage.child_update("keen-fox", AgentUpdate::Text("I found **nothing**.\n".into()));
+    stage.now += Duration::from_secs(12);
+    stage.child("keen-fox", "codex: Review the store", false);
+    stage.type_text("/agents\n");
+    stage.check(&expect![[r#"
+        ────
+        Agents of this session:  ◂24
+        › ├ Review the parser        working · 12 s · `cargo test`
+          └ codex: Review the store  idle · 12 s · I found **nothing**.
+        2 · type to search · enter chooses · esc closes
+        crow · small · ask · ~/project · brave-otter
+    "#]]);
+    stage.press(KeyCode::Down);
+    stage.press(KeyCode::Enter);
+    stage.child_update("keen-fox", AgentUpdate::Text("And one more thing.".into()));
+    let frame = view(&stage.state, stage.now);
+    let shown: String = frame.live.iter().map(|row| row.text() + "\n").collect();
+    expect![[r#"
+        codex: Review the store · keen-fox · rows to 3 of 3
+        I found nothing.
+
+        And one more thing.
+        ↑↓ space scroll · / search · n next match · q closes
+    "#]]
+    .assert_eq(&shown);
+    stage.press(KeyCode::Escape);
+    stage.check(&expect![[r#"
+        ────
+        Agents of this session:  ◂24
+          ├ Review the parser        working · 12 s · `cargo test`
+        › └ codex: Review the store  idle · 12 s · And one more thing.
+        2 · type to search · enter chooses · esc closes
+        crow · small · ask · ~/project · brave-otter
+    "#]]);
+}
+
+#[test]
+fn without_children_the_agents_are_named() {
+    let mut stage = ViewStage::new(80);
+    stage.type_text("/agents\n");
+    stage.check(&expect![[r#"
+        • no agent works for this session
+          no agents are configured
+        ────
+
+        › Ask anything; / for commands, @ for files, ! for the shell ◂2
+        crow · small · ask · ~/project · brave-otter
+    "#]]);
+}
