@@ -9,7 +9,8 @@ use std::{net::SocketAddr, path::PathBuf};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::ArgValueCandidates;
 
-pub(crate) use self::run::{ConversationOptions, OutputFormat, RunOverrides};
+use self::run::ModeValueParser;
+pub(crate) use self::run::{OutputFormat, RunOverrides};
 pub(crate) use self::speckit::{NewFeatureArgs, PrereqArgs, SpeckitArgs, SpeckitSubcommand};
 pub(crate) use self::values::{ExportFormat, ReplaySpan};
 use crate::{completion, sessions::SessionAge, socket::ListenAddress};
@@ -250,6 +251,41 @@ pub(crate) struct RunArgs {
     pub(crate) output_format: Option<OutputFormat>,
     #[command(flatten)]
     pub(crate) options: ConversationOptions,
+}
+
+/// Options of a conversation, the same for `run` and without a subcommand.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct ConversationOptions {
+    /// Work in this directory instead of the current one
+    #[arg(short = 'c', long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// Use this configured model, or a model of the agent given with --agent
+    #[arg(short, long, value_name = "MODEL", add = ArgValueCandidates::new(completion::list_models))]
+    pub(crate) model: Option<String>,
+    /// Set the permission mode; an agent given with --agent may have other modes
+    #[arg(long, value_name = "MODE", value_parser = ModeValueParser)]
+    pub(crate) mode: Option<String>,
+    /// Drive this agent from `agent_servers` instead of Crow
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(completion::list_agents))]
+    pub(crate) agent: Option<String>,
+    /// Approve every permission request
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+    /// Send this image with the first prompt; can be repeated
+    #[arg(long = "image", value_name = "FILE")]
+    pub(crate) images: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) overrides: RunOverrides,
+}
+
+impl ConversationOptions {
+    /// Whether any of them was given.
+    fn is_used(&self) -> bool {
+        let Self { cwd, model, mode, agent, yes, images, overrides } = self;
+        let RunOverrides { allow, max_turns, append_system_prompt } = overrides;
+        let has_text = [model, mode, agent, append_system_prompt].into_iter().any(Option::is_some);
+        has_text || *yes || cwd.is_some() || max_turns.is_some() || !images.is_empty() || !allow.is_empty()
+    }
 }
 
 /// Arguments of `init`.

@@ -1,40 +1,12 @@
-//! Options of a conversation, the same for `crow-cli run` and for `crow-cli` without a subcommand. Makes no decisions.
+//! Values and overrides of a conversation's options. Makes no decisions.
 
-use std::{ffi::OsStr, path::PathBuf};
+use std::ffi::OsStr;
 
 use clap::{
     Arg, Args, ValueEnum,
     builder::{PossibleValue, StringValueParser, TypedValueParser},
 };
-use clap_complete::ArgValueCandidates;
 use crow_core::{Mode, PermissionRule};
-
-use crate::completion;
-
-/// Options of a conversation.
-#[derive(Debug, Clone, Default, Args)]
-pub(crate) struct ConversationOptions {
-    /// Work in this directory instead of the current one
-    #[arg(short = 'c', long, value_name = "DIR")]
-    pub(crate) cwd: Option<PathBuf>,
-    /// Use this configured model, or a model of the agent given with --agent
-    #[arg(short, long, value_name = "MODEL", add = ArgValueCandidates::new(completion::list_models))]
-    pub(crate) model: Option<String>,
-    /// Set the permission mode; an agent given with --agent may have other modes
-    #[arg(long, value_name = "MODE", value_parser = ModeValueParser)]
-    pub(crate) mode: Option<String>,
-    /// Drive this agent from `agent_servers` instead of Crow
-    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(completion::list_agents))]
-    pub(crate) agent: Option<String>,
-    /// Approve every permission request
-    #[arg(short, long)]
-    pub(crate) yes: bool,
-    /// Send this image with the first prompt; can be repeated
-    #[arg(long = "image", value_name = "FILE")]
-    pub(crate) images: Vec<PathBuf>,
-    #[command(flatten)]
-    pub(crate) overrides: RunOverrides,
-}
 
 /// Overrides of the configuration for one run.
 #[derive(Debug, Clone, Default, Args)]
@@ -48,16 +20,6 @@ pub(crate) struct RunOverrides {
     /// Append this text to the system prompt of the new session
     #[arg(long, value_name = "TEXT", conflicts_with = "agent")]
     pub(crate) append_system_prompt: Option<String>,
-}
-
-impl ConversationOptions {
-    /// Whether any of them was given.
-    pub(super) fn is_used(&self) -> bool {
-        let Self { cwd, model, mode, agent, yes, images, overrides } = self;
-        let RunOverrides { allow, max_turns, append_system_prompt } = overrides;
-        let has_text = [model, mode, agent, append_system_prompt].into_iter().any(Option::is_some);
-        has_text || *yes || cwd.is_some() || max_turns.is_some() || !images.is_empty() || !allow.is_empty()
-    }
 }
 
 /// Output format of `run`.
@@ -77,7 +39,7 @@ fn parse_rule(text: &str) -> Result<PermissionRule, String> {
 
 /// Lists Crow's modes and accepts any: another agent has its own.
 #[derive(Debug, Clone)]
-struct ModeValueParser;
+pub(super) struct ModeValueParser;
 
 impl TypedValueParser for ModeValueParser {
     type Value = String;
