@@ -53,6 +53,8 @@ pub struct AcpAgentCapabilities {
     pub list_sessions: bool,
     /// Accepts images in prompts.
     pub reads_images: bool,
+    /// Lists earlier prompts, and forks a session before one of them; an extension.
+    pub earlier_prompts: bool,
 }
 
 /// The capabilities of a connection's client: none until `initialize`, and constant from then on.

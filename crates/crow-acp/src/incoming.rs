@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crow_core::{ContentPart, Failure, McpServer, SessionConfigOptions, SessionId, TurnEnd};
+use crow_core::{ContentPart, Failure, McpServer, MessageId, SessionConfigOptions, SessionId, TurnEnd};
 
 /// The agent's part of `initialize`.
 #[derive(Debug, Clone)]
@@ -34,6 +34,8 @@ pub enum IncomingRequest {
         cursor: Option<String>,
         answer: ResponseSender<SessionPage>,
     },
+    /// Lists the prompts of a session that a fork can begin before, newest first.
+    ListPrompts { session: SessionId, answer: ResponseSender<Vec<EarlierPrompt>> },
     /// Ends a session's activity and drops it from memory; it stays stored.
     Close { session: SessionId, answer: ResponseSender<()> },
     /// Closes a session and deletes it from the store.
@@ -71,9 +73,10 @@ impl IncomingRequest {
                 kind:
                     SessionOpenKind::Load(session)
                     | SessionOpenKind::Resume(session)
-                    | SessionOpenKind::Fork(session),
+                    | SessionOpenKind::Fork { session, .. },
                 ..
             }
+            | Self::ListPrompts { session, .. }
             | Self::Close { session, .. }
             | Self::Delete { session, .. }
             | Self::Prompt { session, .. }
@@ -98,6 +101,7 @@ impl IncomingRequest {
             | Self::Delete { answer, .. } => answer.send(Err(failure)),
             Self::Open { answer, .. } => answer.send(Err(failure)),
             Self::ListSessions { answer, .. } => answer.send(Err(failure)),
+            Self::ListPrompts { answer, .. } => answer.send(Err(failure)),
             Self::Prompt { answer, .. } => answer.send(Err(failure)),
             Self::Steer { answer, .. } => answer.send(Err(failure)),
             Self::SetOption { answer, .. } => answer.send(Err(failure)),
@@ -115,7 +119,11 @@ pub enum SessionOpenKind {
     /// A stored one, without replay.
     Resume(SessionId),
     /// A copy of a stored one, without replay.
-    Fork(SessionId),
+    Fork {
+        session: SessionId,
+        /// The copy ends before the turn of this prompt.
+        before: Option<MessageId>,
+    },
 }
 
 /// The directories and MCP servers of a session, not yet validated.
@@ -181,6 +189,17 @@ pub struct SessionInfo {
     pub title: Option<String>,
     /// The last change, in RFC 3339.
     pub updated_at: String,
+}
+
+/// A prompt of the user that a session can go back to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EarlierPrompt {
+    pub message: MessageId,
+    pub text: String,
+    /// Turns from this one on whose changes of files can be undone.
+    pub n_undoable_turns: u64,
+    /// Files that those changes concern.
+    pub n_undoable_files: u64,
 }
 
 /// A page of stored sessions.

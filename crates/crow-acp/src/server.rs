@@ -19,7 +19,10 @@ use crate::handshake::HandshakeGate;
 use crate::incoming::{AgentInfo, IncomingRequest, PromptId, ResponseSender, SessionOpenKind};
 use crate::outbox::Outbox;
 use crate::transport::LineTransport;
-use crate::v1::{self, SetModelRequest, SetModelResponse, SteerRequest, SteerResponse};
+use crate::v1::{
+    self, ListPromptsRequest, ListPromptsResponse, SetModelRequest, SetModelResponse, SteerRequest,
+    SteerResponse,
+};
 
 /// The connection ended in another way than by the client closing it.
 #[derive(Debug, thiserror::Error)]
@@ -138,6 +141,7 @@ fn build_agent<E: From<IncomingRequest> + Send + 'static>(
         resume_session,
         fork_session,
         list_sessions,
+        list_prompts,
         close_session,
         delete_session,
         start_prompt,
@@ -264,7 +268,8 @@ impl<E: From<IncomingRequest> + Send + 'static> RequestHandler<E> {
         responder: Responder<wire::ForkSessionResponse>,
     ) -> HandlerResult {
         let answer = response_sender(responder, |session| Ok(v1::fork_session_response(&session)));
-        let kind = SessionOpenKind::Fork(SessionId::new(&*request.session_id.0));
+        let session = SessionId::new(&*request.session_id.0);
+        let kind = SessionOpenKind::Fork { session, before: v1::fork_end(request.meta.as_ref()) };
         match v1::session_location(request.cwd, request.additional_directories, request.mcp_servers) {
             Ok(location) => self.forward_request(IncomingRequest::Open { kind, location, answer }).await,
             Err(failure) => reject_request(answer, failure),
@@ -283,6 +288,16 @@ impl<E: From<IncomingRequest> + Send + 'static> RequestHandler<E> {
             answer,
         })
         .await
+    }
+
+    async fn list_prompts(
+        &self,
+        request: ListPromptsRequest,
+        responder: Responder<ListPromptsResponse>,
+    ) -> HandlerResult {
+        let answer = response_sender(responder, |prompts| Ok(v1::list_prompts_response(prompts)));
+        let session = SessionId::new(&*request.session_id.0);
+        self.forward_request(IncomingRequest::ListPrompts { session, answer }).await
     }
 
     async fn close_session(

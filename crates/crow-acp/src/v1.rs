@@ -31,7 +31,8 @@ pub(crate) use self::elicitation::{
 };
 pub(crate) use self::error_details::with_failure_kind;
 pub(crate) use self::extensions::{
-    SetModelRequest, SetModelResponse, SteerRequest, SteerResponse, steer_response,
+    ListPromptsRequest, ListPromptsResponse, SetModelRequest, SetModelResponse, SteerRequest, SteerResponse,
+    earlier_prompts, fork_end, fork_end_meta, list_prompts_response, steer_response,
 };
 pub(crate) use self::permission::{
     child_permission_answer, child_permission_request, permission_outcome, permission_request,

@@ -22,7 +22,15 @@ pub(crate) enum SessionCommand<'a> {
     Permissions(Option<PermissionsAction>),
     /// Undoes the file changes of the last turn; without a running turn, in a turn of its own. `None`: invalid
     /// arguments.
-    Undo(Option<UndoMode>),
+    Undo(Option<UndoRequest>),
+}
+
+/// The file changes that a user wants to undo.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct UndoRequest {
+    pub(crate) mode: UndoMode,
+    /// Turns with changes, the newest first.
+    pub(crate) n_turns: u64,
 }
 
 /// Parses a prompt as one of Crow's commands; any other prompt with a slash is a normal prompt.
@@ -64,13 +72,14 @@ fn parse_permissions(argument: &str) -> Option<PermissionsAction> {
     }
 }
 
-fn parse_undo(argument: &str) -> Option<UndoMode> {
-    match argument {
-        "" => Some(UndoMode::Apply),
-        "--dry-run" => Some(UndoMode::Preview),
-        "skip" => Some(UndoMode::Skip),
-        _ => None,
-    }
+fn parse_undo(argument: &str) -> Option<UndoRequest> {
+    let (mode, n_turns) = match argument {
+        "" => (UndoMode::Apply, 1),
+        "--dry-run" => (UndoMode::Preview, 1),
+        "skip" => (UndoMode::Skip, 1),
+        number => (UndoMode::Apply, number.parse().ok().filter(|&n_turns| n_turns > 0)?),
+    };
+    Some(UndoRequest { mode, n_turns })
 }
 
 /// Parses a prompt as one of the commands that run as a turn.
@@ -106,7 +115,11 @@ pub(crate) fn available_commands() -> Vec<CommandInfo> {
             Some("yes | session | no"),
         ),
         command("permissions", "Show and remove stored permissions", Some("remove N | clear")),
-        command("undo", "Undo the file changes of the last turn", Some("--dry-run | skip")),
+        command(
+            "undo",
+            "Undo the file changes of the last turn, or of the last N",
+            Some("N | --dry-run | skip"),
+        ),
     ]
     .into_iter()
     .chain(crow_workflow::available_commands())

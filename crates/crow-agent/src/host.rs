@@ -18,7 +18,7 @@ use tokio::sync::{OnceCell, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use self::session_requests::{OpenSessionRequest, list_sessions, open_live, open_stored};
+use self::session_requests::{OpenSessionRequest, list_prompts, list_sessions, open_live, open_stored};
 use crate::failures::store_failure;
 use crate::handle::{SessionHandle, SessionMsg};
 use crate::runtime::AgentRuntime;
@@ -218,6 +218,10 @@ impl SessionHost {
                 let shared = self.shared.clone();
                 tokio::spawn(async move { answer.send(list_sessions(&shared, cwd, cursor).await) });
             }
+            IncomingRequest::ListPrompts { session, answer } => {
+                let shared = self.shared.clone();
+                tokio::spawn(async move { answer.send(list_prompts(&shared, &session).await) });
+            }
             IncomingRequest::Close { session, answer } => self.close_session(session, answer),
             IncomingRequest::Delete { session, answer } => self.delete_session(session, answer),
             IncomingRequest::Prompt { session, prompt_id, content, turn_scope, answer } => {
@@ -305,7 +309,7 @@ impl SessionHost {
         }
         let (shared, client) = (self.shared.clone(), self.client.clone());
         let stored = match &kind {
-            SessionOpenKind::New | SessionOpenKind::Fork(_) => None,
+            SessionOpenKind::New | SessionOpenKind::Fork { .. } => None,
             SessionOpenKind::Load(session) | SessionOpenKind::Resume(session) => Some(session.clone()),
         };
         let live = stored.as_ref().and_then(|session| self.sessions.get(session)).cloned();

@@ -345,10 +345,10 @@ impl SessionDriver {
         }
         if let [PromptBlock::Part(ContentPart::Text(text))] = content.as_slice() {
             let command = commands::parse_command(text);
-            if let Some(SessionCommand::Undo(Some(how))) = command
+            if let Some(SessionCommand::Undo(Some(request))) = command
                 && matches!(self.state, DriverState::Idle(_))
             {
-                work = Some(TurnWork::Undo { message: self.runtime.next_message_id(), mode: how });
+                work = Some(TurnWork::Undo { message: self.runtime.next_message_id(), request });
             } else if let Some(command) = command {
                 let answer_text = self.run_command(&command).await;
                 return self.answer_command(answer_text, answer);

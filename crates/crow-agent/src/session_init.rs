@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crow_acp::SessionLocation;
 use crow_core::{
-    Compaction, Failure, FailureKind, ModelInfo, SessionConfigOptions, SessionId, ThoughtLevel, TokenUsage,
-    TranscriptEntry,
+    Compaction, Failure, FailureKind, MessageId, ModelInfo, SessionConfigOptions, SessionId, ThoughtLevel,
+    TokenUsage, TranscriptEntry,
 };
 use crow_model::ModelSettings;
 use crow_store::{SideRequestUsage, invent_name};
@@ -17,7 +17,7 @@ use crate::runtime::AgentRuntime;
 use crate::session_settings::SessionSettings;
 use crate::stored_session::{StoredSession, read_stored_session};
 use crate::turn_context::{SessionState, StoredState};
-use crate::{clock, workflow};
+use crate::{clock, undo, workflow};
 
 /// Result of a call whose real result is unknown.
 pub(crate) const RESULT_UNKNOWN: &str =
@@ -92,15 +92,29 @@ pub(crate) async fn load_session(
     })
 }
 
-/// Loads a copy of a stored session, which is not changed. A running turn is copied as far as it is stored.
+/// Loads a copy of a stored session, which is not changed: up to a prompt, or all of it. A running turn is copied as far
+/// as it is stored.
 pub(crate) async fn fork_session(
     runtime: &AgentRuntime,
     id: &SessionId,
+    before: Option<&MessageId>,
     location: SessionLocation,
 ) -> Result<SessionInit, Failure> {
     let fork_id = invent_name();
-    if !runtime.store.fork_session(id, &fork_id, clock::now()).await.map_err(store_failure)? {
-        return Err(crate::failures::session_not_found(id));
+    let end = match before {
+        Some(message) => Some(message.seq().ok_or_else(|| no_such_prompt(message))?),
+        None => None,
+    };
+    let forked = runtime.store.fork_session(id, &fork_id, end, clock::now()).await.map_err(store_failure)?;
+    match (forked, before) {
+        (true, _) => {}
+        (false, Some(message)) => return Err(no_such_prompt(message)),
+        (false, None) => return Err(crate::failures::session_not_found(id)),
+    }
+    if before.is_some() {
+        // The note is about turns that the copy does not have.
+        undo::clear_pending_undo(&runtime.store, &fork_id).await.map_err(store_failure)?;
+        return load_session(runtime, &fork_id, location).await;
     }
     let init = load_session(runtime, &fork_id, location.clone()).await?;
     let seq = init.state.transcript.next_seq();
@@ -114,6 +128,11 @@ pub(crate) async fn fork_session(
     runtime.store.release_session_lease(lease).await;
     stored.map_err(store_failure)?;
     load_session(runtime, &fork_id, location).await
+}
+
+fn no_such_prompt(message: &MessageId) -> Failure {
+    let reason = format!("the session has no prompt {}", message.as_str());
+    Failure::new(FailureKind::InvalidValue, reason)
 }
 
 /// Reads a session that is open in this process, whose open calls are running.

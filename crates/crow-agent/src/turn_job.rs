@@ -9,13 +9,14 @@ use crow_core::{
     CompactionOutcome, ContentPart, Failure, FailureKind, MessageId, Prompt, SessionId, SessionUpdate,
     Transcript, TranscriptEntry, TurnEnd,
 };
-use crow_tools::{UndoContext, UndoMode, Workspace};
+use crow_tools::{UndoContext, Workspace};
 use crow_workflow::WorkflowRequest;
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::approvals::GrantStore;
+use crate::commands::UndoRequest;
 use crate::compact::{self, ContextCommand};
 use crate::failures::store_failure;
 use crate::handle::SteeringInput;
@@ -52,7 +53,7 @@ pub(crate) enum TurnWork {
     /// A request for the Spec Kit workflow is run.
     Workflow { request: WorkflowRequest, content: Vec<PromptBlock> },
     /// The file changes of the last turn are undone; the result is sent as this message.
-    Undo { message: MessageId, mode: UndoMode },
+    Undo { message: MessageId, request: UndoRequest },
 }
 
 /// The work of a turn and the receiver of its steering input.
@@ -212,7 +213,7 @@ impl TurnJob {
             TurnWork::Context { command, message } => {
                 self.run_context_command(cx, state, command, message).await
             }
-            TurnWork::Undo { message, mode } => self.undo_turn(cx, message, mode).await,
+            TurnWork::Undo { message, request } => self.undo_turns(cx, message, request).await,
             TurnWork::Workflow { request, content } => {
                 let undo_note = tip.and_then(|tip| undo::pending_undo_part(&tip.config));
                 let input = PromptInput { content, undo_note };
@@ -319,18 +320,26 @@ impl TurnJob {
         Ok(())
     }
 
-    /// Undoes the file changes of the last turn.
-    async fn undo_turn(
+    /// Undoes the file changes of the last turns. A conflict ends it: the turns before change the same files.
+    async fn undo_turns(
         &self,
         cx: &TurnCx<'_>,
         message: MessageId,
-        mode: UndoMode,
+        UndoRequest { mode, n_turns }: UndoRequest,
     ) -> Result<TurnEnd, Failure> {
         let (editor, cancel) = (Some(cx.editor), cx.cancel);
         let undo_context = UndoContext { workspace: cx.workspace, editor, cancel, mode };
-        let outcome =
-            undo::undo_turn(&self.runtime.store, cx.lease, undo_context).await.map_err(store_failure)?;
-        let mut text = undo::render_undo(outcome.as_ref(), &self.location.cwd, mode);
+        let mut text = String::new();
+        for _ in 0..n_turns {
+            let outcome =
+                undo::undo_turn(&self.runtime.store, cx.lease, undo_context).await.map_err(store_failure)?;
+            if outcome.is_some() || text.is_empty() {
+                text.push_str(&undo::render_undo(outcome.as_ref(), &self.location.cwd, mode));
+            }
+            if self.cancel.is_cancelled() || !outcome.is_some_and(|undone| undone.is_complete()) {
+                break;
+            }
+        }
         if self.cancel.is_cancelled() {
             text.push_str("Stopped. Files that are not listed here are unchanged.\n");
         }

@@ -25,6 +25,13 @@ pub struct TurnUndone {
     pub files: Vec<UndoneFile>,
 }
 
+impl TurnUndone {
+    /// Whether no file was left unchanged.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.files.iter().all(|file| file.status != UndoStatus::Conflict)
+    }
+}
+
 /// Undoes the newest turn with changes that are not undone; `None` if there is none.
 ///
 /// Completed changes are marked as undone; conflicts remain, to be undone later or skipped.

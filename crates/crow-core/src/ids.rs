@@ -48,6 +48,11 @@ impl MessageId {
     pub fn from_seq(seq: u64) -> Self {
         Self(format!("msg-{seq}"))
     }
+
+    /// Returns the sequence number, if the identifier has one.
+    pub fn seq(&self) -> Option<u64> {
+        self.0.strip_prefix("msg-")?.parse().ok()
+    }
 }
 
 impl CallId {

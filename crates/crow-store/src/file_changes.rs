@@ -1,7 +1,7 @@
 //! Stored file changes, so that they can be undone.
 
 pub use crow_core::undo::UndoSnapshot;
-use crow_core::{CallId, ContentHash};
+use crow_core::{CallId, ContentHash, TranscriptEntry};
 
 use crate::Timestamp;
 
@@ -37,4 +37,15 @@ pub struct FileChange {
     /// The content after the change; `None` if the file was deleted.
     pub after: Option<ContentHash>,
     pub created: Timestamp,
+}
+
+/// A prompt of a session, and the changes of files since.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredPrompt {
+    pub seq: u64,
+    pub entry: TranscriptEntry,
+    /// Turns from this prompt on with changes that are not undone.
+    pub n_undoable_turns: u64,
+    /// Files that those changes concern.
+    pub n_undoable_files: u64,
 }

@@ -31,7 +31,7 @@ pub use address::DatabaseAddress;
 pub use database::TABLES;
 pub use draft::Draft;
 pub use error::{LeaseHolder, StoreError};
-pub use file_changes::{ChangeId, FileChange, NewFileChange, UndoSnapshot};
+pub use file_changes::{ChangeId, FileChange, NewFileChange, StoredPrompt, UndoSnapshot};
 pub use imported_session::{ImportLosses, ImportedCompaction, ImportedSession};
 pub use postgres::PostgresAddress;
 pub use private_files::{FileExposure, create_private_dir, file_exposure, make_private};

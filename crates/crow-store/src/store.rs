@@ -21,7 +21,8 @@ use self::{
 };
 use crate::{
     ChangeId, DatabaseAddress, Draft, FileChange, ListQuery, LoadedSession, MessageRange, NewFileChange,
-    NewSession, SearchHit, SearchQuery, SessionRow, SessionTip, StoreError, StoredMessage, Timestamp,
+    NewSession, SearchHit, SearchQuery, SessionRow, SessionTip, StoreError, StoredMessage, StoredPrompt,
+    Timestamp,
     database::{Database, SessionChange},
     draft, row,
     sql::LeaseKey,
@@ -175,6 +176,16 @@ impl Store {
         self.run_on_thread(move |open| open.database.last_changes(&session)).await
     }
 
+    /// Lists the newest prompts of a session, newest first.
+    pub async fn list_prompts(
+        &self,
+        session: &SessionId,
+        limit: u32,
+    ) -> Result<Vec<StoredPrompt>, StoreError> {
+        let session = session.clone();
+        self.run_on_thread(move |open| open.database.list_prompts(&session, limit)).await
+    }
+
     /// Marks changes as undone.
     pub async fn mark_changes_undone(
         &self,
@@ -286,15 +297,17 @@ impl Store {
         self.update_session(session, SessionChange::Config { key, value }).await
     }
 
-    /// Creates a session with all messages of another; returns whether that exists.
+    /// Creates a session with the messages of another, up to the prompt `before` if that is given; returns
+    /// whether the session and the prompt exist.
     pub async fn fork_session(
         &self,
         session: &SessionId,
         copy: &SessionId,
+        before: Option<u64>,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         let (session, copy) = (session.clone(), copy.clone());
-        self.run_on_thread(move |open| open.database.fork_session(&session, &copy, now)).await
+        self.run_on_thread(move |open| open.database.fork_session(&session, &copy, before, now)).await
     }
 
     /// Deletes a session and the sessions it started; returns whether it existed.

@@ -7,10 +7,10 @@ mod tasks;
 
 use self::kept::{
     changes_of_the_last_turn_are_listed, child_sessions_are_deleted_with_their_parent,
-    draft_outlives_its_process, fork_is_independent, images_are_stored_once, intact_database_has_no_findings,
-    messages_are_read_in_pages, newest_active_compaction_counts, old_sessions_are_pruned,
-    search_is_limited_to_a_session_and_paged, session_trees_are_listed, side_requests_count_as_usage,
-    tables_match_their_description, templates_and_tools_are_stored_by_content,
+    draft_outlives_its_process, fork_ends_before_a_prompt, fork_is_independent, images_are_stored_once,
+    intact_database_has_no_findings, messages_are_read_in_pages, newest_active_compaction_counts,
+    old_sessions_are_pruned, search_is_limited_to_a_session_and_paged, session_trees_are_listed,
+    side_requests_count_as_usage, tables_match_their_description, templates_and_tools_are_stored_by_content,
 };
 use self::speckit::{
     spec_kit_events_are_listed, spec_kit_state_is_deleted_with_its_session, spec_kit_state_is_stored,
@@ -122,6 +122,7 @@ on_both! {
     draft_outlives_its_process
     newest_active_compaction_counts
     fork_is_independent
+    fork_ends_before_a_prompt
     side_requests_count_as_usage
     changes_of_the_last_turn_are_listed
     session_trees_are_listed

@@ -78,7 +78,7 @@ async fn agent_options_are_parsed() {
             json!({"result": {"sessionId": "s-1", "configOptions": options}}),
         ],
         expect![[r#"
-            AcpAgentCapabilities { load_session: true, resume_session: false, steering: false, fork_session: true, list_sessions: false, reads_images: false }
+            AcpAgentCapabilities { load_session: true, resume_session: false, steering: false, fork_session: true, list_sessions: false, reads_images: false, earlier_prompts: false }
             Ok(
                 OpenedSession {
                     session: SessionId(
@@ -156,7 +156,7 @@ async fn agents_without_acp_are_errors() {
     check(
         &[json!({"result": {"protocolVersion": 1}})],
         expect![[r#"
-            AcpAgentCapabilities { load_session: false, resume_session: false, steering: false, fork_session: false, list_sessions: false, reads_images: false }
+            AcpAgentCapabilities { load_session: false, resume_session: false, steering: false, fork_session: false, list_sessions: false, reads_images: false, earlier_prompts: false }
             Err(
                 Failure {
                     kind: Connection,

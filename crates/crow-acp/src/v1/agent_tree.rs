@@ -84,6 +84,7 @@ pub(crate) fn agent_capabilities(answer: &wire::InitializeResponse) -> Result<Ac
         return Err(Failure::new(FailureKind::Protocol, reason));
     }
     let steering = answer.meta.as_ref().and_then(|meta| meta.get("steering"));
+    let extensions = answer.meta.as_ref().and_then(|meta| meta.get(CROW));
     Ok(AcpAgentCapabilities {
         load_session: answer.agent_capabilities.load_session,
         resume_session: answer.agent_capabilities.session_capabilities.resume.is_some(),
@@ -91,6 +92,8 @@ pub(crate) fn agent_capabilities(answer: &wire::InitializeResponse) -> Result<Ac
         list_sessions: answer.agent_capabilities.session_capabilities.list.is_some(),
         reads_images: answer.agent_capabilities.prompt_capabilities.image,
         steering: steering.and_then(|steering| steering.get("supported")).and_then(Value::as_bool)
+            == Some(true),
+        earlier_prompts: extensions.and_then(|crow| crow.get("prompts")).and_then(Value::as_bool)
             == Some(true),
     })
 }

@@ -64,7 +64,7 @@ pub(crate) fn initialize_response(
         .agent_capabilities(capabilities)
         .agent_info(wire::Implementation::new("crow-cli", agent_info.version).title("Crow".to_owned()))
         .auth_methods(auth_methods(agent_info, client))
-        .meta(to_meta(json!({ "steering": { "supported": true } })))
+        .meta(to_meta(json!({ "steering": { "supported": true }, "crow": { "prompts": true } })))
 }
 
 fn auth_methods(agent_info: &AgentInfo, client: AcpClientCapabilities) -> Vec<wire::AuthMethod> {

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use crow_acp::{
-    Client, OpenSessionResult, ResponseSender, SessionInfo, SessionLocation, SessionOpenKind, SessionPage,
+    Client, EarlierPrompt, OpenSessionResult, ResponseSender, SessionInfo, SessionLocation, SessionOpenKind,
+    SessionPage,
 };
-use crow_core::{Failure, FailureKind};
+use crow_core::{ContentPart, Failure, FailureKind, MessageId, SessionId, TranscriptEntry};
 use crow_store::{CreatorFilter, ListQuery, SessionCursor};
 
 use crate::failures::store_failure;
@@ -16,6 +17,12 @@ use crate::{clock, location, session_init};
 
 /// Sessions on one page of a list.
 const PAGE_LEN: u32 = 50;
+
+/// Prompts to go back to; a user goes back to a recent one.
+const PROMPTS_MAX: u32 = 200;
+
+/// Bytes of all of them: each is returned whole, to be edited.
+const PROMPT_BYTES_MAX: usize = 1024 * 1024;
 
 /// A request to open a session.
 pub(super) struct OpenSessionRequest {
@@ -38,7 +45,9 @@ pub(super) async fn open_stored(
             SessionOpenKind::Load(session) | SessionOpenKind::Resume(session) => {
                 session_init::load_session(runtime, session, location).await?
             }
-            SessionOpenKind::Fork(session) => session_init::fork_session(runtime, session, location).await?,
+            SessionOpenKind::Fork { session, before } => {
+                session_init::fork_session(runtime, session, before.as_ref(), location).await?
+            }
         };
         Ok((runtime.clone(), init))
     };
@@ -110,4 +119,38 @@ pub(super) async fn list_sessions(
         updated_at: clock::format_rfc3339(row.updated),
     });
     Ok(SessionPage { sessions: sessions.collect(), next_cursor: next })
+}
+
+/// Lists the prompts of the user, newest first.
+pub(super) async fn list_prompts(
+    shared: &HostShared,
+    session: &SessionId,
+) -> Result<Vec<EarlierPrompt>, Failure> {
+    let runtime = shared.runtime().await?;
+    let prompts = runtime.store.list_prompts(session, PROMPTS_MAX).await.map_err(store_failure)?;
+    let mut n_bytes = 0;
+    let prompts = prompts.into_iter().filter_map(|stored| {
+        let TranscriptEntry::Prompt(prompt) = stored.entry else { return None };
+        let user_parts: Vec<&str> = prompt
+            .parts
+            .iter()
+            .filter_map(|part| match part {
+                ContentPart::Text(text) => Some(text.as_str()),
+                ContentPart::Image { .. }
+                | ContentPart::Link { .. }
+                | ContentPart::Resource { .. }
+                | ContentPart::FromCrow { .. } => None,
+            })
+            .collect();
+        let text = user_parts.join("\n");
+        n_bytes += text.len();
+        let is_shown = !text.trim().is_empty() && n_bytes <= PROMPT_BYTES_MAX;
+        is_shown.then(|| EarlierPrompt {
+            message: MessageId::from_seq(stored.seq),
+            text,
+            n_undoable_turns: stored.n_undoable_turns,
+            n_undoable_files: stored.n_undoable_files,
+        })
+    });
+    Ok(prompts.collect())
 }

@@ -39,7 +39,7 @@ impl SessionDriver {
                     .into();
             }
             SessionCommand::Undo(None) => {
-                return "Nothing was undone. Type /undo, /undo --dry-run or /undo skip.\n".into();
+                return "Nothing was undone. Type /undo, /undo N, /undo --dry-run or /undo skip.\n".into();
             }
             // An idle session handles it as a turn.
             SessionCommand::Undo(Some(_)) => {

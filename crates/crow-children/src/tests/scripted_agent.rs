@@ -110,6 +110,7 @@ impl ScriptedAgent {
                 other @ (IncomingRequest::Authenticate { .. }
                 | IncomingRequest::Logout { .. }
                 | IncomingRequest::ListSessions { .. }
+                | IncomingRequest::ListPrompts { .. }
                 | IncomingRequest::Close { .. }
                 | IncomingRequest::Delete { .. }
                 | IncomingRequest::Withdraw { .. }) => {

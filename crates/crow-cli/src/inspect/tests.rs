@@ -91,7 +91,7 @@ async fn session_family(store: &Store) -> Vec<SessionId> {
     // The leaked lease lasts as long as the store is open.
     std::mem::forget(task);
     let copy = crow_store::invent_name();
-    store.fork_session(&first, &copy, Timestamp(6 * HOUR)).await.unwrap();
+    store.fork_session(&first, &copy, None, Timestamp(6 * HOUR)).await.unwrap();
     vec![first, child, grandchild, copy]
 }
 

@@ -148,6 +148,7 @@ async fn works(name: &str, stage: &mut Stage) {
         "authMethods.configured" => authenticate(stage).await,
         "authMethods.set-up" => set_up(stage).await,
         "_meta.steering" => steering(stage).await,
+        "_meta.crow" => earlier_prompts(stage).await,
         other => panic!("{other} is advertised and not tested"),
     }
 }
@@ -197,6 +198,22 @@ async fn fork(stage: &mut Stage) {
     assert!(!other.log().contains("Still."), "the original stays as it is:\n{}", other.log());
     let params = json!({"sessionId": "unknown", "cwd": stage.world.project()});
     refused(stage.client.request("session/fork", params).await, -32002);
+}
+
+async fn earlier_prompts(stage: &mut Stage) {
+    let session = stage.used().await;
+    stage.turn(&session, text("and?"), "text \"Still.\"").await;
+    let prompts = stage.client.request("_crow/session/prompts", named(&session)).await.expect("a list");
+    assert_eq!(prompts["prompts"][0]["text"], "and?");
+    let fork = |message: &Value| {
+        let end = json!({"crow": {"before": message}});
+        json!({"sessionId": session, "cwd": stage.world.project(), "_meta": end})
+    };
+    let (second, unknown) = (fork(&prompts["prompts"][0]["messageId"]), fork(&json!("msg-99")));
+    let copy = id_of(&stage.client.request("session/fork", second).await.expect("it is copied"));
+    stage.turn(&copy, text("instead"), "text \"Fine.\"").await;
+    assert!(stage.asked().contains("remember this") && !stage.asked().contains("and?"), "{}", stage.asked());
+    refused(stage.client.request("session/fork", unknown).await, -32602);
 }
 
 async fn list(stage: &mut Stage) {
@@ -387,7 +404,8 @@ fn advertised_capabilities_work() {
             auth.logout
             authMethods.configured
             authMethods.set-up
-            _meta.steering"#]]
+            _meta.steering
+            _meta.crow"#]]
         .assert_eq(&names.join("\n"));
         for name in names {
             println!("{name}");

@@ -120,6 +120,53 @@ fn says(said: &str, expect: &Expect) {
 }
 
 #[test]
+fn session_goes_back_to_an_earlier_prompt() {
+    check(async {
+        let mut stage = Stage::new(json!({})).await;
+        stage.turn(TURN).await;
+        stage.turn("call write {\"file_path\":\"a.txt\",\"content\":\"again\\n\"}\ntext \"Done.\"").await;
+        let session = stage.session.clone();
+        let prompts = stage.client.request("_crow/session/prompts", json!({ "sessionId": session })).await;
+        let prompts = prompts.expect("the prompts");
+        let rows = prompts["prompts"].as_array().expect("a list").iter().map(|row| format!("{row}\n"));
+        says(
+            &rows.collect::<String>(),
+            &expect![[r#"
+            {"messageId":"msg-9","text":"go","undoableTurns":1,"undoableFiles":1}
+            {"messageId":"msg-0","text":"go","undoableTurns":2,"undoableFiles":2}
+        "#]],
+        );
+        says(
+            &stage.say("/undo 2").await,
+            &expect![[r#"
+            - `a.txt`: restored
+            - `a.txt`: restored
+            - `new/b.txt`: removed
+        "#]],
+        );
+        assert_eq!(stage.read("a.txt"), "one\ntwo\n");
+        let second = prompts["prompts"][0]["messageId"].clone();
+        let fork = json!({
+            "sessionId": session,
+            "cwd": stage.world.project(),
+            "mcpServers": [],
+            "_meta": { "crow": { "before": second } },
+        });
+        let forked = stage.client.request("session/fork", fork).await.expect("a copy");
+        stage.session = forked["sessionId"].as_str().expect("its ID").to_owned();
+        stage.turn("text \"Here.\"").await;
+        let request = stage.server.requests().pop().unwrap_or_default();
+        let roles = request["messages"].as_array().expect("messages").iter();
+        let roles: Vec<&str> = roles.filter_map(|message| message["role"].as_str()).collect();
+        says(
+            &roles.join(" "),
+            &expect!["system user assistant tool assistant tool tool assistant tool assistant user"],
+        );
+        assert!(!stage.told().contains("took back"), "the copy knows nothing of the changes");
+    });
+}
+
+#[test]
 fn turn_is_undone_and_then_the_one_before() {
     check(async {
         let mut stage = Stage::new(json!({})).await;
@@ -383,7 +430,7 @@ fn undo_with_unknown_arguments_does_nothing() {
         says(
             &stage.say("/undo everything").await,
             &expect![[r#"
-                Nothing was undone. Type /undo, /undo --dry-run or /undo skip.
+                Nothing was undone. Type /undo, /undo N, /undo --dry-run or /undo skip.
             "#]],
         );
         says(

@@ -4,7 +4,7 @@ use crow_core::{CallId, ContentHash, SessionId};
 
 use super::{blobs, handle::Database};
 use crate::{
-    ChangeId, FileChange, NewFileChange, StoreError, Timestamp, UndoSnapshot, hashing,
+    ChangeId, FileChange, NewFileChange, StoreError, StoredPrompt, Timestamp, UndoSnapshot, hashing, row,
     sql::{SqlError, SqlRow, values},
 };
 
@@ -71,6 +71,41 @@ impl Database {
                  ORDER BY f.id",
                 values![session],
                 |columns| read_file_change(session, columns),
+            )
+        })
+    }
+
+    /// Lists the newest prompts, newest first.
+    pub(crate) fn list_prompts(
+        &mut self,
+        session: &SessionId,
+        limit: u32,
+    ) -> Result<Vec<StoredPrompt>, StoreError> {
+        self.read_transaction(|sql| {
+            sql.query_all(
+                "SELECT m.seq, m.data,
+                     (SELECT count(DISTINCT f.turn) FROM file_changes f
+                      WHERE f.session_id = $1 AND f.turn >= m.seq AND f.undone IS NULL),
+                     (SELECT count(DISTINCT f.path) FROM file_changes f
+                      WHERE f.session_id = $1 AND f.turn >= m.seq AND f.undone IS NULL)
+                 FROM messages m WHERE m.session_id = $1 AND m.role = 'user'
+                 ORDER BY m.seq DESC LIMIT $2",
+                values![session, i64::from(limit)],
+                |columns| {
+                    let seq = columns.read_count(0)?;
+                    let entry = row::decode_entry(columns.get_text(1)?.unwrap_or_default(), None, None);
+                    let entry = entry.map_err(|reason| StoreError::BadRow {
+                        session: session.clone(),
+                        seq,
+                        reason,
+                    })?;
+                    Ok(StoredPrompt {
+                        seq,
+                        entry,
+                        n_undoable_turns: columns.read_count(2)?,
+                        n_undoable_files: columns.read_count(3)?,
+                    })
+                },
             )
         })
     }

@@ -113,7 +113,7 @@ pub(super) async fn side_requests_count_as_usage(place: Place) {
     store.append_entry(&writer, 1, &said, Timestamp(6)).await.unwrap();
     store.record_side_request(&writer, dear, Timestamp(7)).await.unwrap();
     store.release_session_lease(writer).await;
-    assert!(store.fork_session(&session, &copy, Timestamp(9)).await.unwrap());
+    assert!(store.fork_session(&session, &copy, None, Timestamp(9)).await.unwrap());
     let bill = TokenUsage { cached: 2, cache_written: 4, cost: Some(u64::MAX), ..TokenUsage::new(32, 6) };
     for session in [&session, &copy] {
         let stored = store.load_session(session).await.unwrap().unwrap();
@@ -133,9 +133,9 @@ pub(super) async fn fork_is_independent(place: Place) {
     store.set_title(&session, "Nest").await.unwrap();
     say(&store, &session, 0, "feather").await.unwrap();
     put(&store, &session, 1, &reply(1, "found")).await.unwrap();
-    assert!(!store.fork_session(&SessionId::new("unknown"), &copy, Timestamp(9)).await.unwrap());
-    assert!(store.fork_session(&session, &copy, Timestamp(9)).await.unwrap());
-    let again = store.fork_session(&session, &copy, Timestamp(9)).await;
+    assert!(!store.fork_session(&SessionId::new("unknown"), &copy, None, Timestamp(9)).await.unwrap());
+    assert!(store.fork_session(&session, &copy, None, Timestamp(9)).await.unwrap());
+    let again = store.fork_session(&session, &copy, None, Timestamp(9)).await;
     assert!(matches!(again, Err(StoreError::NameTaken(id)) if id == copy));
     say(&store, &copy, 2, "only here").await.unwrap();
     store.delete_session(&session).await.unwrap();
@@ -145,6 +145,37 @@ pub(super) async fn fork_is_independent(place: Place) {
     assert_eq!((stored.session.title.as_deref(), stored.session.forked_from), (Some("Nest"), Some(session)));
     assert_eq!(stored.system_prompt, "You are a crow.");
     assert_eq!(store.search_messages(words("feather")).await.unwrap()[0].session, copy);
+}
+
+pub(super) async fn fork_ends_before_a_prompt(place: Place) {
+    let store = place.open().await;
+    let (session, copy) = (begin(&store, "/p", 1).await, crate::invent_name());
+    for (seq, text) in [(0, "one"), (2, "two")] {
+        say(&store, &session, seq, text).await.unwrap();
+        put(&store, &session, seq + 1, &reply(seq + 1, "done")).await.unwrap();
+        let writer = store.acquire_session_lease(&session).await.unwrap();
+        let call = CallId::from_position(seq + 1, 0);
+        let content = UndoSnapshot::Content { bytes: text.into(), mode: None };
+        let change =
+            NewFileChange { turn: seq, call, path: format!("/p/{text}"), before: content, after: None };
+        store.record_change(&writer, change, Timestamp(3)).await.unwrap();
+        store.release_session_lease(writer).await;
+    }
+    let counted = async |session: &SessionId| -> Vec<_> {
+        let prompts = store.list_prompts(session, 9).await.unwrap().into_iter();
+        prompts.map(|prompt| (prompt.entry, prompt.n_undoable_turns, prompt.n_undoable_files)).collect()
+    };
+    assert_eq!(counted(&session).await, [(prompt(2, "two"), 1, 1), (prompt(0, "one"), 2, 2)]);
+    for other in [1, 4] {
+        assert!(!store.fork_session(&session, &copy, Some(other), Timestamp(9)).await.unwrap());
+    }
+    assert!(store.fork_session(&session, &copy, Some(2), Timestamp(9)).await.unwrap());
+    let stored = store.load_session(&copy).await.unwrap().unwrap();
+    assert_eq!((stored.session.n_messages, stored.entries), (2, vec![prompt(0, "one"), reply(1, "done")]));
+    assert_eq!(counted(&copy).await, [(prompt(0, "one"), 1, 1)]);
+    let changes = store.last_changes(&copy).await.unwrap();
+    assert_eq!(changes[0].before, UndoSnapshot::Content { bytes: "one".into(), mode: None });
+    say(&store, &copy, 2, "another two").await.unwrap();
 }
 
 pub(super) async fn changes_of_the_last_turn_are_listed(place: Place) {

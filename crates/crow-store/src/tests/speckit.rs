@@ -92,7 +92,7 @@ pub(super) async fn spec_kit_state_is_deleted_with_its_session(place: Place) {
     say(&store, &session, 0, "hello").await.unwrap();
     work(&store, &session, row("plan"), vec![event(1)]).await;
     let copy = SessionId::new("copy");
-    assert!(store.fork_session(&session, &copy, Timestamp(9)).await.unwrap());
+    assert!(store.fork_session(&session, &copy, None, Timestamp(9)).await.unwrap());
     assert_eq!(store.speckit_state(&copy).await.unwrap(), Some(row("plan")));
     assert_eq!(store.speckit_events(&copy, 10).await.unwrap(), []);
     work(&store, &copy, row("tasks"), vec![]).await;

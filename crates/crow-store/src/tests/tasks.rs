@@ -253,7 +253,7 @@ pub(super) async fn task_is_deleted_with_its_session(place: Place) {
     done(&store, &grandchild, "below").await;
 
     let copy = SessionId::new("copy");
-    assert!(store.fork_session(&parent, &copy, Timestamp(9)).await.unwrap());
+    assert!(store.fork_session(&parent, &copy, None, Timestamp(9)).await.unwrap());
     assert_eq!(
         (store.pending_deliveries(&copy).await.unwrap(), store.list_tasks(&copy).await.unwrap()),
         (vec![], vec![])
