@@ -12,6 +12,7 @@ mod keys;
 mod pager;
 mod picker;
 mod question;
+mod rewind;
 mod run;
 mod slash;
 mod state;

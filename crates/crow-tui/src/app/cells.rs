@@ -83,6 +83,8 @@ pub(crate) struct TranscriptCells {
     /// Cells whose source was dropped.
     n_stubs: usize,
     has_dropped: bool,
+    /// The first cell of the open session; those before are of other sessions.
+    session_start: usize,
 }
 
 impl Default for TranscriptCells {
@@ -105,11 +107,38 @@ impl TranscriptCells {
             n_bytes: 0,
             n_stubs: 0,
             has_dropped: false,
+            session_start: 0,
         }
     }
 
     pub(crate) fn all(&self) -> &[TranscriptCell] {
         &self.cells
+    }
+
+    /// The cells of the open session.
+    pub(crate) fn of_session(&self) -> &[TranscriptCell] {
+        &self.cells[self.session_start..]
+    }
+
+    /// Begins another session: the cells so far are none of it.
+    pub(crate) fn begin_session(&mut self) {
+        self.end_stream();
+        self.session_start = self.cells.len();
+    }
+
+    /// Removes the cells of the terminal's history from the last prompt with this text on, or from the one that many
+    /// prompts with the same text before; `false` if there is none.
+    pub(crate) fn remove_from_prompt(&mut self, text: &str, n_repeats: usize) -> bool {
+        let committed = self.cells.get(self.session_start..self.n_committed).unwrap_or_default();
+        let matching = committed.iter().enumerate().rev().filter(|(_, cell)| cell.as_prompt() == Some(text));
+        let Some(index) = matching.map(|(index, _)| self.session_start + index).nth(n_repeats) else {
+            return false;
+        };
+        self.n_bytes -=
+            self.cells.drain(index..self.n_committed).map(|cell| cell_bytes(&cell)).sum::<usize>();
+        self.n_committed = index;
+        self.n_stubs = self.n_stubs.min(index);
+        true
     }
 
     /// The cells that are not in the terminal's history yet.
@@ -260,7 +289,7 @@ impl TranscriptCells {
     /// The last text of the model: all cells of it.
     pub(crate) fn last_answer(&self) -> String {
         let is_text = |cell: &&TranscriptCell| matches!(cell, TranscriptCell::Text(_));
-        let from_end = self.cells.iter().rev().skip_while(|cell| !is_text(cell)).take_while(is_text);
+        let from_end = self.of_session().iter().rev().skip_while(|cell| !is_text(cell)).take_while(is_text);
         let parts: Vec<&TranscriptCell> = from_end.collect();
         let mut text = String::new();
         for cell in parts.into_iter().rev() {
@@ -274,7 +303,7 @@ impl TranscriptCells {
     /// Writes the transcript as Markdown.
     pub(crate) fn to_markdown(&self) -> String {
         let mut markdown = String::new();
-        for cell in &self.cells {
+        for cell in self.of_session() {
             match cell {
                 TranscriptCell::Prompt(text) => {
                     markdown.push_str("## Prompt\n\n");
@@ -347,6 +376,7 @@ impl TranscriptCells {
             self.n_bytes -= self.cells.drain(..n_dropped).map(|cell| cell_bytes(&cell)).sum::<usize>();
             self.n_committed -= n_dropped;
             self.n_stubs = self.n_stubs.saturating_sub(n_dropped);
+            self.session_start = self.session_start.saturating_sub(n_dropped);
             self.has_dropped = true;
         }
     }

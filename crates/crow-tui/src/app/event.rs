@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use crow_acp::{
-    AcpAgentCapabilities, AgentPermissionRequest, AgentUpdate, ConfigOption, ElicitationForm,
+    AcpAgentCapabilities, AgentPermissionRequest, AgentUpdate, ConfigOption, EarlierPrompt, ElicitationForm,
     ElicitationOutcome, OpenedSession, PromptOutcome, SessionInfo,
 };
-use crow_core::{ContentPart, Failure, SessionId};
+use crow_core::{ContentPart, Failure, MessageId, SessionId};
 
 use super::{cells::CommandEnd, history::HistoryEntry};
 use crate::screen::TimedInput;
@@ -54,6 +54,8 @@ pub(crate) enum AppEvent {
     },
     OptionSet(Result<Vec<ConfigOption>, Failure>),
     SessionsListed(Result<Vec<SessionInfo>, Failure>),
+    /// The prompts that the session can go back to, newest first.
+    PromptsListed(Result<Vec<EarlierPrompt>, Failure>),
     /// The best matches of a query among the project's files.
     FilesMatched {
         query: String,
@@ -103,6 +105,11 @@ pub enum SessionChoice {
     Stored(String),
     /// A copy of this session.
     Fork(String),
+    /// A copy of this session that ends before a prompt; its messages are not sent again.
+    ForkBefore {
+        session: String,
+        message: MessageId,
+    },
     /// A list to choose from comes first.
     Ask,
 }
@@ -119,6 +126,7 @@ pub(crate) enum AppCommand {
         value: String,
     },
     ListSessions,
+    ListPrompts,
     MatchFiles(String),
     RunCommand(String),
     /// Ends the user's command.

@@ -7,7 +7,7 @@ pub(crate) enum PickerKind {
     Sessions,
     /// The values of a configuration option with this ID.
     Option(String),
-    /// Earlier prompts of the session.
+    /// Earlier prompts of the session, by their message.
     EarlierPrompts,
     /// Colours.
     Theme,

@@ -19,6 +19,7 @@ use super::{
     pager::TextPager,
     picker::ListPicker,
     question::WaitingQuestion,
+    rewind::RewindState,
 };
 use crate::{screen::ScreenSize, text::ColorTheme};
 
@@ -89,6 +90,8 @@ pub(crate) struct AppState {
     pub(crate) queue: VecDeque<DraftBuffer>,
     pub(crate) questions: VecDeque<WaitingQuestion>,
     pub(crate) session: SessionStatus,
+    /// The way back to an earlier prompt, from the list to the copy of the session.
+    pub(crate) rewind: RewindState,
     pub(crate) flash: Option<(String, Instant)>,
     pub(crate) quit_pressed_at: Option<Instant>,
     pub(crate) has_window_focus: bool,
@@ -167,6 +170,7 @@ impl AppState {
             queue: first_prompt.into_iter().collect(),
             questions: VecDeque::new(),
             session: SessionStatus::default(),
+            rewind: RewindState::default(),
             flash: None,
             quit_pressed_at: None,
             has_window_focus: true,

@@ -9,6 +9,7 @@ mod input;
 mod key_time;
 mod picking;
 mod questions;
+mod rewinding;
 mod sending;
 
 use std::time::Instant;
@@ -42,6 +43,7 @@ pub(crate) fn update(state: &mut AppState, event: AppEvent, now: Instant) -> Vec
         AppEvent::Steered { text, result } => sending::on_steered(state, &text, result, now),
         AppEvent::OptionSet(result) => agent::on_option_set(state, result, now),
         AppEvent::SessionsListed(result) => picking::on_sessions_listed(state, result, now),
+        AppEvent::PromptsListed(result) => rewinding::on_prompts_listed(state, result, now),
         AppEvent::FilesMatched { query, paths } => completing::on_files_matched(state, &query, paths),
         AppEvent::CommandOutput(text) => commands::on_output(state, &text),
         AppEvent::CommandEnded(end) => commands::on_command_ended(state, end),

@@ -208,6 +208,7 @@ impl<H: ClientHost> AppLoop<H> {
             AppCommand::CancelTurn => self.tasks.cancel_turn(),
             AppCommand::SetOption { option, value } => self.tasks.set_option(option, value),
             AppCommand::ListSessions => self.tasks.list_sessions(),
+            AppCommand::ListPrompts => self.tasks.list_prompts(),
             AppCommand::MatchFiles(query) => self.tasks.match_files(query),
             AppCommand::RunCommand(command) => self.tasks.run_command(command),
             AppCommand::KillCommand => self.tasks.kill_command(),
@@ -337,7 +338,8 @@ impl<H: ClientHost> AppLoop<H> {
 
     pub(super) fn resumable_session(&self) -> Option<SessionId> {
         let can_load = self.state.session.capabilities.is_some_and(|capabilities| capabilities.load_session);
-        let has_prompt = self.state.cells.all().iter().any(|cell| matches!(cell, TranscriptCell::Prompt(_)));
+        let has_prompt =
+            self.state.cells.of_session().iter().any(|cell| matches!(cell, TranscriptCell::Prompt(_)));
         self.tasks.session.clone().filter(|_| can_load && has_prompt)
     }
 }

@@ -98,7 +98,9 @@ impl<H: ClientHost> TaskRunner<H> {
 
     pub(super) fn open_session(&mut self, target: SessionChoice) {
         let Some(connection) = self.connection.clone() else { return };
-        self.session = None;
+        if !matches!(target, SessionChoice::ForkBefore { .. }) {
+            self.session = None;
+        }
         let (cwd, options) = (self.cwd.clone(), std::mem::take(&mut self.initial_options));
         self.spawn(async move {
             let opened = open_session(&connection, target, cwd).await;
@@ -141,6 +143,11 @@ impl<H: ClientHost> TaskRunner<H> {
         let Some(connection) = self.connection.clone() else { return };
         let cwd = self.cwd.clone();
         self.spawn(async move { AppEvent::SessionsListed(connection.list_sessions(&cwd).await) });
+    }
+
+    pub(super) fn list_prompts(&self) {
+        let Some((connection, session)) = self.open_session_parts() else { return };
+        self.spawn(async move { AppEvent::PromptsListed(connection.list_prompts(&session).await) });
     }
 
     pub(super) fn match_files(&self, query: String) {
@@ -257,6 +264,9 @@ async fn open_session(
             let session = find_session(connection, prefix, &cwd).await?;
             let forked = connection.fork_session(&session, &cwd).await?;
             connection.load_session(&forked.session, &cwd).await
+        }
+        SessionChoice::ForkBefore { session, message } => {
+            connection.fork_before(&SessionId::new(session), &message, &cwd).await
         }
     }
 }

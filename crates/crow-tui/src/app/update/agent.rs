@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crow_acp::{AgentUpdate, ConfigOption, OpenedSession, PromptOutcome, StopReason};
 use crow_core::{Failure, FailureKind, ReportOutcome};
 
-use super::{children, sending};
+use super::{children, rewinding, sending};
 use crate::app::{
     cells::{CallChange, CommandEnd, TranscriptCell, TranscriptCells},
     event::AppCommand,
@@ -23,10 +23,14 @@ pub(super) fn on_session_opened(state: &mut AppState, result: Result<OpenedSessi
         Ok(opened) => {
             state.session.id = Some(opened.session);
             state.session.options = opened.options;
+            rewinding::on_session_opened(state);
             state.request(AppCommand::ReadBranch);
             sending::send_next(state, now);
         }
-        Err(failure) => state.cells.push(TranscriptCell::Problem(failure_text(&failure))),
+        Err(failure) => {
+            rewinding::on_session_failed(state);
+            state.cells.push(TranscriptCell::Problem(failure_text(&failure)));
+        }
     }
 }
 
@@ -162,6 +166,7 @@ pub(super) fn on_turn_ended(state: &mut AppState, result: Result<PromptOutcome, 
         state.cells.push(TranscriptCell::Plan(plan));
     }
     let turn = state.turn.take();
+    let has_completed = matches!(&result, Ok(outcome) if outcome.stop_reason == StopReason::EndTurn);
     match result {
         Ok(outcome) => {
             if let Some(text) = stop_notice(outcome.stop_reason) {
@@ -175,6 +180,7 @@ pub(super) fn on_turn_ended(state: &mut AppState, result: Result<PromptOutcome, 
     if is_long && !state.has_window_focus && state.queue.is_empty() {
         state.request(AppCommand::Alert("Crow is done".to_owned()));
     }
+    rewinding::on_turn_ended(state, has_completed, now);
     sending::send_next(state, now);
 }
 

@@ -3,7 +3,7 @@
 
 use std::{path::PathBuf, time::Instant};
 
-use super::{commands, completing, key_time::KeyTime, picking, questions, sending};
+use super::{commands, completing, key_time::KeyTime, picking, questions, rewinding, sending};
 use crate::app::{
     composer::{buffer::DraftAtom, layout::DraftLayout},
     event::{AppCommand, AttachedImage},
@@ -46,7 +46,7 @@ pub(super) fn perform(state: &mut AppState, action: KeyAction, time: KeyTime) {
         KeyAction::Complete => completing::refresh(state),
         KeyAction::NextMode => picking::choose_next_mode(state, time.now),
         KeyAction::StopTurn => sending::stop_turn(state),
-        KeyAction::GoBack => picking::open_earlier_prompts(state, time.now),
+        KeyAction::GoBack => rewinding::list_prompts(state, time.now),
         KeyAction::ShowTranscript => {
             state.overlay = Some(AppOverlay::Pager(TextPager::new("Transcript", PagerSource::Transcript)));
         }

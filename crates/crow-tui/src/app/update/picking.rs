@@ -6,7 +6,7 @@ use std::time::Instant;
 use crow_acp::SessionInfo;
 use crow_core::Failure;
 
-use super::{children, key_time::KeyTime, sending};
+use super::{children, key_time::KeyTime, rewinding, sending};
 use crate::app::{
     cells::TranscriptCell,
     event::{AppCommand, SessionChoice},
@@ -107,66 +107,6 @@ pub(super) fn on_sessions_listed(
     state.overlay = Some(AppOverlay::Picker(picker));
 }
 
-/// Opens the list of the session's earlier prompts.
-pub(super) fn open_earlier_prompts(state: &mut AppState, now: Instant) {
-    let prompts = state.cells.all().iter().filter_map(TranscriptCell::as_prompt);
-    let entries: Vec<PickerEntry> = prompts
-        .rev()
-        .map(|text| PickerEntry {
-            value: text.to_owned(),
-            label: text.lines().next().unwrap_or_default().to_owned(),
-            ..PickerEntry::default()
-        })
-        .collect();
-    if entries.is_empty() {
-        return state.set_flash("there is no earlier prompt", now);
-    }
-    let picker = ListPicker::new(PickerKind::EarlierPrompts, "Go back to", entries);
-    state.overlay = Some(AppOverlay::Picker(picker));
-}
-
-/// Asks how to go back to a prompt: only with what the agent offers.
-fn open_ways_back(state: &mut AppState, prompt: &str, now: Instant) {
-    let is_last = state.session.last_prompt == prompt;
-    let can_fork = state.session.capabilities.is_some_and(|capabilities| capabilities.fork_session);
-    let agent_commands = state.session.commands.as_deref().unwrap_or_default();
-    let can_undo = agent_commands.iter().any(|command| command.name == "undo");
-    let entry = |way: &str, label: &str, detail: &str| PickerEntry {
-        value: format!("{way} {prompt}"),
-        label: label.to_owned(),
-        detail: detail.to_owned(),
-        is_current: false,
-    };
-    let mut entries = vec![entry("edit", "Edit the prompt", "the conversation goes on as it is")];
-    if can_fork {
-        entries.push(entry("fork", "Edit the prompt in a copy", "this session stays as it is"));
-    }
-    if can_undo && is_last {
-        entries.push(entry("undo", "Undo its file changes", "the conversation stays"));
-        entries.push(entry("both", "Undo its file changes and edit the prompt", ""));
-    }
-    if entries.len() == 1 {
-        return go_back(state, &format!("edit {prompt}"), now);
-    }
-    state.overlay = Some(AppOverlay::Picker(ListPicker::new(PickerKind::GoBack, "How", entries)));
-}
-
-fn go_back(state: &mut AppState, way_and_prompt: &str, now: Instant) {
-    let Some((way, prompt)) = way_and_prompt.split_once(' ') else { return };
-    if matches!(way, "undo" | "both") {
-        state.composer.set_text("/undo");
-        sending::send_draft(state, now);
-    }
-    if matches!(way, "edit" | "fork" | "both") {
-        state.composer.set_text(prompt);
-    }
-    if way == "fork"
-        && let Some(id) = state.session.id.clone()
-    {
-        sending::open_other(state, SessionChoice::Fork(id.to_string()), now);
-    }
-}
-
 /// Carries out an action at a list.
 pub(super) fn perform(state: &mut AppState, action: KeyAction, time: KeyTime) {
     let Some(AppOverlay::Picker(picker)) = &mut state.overlay else { return };
@@ -192,8 +132,8 @@ fn choose_entry(state: &mut AppState, kind: PickerKind, value: String, now: Inst
         PickerKind::Sessions => sending::open_other(state, SessionChoice::Stored(value), now),
         PickerKind::Option(option) => set_option(state, option, value),
         PickerKind::Children => children::open_child(state, &value),
-        PickerKind::EarlierPrompts => open_ways_back(state, &value, now),
-        PickerKind::GoBack => go_back(state, &value, now),
+        PickerKind::EarlierPrompts => rewinding::choose_prompt(state, &value, now),
+        PickerKind::GoBack => rewinding::choose_way(state, &value, now),
         PickerKind::Theme => {
             state.theme.has_color = value != "plain";
             state.theme.is_light = value == "light";

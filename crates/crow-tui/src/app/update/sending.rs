@@ -199,12 +199,18 @@ pub(super) fn open_other(state: &mut AppState, target: SessionChoice, now: Insta
     if state.turn.is_some() {
         return state.set_flash("a turn is running: esc stops it", now);
     }
-    state.cells.push(TranscriptCell::Notice(match &target {
-        SessionChoice::New => "new session".to_owned(),
-        SessionChoice::Stored(id) => format!("session {id}"),
-        SessionChoice::Fork(id) => format!("copy of the session {id}"),
-        SessionChoice::Newest | SessionChoice::Ask => "session".to_owned(),
-    }));
+    let notice = match &target {
+        SessionChoice::New => Some("new session".to_owned()),
+        SessionChoice::Stored(id) => Some(format!("session {id}")),
+        SessionChoice::Fork(id) => Some(format!("copy of the session {id}")),
+        SessionChoice::Newest | SessionChoice::Ask => Some("session".to_owned()),
+        // The transcript goes on with the copy.
+        SessionChoice::ForkBefore { .. } => None,
+    };
+    if let Some(notice) = notice {
+        state.cells.begin_session();
+        state.cells.push(TranscriptCell::Notice(notice));
+    }
     state.session.usage = None;
     state.session.title = None;
     state.plan.clear();

@@ -2,6 +2,7 @@
 
 mod questions;
 mod queue;
+mod rewinding;
 
 use std::time::{Duration, Instant};
 

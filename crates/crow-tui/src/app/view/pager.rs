@@ -41,7 +41,7 @@ fn source_rows(state: &AppState, pager: &TextPager, context: RowContext<'_>) -> 
                 true => vec![styled_row(earlier, context.theme.secondary())],
                 false => Vec::new(),
             };
-            rows.extend(cell::render_cells(state.cells.all(), &mut None, context));
+            rows.extend(cell::render_cells(state.cells.of_session(), &mut None, context));
             rows
         }
         PagerSource::Child(session) => {
