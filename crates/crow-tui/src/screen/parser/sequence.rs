@@ -1,7 +1,8 @@
 //! Escape sequences: modified keys in every encoding in use, focus, and the replies to our queries.
 
 use super::{control_key, parse_text};
-use crate::screen::{InputEvent, KeyCode, KeyModifiers, KeyPress, TerminalReply};
+use crate::screen::key::{KeyCode, KeyModifiers, KeyPress};
+use crate::screen::reply::{InputEvent, TerminalReply};
 
 /// The beginning of the input.
 pub(super) enum ParsedInput {
