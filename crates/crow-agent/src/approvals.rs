@@ -299,7 +299,7 @@ pub struct ProjectPermissions {
 
 /// Returns the project of a directory: the repository around it, or the directory itself.
 pub(crate) fn project_root(directory: &Path) -> PathBuf {
-    repository_root(&crow_tools::resolve_links(directory)).to_owned()
+    repository_root(&crow_files::resolve_links(directory)).to_owned()
 }
 
 fn grant_records(config_dir: &Path) -> ProjectRecords<'_> {
@@ -342,7 +342,7 @@ fn write_grants(config_dir: &Path, project: &Path, grants: &GrantSet) -> io::Res
 
 /// Lists the permanent grants of all projects, sorted by path; an unreadable record is an error in the list. Blocks.
 pub fn list_permissions(config_dir: &Path) -> Vec<Result<ProjectPermissions, String>> {
-    let config_dir = crow_tools::resolve_links(config_dir);
+    let config_dir = crow_files::resolve_links(config_dir);
     let listed = grant_records(&config_dir)
         .list(|record: &ProjectGrantsRecord| &record.project)
         .into_iter()
@@ -359,7 +359,7 @@ pub fn list_permissions(config_dir: &Path) -> Vec<Result<ProjectPermissions, Str
 
 /// Replaces the permanent grants of a project. Blocks.
 pub fn set_permissions(config_dir: &Path, project: &Path, grants: &GrantSet) -> io::Result<()> {
-    write_grants(&crow_tools::resolve_links(config_dir), project, grants)
+    write_grants(&crow_files::resolve_links(config_dir), project, grants)
 }
 
 #[cfg(test)]

@@ -364,7 +364,7 @@ fn policy(cx: &TurnCx<'_>, support: SandboxSupport) -> PermissionPolicy {
 
 /// Returns the reason why Crow itself may not write a file, if there is one: deny rules apply to Crow as well.
 pub(crate) fn forbidden_write_reason(cx: &TurnCx<'_>, path: &Path) -> Option<String> {
-    let access = ToolAccess::Writes(vec![crow_tools::resolve_links(path).display().to_string()]);
+    let access = ToolAccess::Writes(vec![crow_files::resolve_links(path).display().to_string()]);
     match evaluate_access(cx, Mode::Auto, "write", access) {
         PermissionDecision::Deny(reason) => Some(format!("{} is not written: {reason}", path.display())),
         PermissionDecision::Ask { reason, .. } => Some(format!(

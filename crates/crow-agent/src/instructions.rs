@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use crate::bounded_read::{AllowedRoot, read_bounded_text};
 use crate::project_config::repository_root;
+use crow_files::{AllowedRoot, read_bounded_text};
 
 const FILE: &str = "AGENTS.md";
 
@@ -21,12 +21,12 @@ const NESTED_MAX: usize = 50;
 /// takes precedence.
 pub(crate) fn read_instructions(cwd: &Path, config_dir: &Path) -> String {
     let user_file = read_bounded_text(&config_dir.join(FILE), AllowedRoot::Anywhere, FILE_BYTES_MAX);
-    let cwd = crow_tools::resolve_links(cwd);
+    let cwd = crow_files::resolve_links(cwd);
     let root = repository_root(&cwd);
     let mut directories: Vec<&Path> =
         cwd.ancestors().take_while(|directory| directory.starts_with(root)).collect();
     directories.reverse();
-    let files = directories.iter().map(|directory| crow_tools::resolve_links(&directory.join(FILE)));
+    let files = directories.iter().map(|directory| crow_files::resolve_links(&directory.join(FILE)));
     // A link could expose any file of the repository to the model, keys among them.
     let files = files.filter(|file| {
         file.extension().is_some_and(|extension| extension == "md")

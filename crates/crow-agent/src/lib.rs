@@ -4,7 +4,6 @@
 //! and no provider's JSON.
 
 mod approvals;
-mod bounded_read;
 mod builtin_tools;
 mod calls;
 mod clock;

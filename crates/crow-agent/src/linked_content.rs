@@ -60,7 +60,7 @@ async fn read_linked_file(cx: &TurnCx<'_>, uri: &str, remaining_bytes: &mut usiz
     if path.contains('\0') {
         return None;
     }
-    let resolved = crow_tools::resolve_links(Path::new(&path));
+    let resolved = crow_files::resolve_links(Path::new(&path));
     if let Err(reason) = calls::check_read_allowed(cx, &resolved) {
         return Some(format!("Not read: {reason}. The tool `read` asks the person."));
     }

@@ -44,7 +44,7 @@ async fn check_folder(label: &str, path: &Path) -> Result<(), Failure> {
         format!("{label} is {}, which is not a directory; create it or choose another", path.display())
     } else {
         let path = path.to_owned();
-        let resolved = tokio::task::spawn_blocking(move || crow_tools::resolve_links(&path)).await;
+        let resolved = tokio::task::spawn_blocking(move || crow_files::resolve_links(&path)).await;
         match resolved {
             Ok(resolved) if resolved.to_str().is_some() => return Ok(()),
             Ok(resolved) => format!("{label} is {}, {NOT_TEXT}", resolved.display()),

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::bounded_read::{AllowedRoot, hash_content, list_names, read_bounded_text};
+use crow_files::{AllowedRoot, hash_content, list_names, read_bounded_text};
 
 /// Projects that are listed; far more than any user has.
 const PROJECTS_MAX: usize = 10_000;
@@ -45,7 +45,7 @@ impl ProjectRecords<'_> {
     pub(crate) fn write<T: Serialize>(&self, project: &Path, record: &T) -> io::Result<()> {
         let path = self.path(project);
         let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
-        make_folder(directory)?;
+        crow_files::create_private_dir(directory)?;
         // Temporary files are readable by their owner only, and so is the renamed file.
         let mut temporary = tempfile::Builder::new().prefix(".new-").tempfile_in(directory)?;
         serde_json::to_writer(&mut temporary, record)?;
@@ -80,11 +80,4 @@ impl ProjectRecords<'_> {
         });
         read.collect()
     }
-}
-
-fn make_folder(path: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.recursive(true).create(path)
 }

@@ -6,10 +6,10 @@ use crow_core::{Failure, FailureKind, SessionId, escape_hidden};
 use minijinja::{Environment, context};
 use sha2::{Digest as _, Sha256};
 
-use crate::bounded_read::{AllowedRoot, read_bounded_text};
 use crate::instructions;
 use crate::project_config::known_skills;
 use crate::runtime::AgentConfig;
+use crow_files::{AllowedRoot, read_bounded_text};
 
 const TEMPLATE: &str = include_str!("../prompts/system.jinja2");
 const TEMPLATE_NAME: &str = "system.jinja2";

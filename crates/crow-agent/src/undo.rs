@@ -122,7 +122,7 @@ pub(crate) fn render_undo(turn: Option<&TurnUndone>, cwd: &Path, mode: UndoMode)
     }
     let display_path = |path: &str| {
         let path = Path::new(path);
-        escape_path(&path.strip_prefix(crow_tools::resolve_links(cwd)).unwrap_or(path).display().to_string())
+        escape_path(&path.strip_prefix(crow_files::resolve_links(cwd)).unwrap_or(path).display().to_string())
     };
     let mut text: String =
         files.iter().map(|file| file_line(file, &display_path(&file.path), mode)).collect();

@@ -102,9 +102,9 @@ pub(crate) fn decide_access(
         ClientAccess::Read(path) => file_call_info(cwd, path, ToolKind::Read),
         ClientAccess::Write(path) => file_call_info(cwd, path, ToolKind::Edit),
         ClientAccess::Run { program, args, cwd: directory, env } => {
-            let directory = crow_tools::resolve_links(&cwd.join(directory.unwrap_or(cwd)));
+            let directory = crow_files::resolve_links(&cwd.join(directory.unwrap_or(cwd)));
             let roots = shared.session.workspace().roots().to_vec();
-            if !directory.starts_with(crow_tools::resolve_links(cwd))
+            if !directory.starts_with(crow_files::resolve_links(cwd))
                 && !roots.iter().any(|root| directory.starts_with(root))
             {
                 return ClientAccessDecision::Deny(format!(
@@ -169,7 +169,7 @@ fn quote_command(words: &[String]) -> String {
 
 fn file_call_info(cwd: &Path, path: &Path, kind: ToolKind) -> (ToolCallInfo, String) {
     let target = path.display().to_string();
-    let resolved = crow_tools::resolve_links(&cwd.join(path)).display().to_string();
+    let resolved = crow_files::resolve_links(&cwd.join(path)).display().to_string();
     let (verb, access) = match kind {
         ToolKind::Read => ("Read", ToolAccess::Reads(vec![resolved])),
         ToolKind::Edit

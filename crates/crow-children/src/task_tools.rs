@@ -11,8 +11,9 @@ use crow_core::{
     AgentServer, CallId, SessionId, ToolAccess, ToolCallContent, ToolCallInfo, ToolCallStatus, ToolKind,
     ToolResult, ToolSpec,
 };
+use crow_files::resolve_links;
 use crow_store::TaskState;
-use crow_tools::{Tool, ToolCx, ToolFuture, ToolProgress, Workspace, resolve_links};
+use crow_tools::{Tool, ToolCx, ToolFuture, ToolProgress, Workspace};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::time::{MissedTickBehavior, interval};

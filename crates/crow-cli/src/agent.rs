@@ -87,7 +87,7 @@ pub(crate) fn build_runtime(settings: Settings) -> Result<AgentRuntime, Failure>
         config_file.display()
     );
     // Links are resolved, as they are in the paths that permissions are evaluated for.
-    let config_dir = crow_tools::resolve_links(&settings.dir);
+    let config_dir = crow_files::resolve_links(&settings.dir);
     let spill_dir = spill_dir(&settings);
     let notices =
         privacy::make_all_private(&settings).iter().map(|warning| table::to_sentence(warning)).collect();
@@ -156,7 +156,7 @@ pub(crate) fn builtin_tool_config(settings: &Settings) -> BuiltinToolConfig {
 pub(crate) fn sandbox_wrapper(settings: &Settings) -> Option<SandboxWrapper> {
     let exe = agent_info().program?;
     let protected =
-        [crow_tools::resolve_links(&settings.dir)].into_iter().chain(settings.git_stores.clone()).collect();
+        [crow_files::resolve_links(&settings.dir)].into_iter().chain(settings.git_stores.clone()).collect();
     let defaults = SandboxDefaults {
         network: settings.network,
         writable: settings.writable.clone(),
@@ -170,7 +170,7 @@ pub(crate) fn sandbox_wrapper(settings: &Settings) -> Option<SandboxWrapper> {
 
 /// Directory for tool output that is too long for the model.
 pub(crate) fn spill_dir(settings: &Settings) -> PathBuf {
-    crow_tools::resolve_links(&settings.dir).join("spill")
+    crow_files::resolve_links(&settings.dir).join("spill")
 }
 
 fn config_failure(error: &crate::settings::ConfigError) -> Failure {

@@ -87,7 +87,7 @@ fn agent_command(
             format!("the directory {} does not exist", cwd.display()),
         ));
     }
-    let cwd = crate::require_utf8_dir(crow_tools::resolve_links(&cwd)).map(|_| cwd)?;
+    let cwd = crate::require_utf8_dir(crow_files::resolve_links(&cwd)).map(|_| cwd)?;
     let mut args = command_line.into_iter();
     let program = args.next().unwrap_or_default();
     let found = if program.contains('/') {

@@ -5,7 +5,7 @@ mod session;
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
 };
@@ -97,7 +97,7 @@ impl RotatingLog {
 
     fn open_file(&self) -> io::Result<(File, u64)> {
         if let Some(directory) = self.file.parent() {
-            fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+            crow_files::create_private_dir(directory)?;
         }
         let file = OpenOptions::new().append(true).create(true).mode(0o600).open(&self.file)?;
         let n_bytes = file.metadata()?.len();

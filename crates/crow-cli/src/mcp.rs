@@ -27,7 +27,7 @@ pub(crate) fn run(args: &McpArgs, settings: &Settings, current_dir: &Path) -> Re
         ));
     }
     let config =
-        mcp_serve_config(settings, crate::require_utf8_dir(crow_tools::resolve_links(&cwd)).map(|_| cwd)?);
+        mcp_serve_config(settings, crate::require_utf8_dir(crow_files::resolve_links(&cwd)).map(|_| cwd)?);
     let runtime = agent::tokio_runtime()?;
     let result = runtime.block_on(async {
         let cancel = CancellationToken::new();

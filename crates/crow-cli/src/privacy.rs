@@ -3,7 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crow_store::{DatabaseAddress, FileExposure, file_exposure, make_private};
+use crow_files::{FileExposure, file_exposure, make_private};
+use crow_store::DatabaseAddress;
 
 use crate::{
     log,

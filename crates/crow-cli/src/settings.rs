@@ -175,7 +175,7 @@ pub(crate) fn config_dir(requested: Option<PathBuf>, env: &Environment) -> Resul
     let home = || env.get("HOME").filter(|home| !home.is_empty());
     let dir =
         requested.or_else(|| home().map(|home| Path::new(home).join(".crow"))).ok_or(ConfigError::NoHome)?;
-    if dir.to_str().is_none() || crow_tools::resolve_links(&dir).to_str().is_none() {
+    if dir.to_str().is_none() || crow_files::resolve_links(&dir).to_str().is_none() {
         return Err(ConfigError::NotUtf8 { path: dir });
     }
     Ok(dir)

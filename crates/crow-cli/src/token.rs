@@ -1,9 +1,9 @@
 //! Tokens of our network servers: created or read, stored in a file that only its owner can read, and announced.
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions},
+    fs::{self, File, OpenOptions},
     io::{self, Read, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+    os::unix::fs::{OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
 };
 
@@ -62,7 +62,7 @@ impl ServerToken {
     /// Creates a token in a temporary file, which only its owner can read.
     pub(crate) fn create_temporary(dir: &Path, prefix: &str) -> io::Result<Self> {
         let token = random_token()?;
-        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+        crow_files::create_private_dir(dir)?;
         let prefix = format!("{prefix}-");
         remove_stale_tokens(dir, &prefix)?;
         let mut builder = tempfile::Builder::new();

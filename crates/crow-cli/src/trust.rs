@@ -79,7 +79,7 @@ fn load_trust(
             format!("the directory {} does not exist", directory.display()),
         ));
     }
-    let directory = crate::require_utf8_dir(crow_tools::resolve_links(&directory))?;
+    let directory = crate::require_utf8_dir(crow_files::resolve_links(&directory))?;
     let repositories = Arc::new(settings.repositories.clone());
     let (scan, problems) = RepositoryTrust::scan_repository(&directory, &settings.dir, repositories);
     let mut stderr = io::stderr().lock();

@@ -10,7 +10,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crow_store::{DatabaseAddress, StoreError, copy_foreign_database, create_private_dir};
+use crow_files::create_private_dir;
+use crow_store::{DatabaseAddress, StoreError, copy_foreign_database};
 
 use self::files::{CopyOutcome, SourceDirectory};
 use crate::PYTHON_FORMAT;

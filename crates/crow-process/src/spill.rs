@@ -2,9 +2,7 @@
 //! many.
 
 use std::{
-    fs::{self, DirBuilder},
-    io,
-    os::unix::fs::DirBuilderExt as _,
+    fs, io,
     path::{Path, PathBuf},
     time::{Duration, SystemTime},
 };
@@ -23,7 +21,7 @@ const PREFIX: &str = "output-";
 pub(crate) async fn create_spill_file(directory: &Path) -> io::Result<(tokio::fs::File, PathBuf)> {
     let directory = directory.to_owned();
     let task = tokio::task::spawn_blocking(move || {
-        DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
+        crow_files::create_private_dir(&directory)?;
         let file = tempfile::Builder::new().prefix(PREFIX).suffix(".txt").tempfile_in(&directory)?;
         // Files are dated by the file system's clock.
         let now = file.as_file().metadata()?.modified()?;

@@ -12,7 +12,7 @@ use std::{
 
 use crow_core::{Failure, FailureKind, MessageId, Reply, ReplyEnd, SessionId};
 
-use crate::{hashing, private_files};
+use crate::hashing;
 
 /// More than any model sends at once; a longer file is not a draft.
 const BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -89,9 +89,9 @@ impl Draft {
 
     fn create_file(&mut self) -> io::Result<()> {
         if let Some(directory) = self.path.parent() {
-            private_files::create_private_dir(directory)?;
+            crow_files::create_private_dir(directory)?;
         }
-        let mut file = private_files::open_file(&self.path)?;
+        let mut file = crow_files::open_private_file(&self.path)?;
         file.set_len(0)?;
         let mut header = self.seq.to_le_bytes().to_vec();
         // No ID is longer than 32 bits can count.
@@ -115,7 +115,7 @@ impl Draft {
 /// Reads the draft of the reply at `seq` of a session.
 pub(crate) fn read_draft(directory: &Path, session: &SessionId, seq: u64) -> Option<Reply> {
     let mut bytes = Vec::new();
-    let file = private_files::open_read_only(&draft_path(directory, session)).ok()?;
+    let file = crow_files::open_to_read(&draft_path(directory, session)).ok()?;
     file.take(BYTES_MAX).read_to_end(&mut bytes).ok()?;
     let (stored_seq, mut rest) = bytes.split_first_chunk()?;
     if u64::from_le_bytes(*stored_seq) != seq || take_text(&mut rest)? != session.as_str() {

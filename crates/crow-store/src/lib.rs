@@ -13,7 +13,6 @@ mod file_changes;
 mod hashing;
 mod imported_session;
 mod postgres;
-mod private_files;
 mod row;
 mod search;
 mod session;
@@ -34,7 +33,6 @@ pub use error::{LeaseHolder, StoreError};
 pub use file_changes::{ChangeId, FileChange, NewFileChange, StoredPrompt, UndoSnapshot};
 pub use imported_session::{ImportLosses, ImportedCompaction, ImportedSession};
 pub use postgres::PostgresAddress;
-pub use private_files::{FileExposure, create_private_dir, file_exposure, make_private};
 pub use session::{
     CreatorFilter, ListQuery, LoadedSession, MessageRange, MessageRole, NewSession, SearchHit, SearchQuery,
     SessionCursor, SessionRow, SessionTip, SideRequestUsage, StoredMessage, Timestamp,

@@ -6,14 +6,14 @@ use crow_core::{
     ToolCallContent, ToolCallInfo, ToolSpec,
     edit::{self, AppliedEdit, EditMatcher, EditOccurrences},
 };
+use crow_files::ReadError;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::{
     PreviewFuture, Tool, ToolCx, ToolFuture, Workspace,
-    editor_buffers::{self, OpenFileError, OpenedFile, ReadPurpose},
+    editor_buffers::{self, FILE_BYTES_MAX, OpenFileError, OpenedFile, ReadPurpose},
     file_write::{self, CHANGED_OR_UNSAVED, CHANGED_SINCE_READ, FileWrite, PriorContent, WrittenFile},
-    files::{self, FILE_BYTES_MAX, ReadError},
     read,
     text_encoding::{DecodedText, TextEncoding, decode_text, number_lines, truncate_line},
     tool::{into_preview_future, into_tool_future, parse_arguments, text_argument},
@@ -167,7 +167,7 @@ async fn check_buffer(opened: &OpenedFile, path: &Path, display_path: &str) -> R
     match opened {
         OpenedFile::Buffer(text) if text.contains(char::REPLACEMENT_CHARACTER) => {
             let (path, display_path) = (path.to_owned(), display_path.to_owned());
-            run_blocking(move || match files::read_file(&path, FILE_BYTES_MAX).map(decode_text) {
+            run_blocking(move || match crow_files::read_file(&path, FILE_BYTES_MAX).map(decode_text) {
                 Ok(DecodedText::Lossy(_)) => Err(edit_error(&display_path, &UNKNOWN_ENCODING)),
                 Ok(DecodedText::Text(..) | DecodedText::Binary) | Err(_) => Ok(()),
             })

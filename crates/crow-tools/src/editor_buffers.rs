@@ -1,12 +1,16 @@
 //! A file's content from the client's buffer, with unsaved changes, or from disk. Must not know any tool.
 
 use crow_acp::{ClientEditor, ClientError};
+use crow_files::ReadError;
 
 use crate::{
     ToolCx,
-    files::{self, FILE_BYTES_MAX, ReadError},
+    text_encoding::may_be_text,
     tool_error::{CANCELLED, ToolError, run_blocking},
 };
+
+/// Larger files are not read as a whole: they are searched, or shown in parts.
+pub(crate) const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// Content of a file.
 #[derive(Debug)]
@@ -59,9 +63,9 @@ pub(crate) async fn open_file(
     purpose: ReadPurpose,
 ) -> Result<OpenedFile, OpenFileError> {
     let path = cx.approved_path(file_path)?;
-    let on_disk = cx.read_blocking(move || Ok(files::read_file(&path, FILE_BYTES_MAX))).await?;
+    let on_disk = cx.read_blocking(move || Ok(crow_files::read_file(&path, FILE_BYTES_MAX))).await?;
     let may_be_text = match &on_disk {
-        Ok(bytes) => files::may_be_text(bytes),
+        Ok(bytes) => may_be_text(bytes),
         Err(ReadError::Missing) => true,
         Err(
             ReadError::Directory | ReadError::NotAFile | ReadError::TooLarge { .. } | ReadError::System(_),
@@ -114,7 +118,8 @@ pub(crate) async fn save_through_client(
         ToolError(format!("could not write {}: {reason}", cx.workspace.display_path(file_path)))
     };
     let approved_path = cx.approved_path(file_path)?;
-    let created = run_blocking(move || Ok(files::open_or_create_parent(&approved_path).map(drop))).await?;
+    let created =
+        run_blocking(move || Ok(crow_files::open_or_create_parent(&approved_path).map(drop))).await?;
     created.map_err(|error| refuse(&error))?;
     let path = cx.workspace.to_absolute(file_path);
     editor.write_file(&path, text, cx.cancel).await.map_err(|error| refuse(&error))?;

@@ -5,12 +5,11 @@ use std::path::{Path, PathBuf};
 
 use crow_acp::ClientEditor;
 use crow_core::{ContentHash, undo::UndoSnapshot};
-use sha2::{Digest, Sha256};
+use crow_files::{FileReplacement, FileSnapshot, hash_content};
 
 use crate::{
     ToolCx,
     editor_buffers::{self, WriteTarget},
-    files::{self, FileReplacement, FileSnapshot},
     text_encoding::{DecodedText, TextEncoding, decode_text, encode_text},
     tool_error::{ToolError, run_blocking},
     workspace::ContentStamp,
@@ -60,11 +59,6 @@ pub(crate) struct WrittenFile {
     pub(crate) text: String,
     /// Further information for the model.
     pub(crate) note: String,
-}
-
-/// Returns the hash of a content.
-pub(crate) fn hash_content(bytes: &[u8]) -> ContentHash {
-    ContentHash::new(Sha256::digest(bytes).into())
 }
 
 /// Returns the hash of the content before a change, if it is known.
@@ -121,7 +115,7 @@ async fn take_snapshot(
     path: PathBuf,
 ) -> Result<FileSnapshot, ToolError> {
     let lookup = run_blocking(move || {
-        Ok(files::read_snapshot(&path).map(|snapshot| (stamp_before(&snapshot.before), snapshot)))
+        Ok(crow_files::read_snapshot(&path).map(|snapshot| (stamp_before(&snapshot.before), snapshot)))
     });
     let (current, mut snapshot) = lookup.await?.map_err(|error| change.to_error(cx, &error))?;
     let is_unchanged = match change.prior {
@@ -213,7 +207,10 @@ async fn write_to_disk(
     .await?;
     record_undo(cx, &change, &path, before, new_hash).await?;
     let replaced = run_blocking(move || {
-        Ok(files::replace_file(&path, FileReplacement { bytes: &bytes, mode: None, expected: fingerprint }))
+        Ok(crow_files::replace_file(
+            &path,
+            FileReplacement { bytes: &bytes, mode: None, expected: fingerprint },
+        ))
     });
     match replaced.await? {
         Ok(()) => Ok(text),
@@ -267,7 +264,7 @@ async fn write_through_client(
 /// Returns the hash of the content on disk, or of the client's text if that is not saved yet.
 async fn current_hash(path: PathBuf, client_text: Option<&str>) -> Option<Option<ContentHash>> {
     let lookup = run_blocking(move || {
-        let before = files::read_snapshot(&path).ok().map(|snapshot| snapshot.before);
+        let before = crow_files::read_snapshot(&path).ok().map(|snapshot| snapshot.before);
         Ok(before.map(|before| (stamp_before(&before), hash_before(&before), before)))
     });
     let on_disk = lookup.await.ok().flatten();

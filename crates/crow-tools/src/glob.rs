@@ -9,6 +9,7 @@ use std::{
 };
 
 use crow_core::{ToolCallInfo, ToolResult, ToolSpec};
+use crow_files::nofollow;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
@@ -16,7 +17,6 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Tool, ToolCx, ToolFuture, Workspace,
     grep::search_call_info,
-    nofollow,
     tool::{into_tool_future, parse_arguments, text_argument},
     tool_error::ToolError,
     walk::{FileVisitor, FoundFile, PathPattern, default_path, walk_files},

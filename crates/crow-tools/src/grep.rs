@@ -8,6 +8,7 @@ use std::{
 };
 
 use crow_core::{FileLocation, ToolAccess, ToolCallInfo, ToolKind, ToolResult, ToolSpec, is_key_path};
+use crow_files::nofollow;
 use grep_matcher::LineTerminator;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
@@ -16,7 +17,7 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Tool, ToolCx, ToolFuture, Workspace, nofollow,
+    Tool, ToolCx, ToolFuture, Workspace,
     search_hits::{MatchRow, SearchHits, SearchSummary},
     text_encoding::truncate_line,
     title::to_title,

@@ -29,9 +29,7 @@ mod mcp;
 mod serve;
 mod tool_names;
 
-mod files;
 mod hook;
-mod nofollow;
 mod paging;
 mod policy;
 mod search_hits;
@@ -42,7 +40,6 @@ mod walk;
 mod worktree;
 
 pub use builtin_config::BuiltinToolConfig;
-pub use files::{ReadError, list_names, read_file};
 pub use linked_file::read_resource_link;
 pub use mcp::{
     McpEnvironment, McpServers, McpSignIn, SignInError, SignInStatus, forget_sign_in, sign_in_status,
@@ -57,7 +54,7 @@ pub use tree::{draw_tree, find_files_below};
 pub use undo::{RecordedChange, UndoContext, UndoMode, UndoStatus, UndoneFile, undo_changes};
 pub use undo_recorder::{UndoFuture, UndoRecorder};
 pub use web::WebConfig;
-pub use workspace::{Workspace, resolve_links};
+pub use workspace::Workspace;
 pub use worktree::{FileChangeKind, GitCli, SettledWorktree, Worktree, WorktreeError, WorktreeFileChange};
 
 #[cfg(test)]

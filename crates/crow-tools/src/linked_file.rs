@@ -1,11 +1,11 @@
 //! Renders a file that the user linked in a prompt: the lines of the link, or the whole file if it is short.
 
 use crow_core::{PageRange, image_type};
+use crow_files::ReadError;
 
 use crate::{
     ToolCx,
     editor_buffers::{self, OpenFileError, OpenedFile, ReadPurpose},
-    files::ReadError,
     read::{LINE_CHARS_MAX, LOSSY_NOTE, read_error, read_file_page, render_text},
     text_encoding::{DecodedText, decode_text},
     tool_error::ToolError,

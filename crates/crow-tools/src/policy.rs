@@ -8,8 +8,9 @@ use crow_core::{
     SandboxMode, SandboxPolicy, SandboxSupport, SessionRoots, ToolCallInfo, approval_source_in_sandbox,
     evaluate_call_in_sandbox,
 };
+use crow_files::resolve_links;
 
-use crate::{Workspace, resolve_links};
+use crate::Workspace;
 
 /// The sources of a permission policy.
 #[derive(Debug, Clone)]

@@ -5,22 +5,31 @@ use std::{io::Read as _, path::Path};
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use crow_core::{
     ContentPart, FileLocation, PageRange, ToolAccess, ToolCallContent, ToolCallInfo, ToolCallStatus,
-    ToolKind, ToolResult, ToolSpec, check_image, image_type,
+    ToolKind, ToolResult, ToolSpec, check_image, escape_hidden, image_type,
 };
+use crow_files::{ReadError, nofollow::DirHandle, resolve_links};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     Tool, ToolCx, ToolFuture, Workspace,
-    editor_buffers::{self, OpenFileError, OpenedFile, ReadPurpose},
-    files::{self, FILE_BYTES_MAX, ReadError},
+    editor_buffers::{self, FILE_BYTES_MAX, OpenFileError, OpenedFile, ReadPurpose},
     paging::TextPage,
     text_encoding::{DecodedText, decode_text},
     tool::{into_tool_future, parse_arguments, path_title, text_argument},
     tool_error::ToolError,
-    workspace::{ContentStamp, resolve_links},
+    workspace::ContentStamp,
 };
+
+/// Names of one directory that are compared for similarity.
+const LISTED_NAMES_MAX: usize = 10_000;
+
+/// Similar names that are suggested.
+const SIMILAR_NAMES_MAX: usize = 3;
+
+/// Minimum similarity of a name, from 0 to 1; lower values give noise.
+const SIMILARITY_MIN: f32 = 0.6;
 
 /// Most files have fewer lines.
 const LIMIT_DEFAULT: usize = 2000;
@@ -188,7 +197,7 @@ fn render_content(opened: OpenedFile, display_path: &str, args: &ReadArgs) -> Re
 /// Returns why a file could not be read, with a hint.
 pub(crate) fn read_error(path: &Path, display_path: &str, error: &ReadError) -> ToolError {
     let similar = match error {
-        ReadError::Missing => files::similar_names(path),
+        ReadError::Missing => similar_names(path),
         ReadError::Directory | ReadError::NotAFile | ReadError::TooLarge { .. } | ReadError::System(_) => {
             Vec::new()
         }
@@ -201,6 +210,20 @@ pub(crate) fn read_error(path: &Path, display_path: &str, error: &ReadError) -> 
         ReadError::NotAFile | ReadError::System(_) => String::new(),
     };
     ToolError(format!("could not read {display_path}: {error}{hint}"))
+}
+
+/// Names in the same directory that are similar to the missing one.
+fn similar_names(path: &Path) -> Vec<String> {
+    let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return Vec::new() };
+    let names = DirHandle::open(dir).and_then(|dir| dir.entry_names(LISTED_NAMES_MAX)).unwrap_or_default();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let similar = similar::get_close_matches(
+        name.to_string_lossy().as_ref(),
+        &names,
+        SIMILAR_NAMES_MAX,
+        SIMILARITY_MIN,
+    );
+    similar.into_iter().map(escape_hidden).collect()
 }
 
 /// Renders one page of a text, with a note on how to continue.
@@ -230,7 +253,7 @@ pub(crate) fn read_file_page(
 ) -> Result<String, ToolError> {
     let refuse =
         |reason: &dyn std::fmt::Display| ToolError(format!("could not read {display_path}: {reason}"));
-    let mut file = files::open_file(path).map_err(|error| read_error(path, display_path, &error))?;
+    let mut file = crow_files::open_file(path).map_err(|error| read_error(path, display_path, &error))?;
     let mut head = [0; IMAGE_SIGNATURE_BYTES];
     let n_read = file.read(&mut head).map_err(|error| refuse(&error))?;
     if image_type(&head[..n_read]).is_some() {
@@ -248,8 +271,8 @@ pub(crate) fn read_file_page(
 
 /// Reads an image that the user named; `Err` is the reason why it cannot be used.
 pub fn read_image(path: &Path) -> Result<ContentPart, String> {
-    let bytes =
-        files::read_file(&resolve_links(path), IMAGE_BYTES_MAX as u64).map_err(|error| error.to_string())?;
+    let bytes = crow_files::read_file(&resolve_links(path), IMAGE_BYTES_MAX as u64)
+        .map_err(|error| error.to_string())?;
     image_part(&bytes)
 }
 

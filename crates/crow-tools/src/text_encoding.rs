@@ -2,8 +2,6 @@
 
 use crow_core::line_too_long;
 
-use crate::files::may_be_text;
-
 pub(crate) const BOM_UTF8: &[u8] = b"\xEF\xBB\xBF";
 pub(crate) const BOM_UTF16_LE: &[u8] = b"\xFF\xFE";
 pub(crate) const BOM_UTF16_BE: &[u8] = b"\xFE\xFF";
@@ -24,6 +22,14 @@ pub(crate) enum DecodedText {
     /// Text in an unknown encoding: readable, but not to be written back.
     Lossy(String),
     Binary,
+}
+
+/// Git looks for a zero byte in as many bytes to detect a binary file.
+const SNIFFED_BYTES: usize = 8000;
+
+/// Whether an editor would open it: images and programs have zero bytes at their beginning.
+pub(crate) fn may_be_text(bytes: &[u8]) -> bool {
+    !bytes.iter().take(SNIFFED_BYTES).any(|&byte| byte == 0)
 }
 
 /// Decodes bytes as text.

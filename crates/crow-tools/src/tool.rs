@@ -4,6 +4,7 @@ use std::{path::PathBuf, pin::Pin, sync::Arc, time::Duration};
 
 use crow_acp::{AcpClientCapabilities, ClientEditor, ClientTerminal};
 use crow_core::{CallId, Confinement, ToolAccess, ToolCallContent, ToolCallInfo, ToolResult, ToolSpec};
+use crow_files::PATH_BYTES_MAX;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tokio::time::timeout;
@@ -13,7 +14,6 @@ use crate::{
     UndoRecorder, Workspace,
     title::to_title,
     tool_error::{CANCELLED, PATH_CHANGED, ToolError, run_blocking},
-    workspace::PATH_BYTES_MAX,
 };
 
 /// A running call.

@@ -51,7 +51,7 @@ const PENDING_MAX: usize = FIND_ENTRIES_MAX;
 pub fn draw_tree(cwd: &Path) -> String {
     let cancel = CancellationToken::new();
     let limits = WalkBounds { entries_max: DRAW_ENTRIES_MAX, timeout: WALK_TIMEOUT };
-    let cwd = crate::resolve_links(cwd);
+    let cwd = crow_files::resolve_links(cwd);
     let lister = DirectoryLister::new(&cwd, HiddenFiles::Excluded, limits, &cancel);
     let mut drawing = TreeDrawing { nodes: Vec::new(), n_lines: 0 };
     let root = TreeNode::new(OsString::new(), Some(lister.start_directory()));
@@ -77,7 +77,7 @@ pub fn draw_tree(cwd: &Path) -> String {
 pub fn find_files_below(cwd: &Path, name: &str, n_max: usize) -> Vec<String> {
     let cancel = CancellationToken::new();
     let limits = WalkBounds { entries_max: FIND_ENTRIES_MAX, timeout: WALK_TIMEOUT };
-    let cwd = crate::resolve_links(cwd);
+    let cwd = crow_files::resolve_links(cwd);
     let lister = DirectoryLister::new(&cwd, HiddenFiles::Excluded, limits, &cancel);
     let mut found: BTreeSet<PathBuf> = BTreeSet::new();
     let mut pending = VecDeque::from([lister.start_directory()]);

@@ -15,13 +15,13 @@ use crow_core::{
         plan_undo, render_unified_diff,
     },
 };
+use crow_files::{FileFingerprint, FileReplacement, hash_content};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     Workspace,
     editor_buffers::WriteTarget,
-    file_write::{hash_before, hash_content, mode_before, stamp_before, to_disk_bytes},
-    files::{self, FileFingerprint, FileReplacement},
+    file_write::{hash_before, mode_before, stamp_before, to_disk_bytes},
     text_encoding::{DecodedText, TextEncoding, decode_text},
     tool_error::{ToolError, run_blocking},
     workspace::ContentStamp,
@@ -204,7 +204,7 @@ async fn inspect_file(cx: &UndoContext<'_>, changes: &[UndoChange], path: PathBu
     let lookup = {
         let path = path.clone();
         run_blocking(move || {
-            let snapshot = files::read_snapshot(&path).map_err(|error| ToolError(error.to_string()))?;
+            let snapshot = crow_files::read_snapshot(&path).map_err(|error| ToolError(error.to_string()))?;
             Ok((stamp_before(&snapshot.before), hash_before(&snapshot.before), snapshot))
         })
         .await
@@ -375,7 +375,7 @@ async fn remove_file(
     let removed = {
         let path = path.to_owned();
         run_blocking(move || {
-            files::remove_file(&path, fingerprint).map_err(|error| ToolError(error.to_string()))
+            crow_files::remove_file(&path, fingerprint).map_err(|error| ToolError(error.to_string()))
         })
         .await
     };
@@ -404,14 +404,16 @@ async fn restore_file(
     {
         let owned_path = path.to_owned();
         let created = run_blocking(move || {
-            files::open_or_create_parent(&owned_path).map(drop).map_err(|error| ToolError(error.to_string()))
+            crow_files::open_or_create_parent(&owned_path)
+                .map(drop)
+                .map_err(|error| ToolError(error.to_string()))
         });
         created.await.map_err(|reason| refuse(&reason))?;
         let written = editor.write_file(&cx.workspace.client_path(path), &text, cx.cancel).await;
         written.map_err(|error| refuse(&error))?;
         let owned_path = path.to_owned();
         let lookup = run_blocking(move || {
-            files::read_snapshot(&owned_path).map_err(|error| ToolError(error.to_string()))
+            crow_files::read_snapshot(&owned_path).map_err(|error| ToolError(error.to_string()))
         })
         .await;
         fingerprint = lookup.map_err(|reason| refuse(&reason))?.fingerprint;
@@ -448,7 +450,7 @@ fn restore_content(
     fingerprint: FileFingerprint,
 ) -> Result<(), ToolError> {
     let UndoSnapshot::Content { bytes, .. } = before else { return Ok(()) };
-    let is_there = files::read_snapshot(path).is_ok_and(|current| match current.before {
+    let is_there = crow_files::read_snapshot(path).is_ok_and(|current| match current.before {
         UndoSnapshot::Content { bytes: content_now, mode: mode_now } => {
             content_now == *bytes && (mode.is_none() || mode == mode_now)
         }
@@ -458,7 +460,7 @@ fn restore_content(
         return Ok(());
     }
     let replacement = FileReplacement { bytes, mode, expected: fingerprint };
-    files::replace_file(path, replacement).map_err(|error| ToolError(error.to_string()))
+    crow_files::replace_file(path, replacement).map_err(|error| ToolError(error.to_string()))
 }
 
 #[cfg(test)]

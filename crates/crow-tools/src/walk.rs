@@ -11,13 +11,12 @@ use std::{
 };
 
 use crow_core::{LetterCase, PathGlob, escape_hidden};
+use crow_files::{ReadError, is_missing, nofollow};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::lister::{DirectoryLister, HiddenFiles, WalkBounds, WalkDirectory, WalkEntry};
 use self::queue::WalkQueue;
 use crate::{
-    files::{ReadError, is_missing},
-    nofollow,
     text_encoding::truncate_line,
     tool_error::{CANCELLED, ToolError},
 };

@@ -1,8 +1,7 @@
 //! A session's roots, path resolution, the versions of files that it has read, and its jobs. Must not know tools.
 
 use std::{
-    collections::{HashMap, VecDeque},
-    ffi::OsString,
+    collections::HashMap,
     fs,
     hash::{DefaultHasher, Hash, Hasher},
     path::{Component, Path, PathBuf},
@@ -10,21 +9,16 @@ use std::{
 };
 
 use crow_core::escape_hidden;
+use crow_files::{PATH_BYTES_MAX, resolve_links};
 use tokio::sync::{Semaphore, watch};
 
-use crate::{files, terminal::JobTable};
+use crate::terminal::JobTable;
 
 /// Concurrent reads of one session; further ones wait.
 pub(crate) const READERS_MAX: usize = 32;
 
 /// A forgotten file only has to be read again before it is edited.
 const SEEN_FILES_MAX: usize = 10_000;
-
-/// Linux follows as many before it reports a loop.
-const LINKS_MAX: usize = 40;
-
-/// Linux's limit for a path, longer than on other systems.
-pub(crate) const PATH_BYTES_MAX: usize = 4096;
 
 /// The working environment of a session.
 #[derive(Debug)]
@@ -242,44 +236,10 @@ fn git_dir_target(dir: &Path) -> Option<PathBuf> {
 
 /// Reads a path after `key` from a small file of one line, relative to that file.
 fn read_named_path(file: &Path, key: &str) -> Option<PathBuf> {
-    let bytes = files::read_file(file, PATH_BYTES_MAX as u64).ok()?;
+    let bytes = crow_files::read_file(file, PATH_BYTES_MAX as u64).ok()?;
     let text = String::from_utf8_lossy(&bytes);
     let path = text.trim_end().strip_prefix(key)?.trim_start();
     Some(resolve_links(&file.parent()?.join(path)))
-}
-
-/// Resolves links without `canonicalize`, which requires that the file exists; shows where a link to nothing would
-/// create a file.
-pub fn resolve_links(path: &Path) -> PathBuf {
-    let mut remaining: VecDeque<OsString> =
-        path.components().map(|part| part.as_os_str().to_owned()).collect();
-    let mut resolved = PathBuf::new();
-    // No system opens a path that is as long as two of the longest.
-    let mut n_links = if path.as_os_str().len() > 2 * PATH_BYTES_MAX { LINKS_MAX } else { 0 };
-    while let Some(part) = remaining.pop_front() {
-        match Path::new(&part).components().next() {
-            Some(Component::ParentDir) => {
-                resolved.pop();
-            }
-            Some(Component::CurDir) | None => {}
-            Some(Component::RootDir | Component::Prefix(_)) => resolved.push(part),
-            Some(Component::Normal(_)) => {
-                resolved.push(part);
-                // No system has a longer path, and resolving a very long one would take very long.
-                let is_too_long = resolved.as_os_str().len() > PATH_BYTES_MAX;
-                let target =
-                    if is_too_long || n_links >= LINKS_MAX { None } else { fs::read_link(&resolved).ok() };
-                if let Some(target) = target {
-                    n_links += 1;
-                    resolved.pop();
-                    for part in target.components().rev() {
-                        remaining.push_front(part.as_os_str().to_owned());
-                    }
-                }
-            }
-        }
-    }
-    resolved
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use crow_core::{
     ContentPart, FileLocation, ToolAccess, ToolCallContent, ToolCallInfo, ToolCallStatus, ToolKind,
     ToolResult, ToolSpec,
 };
+use crow_files::ReadError;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -13,7 +14,6 @@ use crate::{
     PreviewFuture, Tool, ToolCx, ToolFuture, Workspace,
     editor_buffers::{self, OpenFileError, OpenedFile, ReadPurpose},
     file_write::{self, CHANGED_OR_UNSAVED, CHANGED_SINCE_READ, FileWrite, PriorContent, WrittenFile},
-    files::ReadError,
     text_encoding::{DecodedText, TextEncoding, decode_text},
     tool::{into_preview_future, into_tool_future, parse_arguments, path_title, text_argument},
     tool_error::ToolError,

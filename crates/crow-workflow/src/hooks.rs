@@ -180,7 +180,7 @@ async fn context_calls(
     let calls = changes.into_iter().map(|(path, old, new)| {
         if let Some(old) = old {
             // The new text was made from exactly this one.
-            port.workspace().record_write(crow_tools::resolve_links(&path), &old);
+            port.workspace().record_write(crow_files::resolve_links(&path), &old);
         }
         let arguments = vec![("file_path", path.display().to_string()), ("content", new)];
         SyntheticCall { tool: "write", arguments }

@@ -41,7 +41,7 @@ fn render_status(context: &ProjectContext) -> Result<String, SpeckitError> {
     if let Ok((current_feature, _)) = &current
         && current_feature.dir.is_dir()
         && !features.iter().any(|feature| {
-            crow_tools::resolve_links(&feature.dir) == crow_tools::resolve_links(&current_feature.dir)
+            crow_files::resolve_links(&feature.dir) == crow_files::resolve_links(&current_feature.dir)
         })
     {
         features.push(current_feature.clone());

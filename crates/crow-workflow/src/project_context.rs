@@ -46,7 +46,7 @@ impl ProjectContext {
         let SessionFacts { binding, config, cwd, .. } = facts;
         let found_project = SpeckitProject::find_project(&cwd, config.variables.init_dir.as_deref())?;
         // Outside of the session's directories, its repository and the home directory, a project is not used.
-        let home_dir = config.variables.home.as_deref().map(crow_tools::resolve_links);
+        let home_dir = config.variables.home.as_deref().map(crow_files::resolve_links);
         let is_allowed = |project: &SpeckitProject| {
             let root = project.root();
             config.variables.init_dir.is_some()

@@ -65,7 +65,7 @@ fn resolve_write_path(path: &Path) -> Result<PathBuf, SpeckitError> {
             reason: "it is a link, and links are not followed".to_owned(),
         });
     }
-    let directory = path.parent().map(crow_tools::resolve_links).unwrap_or_default();
+    let directory = path.parent().map(crow_files::resolve_links).unwrap_or_default();
     Ok(path.file_name().map_or_else(|| directory.clone(), |name| directory.join(name)))
 }
 

@@ -116,7 +116,7 @@ pub(crate) fn origin_notes(
         FeatureOrigin::Session => {
             let pointer = crow_speckit::read_pointer(&context.project).ok().flatten();
             let other_pointer = pointer.filter(|pointer| {
-                crow_tools::resolve_links(pointer) != crow_tools::resolve_links(&feature.dir)
+                crow_files::resolve_links(pointer) != crow_files::resolve_links(&feature.dir)
             });
             other_pointer.map_or_else(Vec::new, |pointer| {
                 let pointer = context.project.display_path(&pointer);

@@ -10,8 +10,8 @@ use crow_speckit::UntrustedFile;
 use crow_workflow::FileApprovals;
 
 use super::skill_files::{PromptFile, Skill};
-use crate::bounded_read::hash_content;
 use crate::runtime::AgentConfig;
+use crow_files::hash_content;
 
 /// The current configuration of a session.
 #[derive(Debug, Clone, Default)]

@@ -8,8 +8,8 @@ use crow_speckit::{SpeckitProject, UntrustedFile};
 
 use super::skill_files::{PromptFile, SKILL_FILE, Skill};
 use super::wording::join_items;
-use crate::bounded_read::{self, AllowedRoot};
 use crate::repository_config::{RepositoryConfig, RepositoryConfigReader, VariableExpansion};
+use crow_files::AllowedRoot;
 
 /// Larger files cannot be reviewed.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
@@ -99,7 +99,7 @@ pub(crate) fn repository_root(cwd: &Path) -> &Path {
 
 /// Reads the content of the repository around a directory, in the directory itself and in the root.
 pub(super) fn scan_repository(locations: &ScanLocations) -> RepositoryScan {
-    let cwd = crow_tools::resolve_links(&locations.cwd);
+    let cwd = crow_files::resolve_links(&locations.cwd);
     let repository = repository_root(&cwd).to_owned();
     let mut directories = vec![cwd];
     directories.extend(Some(repository.clone()).filter(|root| *root != directories[0]));
@@ -124,7 +124,7 @@ struct RepositoryScanner<'a> {
 impl RepositoryScanner<'_> {
     fn scan_folder(&mut self, directory: &Path) {
         let is_user_config =
-            crow_tools::resolve_links(&directory.join(CONFIG_DIRECTORY)) == self.locations.config_dir;
+            crow_files::resolve_links(&directory.join(CONFIG_DIRECTORY)) == self.locations.config_dir;
         let is_scanned =
             |relative_path: &str| !(is_user_config && relative_path.starts_with(CONFIG_DIRECTORY));
         for config in CONFIGS.into_iter().filter(|relative_path| is_scanned(relative_path)) {
@@ -167,7 +167,7 @@ impl RepositoryScanner<'_> {
     /// Resolves a skill's directory once, so that a link created later has no effect. A directory outside of the
     /// repository's skill directories is not readable without permission, since it has more than the skill.
     fn skill_folder(&self, directory: &Path) -> Option<PathBuf> {
-        let resolved = crow_tools::resolve_links(directory);
+        let resolved = crow_files::resolve_links(directory);
         let parent = resolved.parent()?;
         let mut ancestors =
             parent.ancestors().take_while(|directory| directory.starts_with(&self.scan.repository));
@@ -177,7 +177,7 @@ impl RepositoryScanner<'_> {
     }
 
     fn list_names(&self, directory: &Path) -> Vec<String> {
-        bounded_read::list_names(directory, AllowedRoot::Folder(&self.scan.repository), NAMES_MAX)
+        crow_files::list_names(directory, AllowedRoot::Folder(&self.scan.repository), NAMES_MAX)
     }
 
     fn scan_file(
@@ -187,12 +187,12 @@ impl RepositoryScanner<'_> {
     ) {
         let repository = &self.scan.repository;
         let display_path = path.strip_prefix(repository).unwrap_or(&path).display().to_string();
-        let text =
-            match bounded_read::read_bounded_text(&path, AllowedRoot::Folder(repository), FILE_BYTES_MAX) {
-                Ok(Some(text)) => text,
-                Ok(None) => return,
-                Err(reason) => return self.report_skipped(&display_path, &reason.to_string()),
-            };
+        let text = match crow_files::read_bounded_text(&path, AllowedRoot::Folder(repository), FILE_BYTES_MAX)
+        {
+            Ok(Some(text)) => text,
+            Ok(None) => return,
+            Err(reason) => return self.report_skipped(&display_path, &reason.to_string()),
+        };
         self.n_bytes += text.len();
         if self.scan.files.len() >= FILES_MAX || self.n_bytes > BYTES_MAX {
             return self.report_skipped(
@@ -221,7 +221,7 @@ impl RepositoryScanner<'_> {
                 .problems
                 .extend(problems.map(|problem| escape_hidden_start(problem, PROBLEM_CHARS_MAX) + "."));
         }
-        let subject = TrustSubject { path: display_path, hash: bounded_read::hash_content(text.as_bytes()) };
+        let subject = TrustSubject { path: display_path, hash: crow_files::hash_content(text.as_bytes()) };
         self.scan.files.push(ProjectConfigFile { subject, path, text, contribution });
     }
 

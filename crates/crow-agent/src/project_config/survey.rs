@@ -9,9 +9,9 @@ use super::scan::{self, FileContribution, ProjectConfigFile, RepositoryScan, Sca
 use super::skill_files::{PromptFile, SKILL_FILE, Skill};
 use super::trust_records::{self, TrustRecord};
 use super::wording::join_items;
-use crate::bounded_read::{self, AllowedRoot};
 use crate::repository_config::VariableExpansion;
 use crate::runtime::AgentConfig;
+use crow_files::AllowedRoot;
 
 /// The user's own files; far more than any user has.
 const OWN_MAX: usize = 500;
@@ -123,18 +123,18 @@ pub(crate) fn known_skills(config: &AgentConfig, cwd: &Path) -> Vec<Skill> {
 }
 
 fn own_skills(directory: &Path, problems: &mut Vec<String>) -> Vec<Skill> {
-    let names = bounded_read::list_names(directory, AllowedRoot::Anywhere, OWN_MAX);
+    let names = crow_files::list_names(directory, AllowedRoot::Anywhere, OWN_MAX);
     let files = names.into_iter().map(|name| directory.join(name).join(SKILL_FILE));
     let read_skill = |path: PathBuf| {
         let text = read_own_file(&path, problems)?;
-        let directory = path.parent().map(crow_tools::resolve_links);
+        let directory = path.parent().map(crow_files::resolve_links);
         Skill::parse_skill(path, directory, &text)
     };
     files.filter_map(read_skill).collect()
 }
 
 fn own_prompts(directory: &Path, problems: &mut Vec<String>) -> Vec<PromptFile> {
-    let names = bounded_read::list_names(directory, AllowedRoot::Anywhere, OWN_MAX);
+    let names = crow_files::list_names(directory, AllowedRoot::Anywhere, OWN_MAX);
     let files = names.into_iter().map(|name| directory.join(name));
     let files: Vec<PathBuf> =
         files.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect();
@@ -145,7 +145,7 @@ fn own_prompts(directory: &Path, problems: &mut Vec<String>) -> Vec<PromptFile> 
 }
 
 fn read_own_file(path: &Path, problems: &mut Vec<String>) -> Option<String> {
-    match bounded_read::read_bounded_text(path, AllowedRoot::Anywhere, OWN_BYTES_MAX) {
+    match crow_files::read_bounded_text(path, AllowedRoot::Anywhere, OWN_BYTES_MAX) {
         Ok(text) => text,
         Err(reason) => {
             problems.push(format!("{} is ignored: {reason}.", path.display()));

@@ -51,7 +51,7 @@ impl RepositoryConfigReader for Lines {
 
 /// An empty configuration in `root/config`.
 pub(crate) fn bare_settings(root: &Path) -> AgentConfig {
-    let config_dir = crow_tools::resolve_links(&root.join("config"));
+    let config_dir = crow_files::resolve_links(&root.join("config"));
     AgentConfig {
         models: Vec::new(),
         mode: Mode::Ask,
@@ -408,7 +408,7 @@ fn latest_decisions_about_a_path_are_stored() {
     let survey = stage.survey("p");
     assert_eq!(survey.trust.approved_text(".mcp.json"), Some("server a 19"));
     let trusted = (0..20).filter(|n| {
-        let hash = crate::bounded_read::hash_content(format!("server a {n}").as_bytes());
+        let hash = crow_files::hash_content(format!("server a {n}").as_bytes());
         let supply = TrustSubject { path: ".mcp.json".into(), hash };
         evaluate_trust(&supply, &TrustLedger::default(), &survey.trust.ledger) == TrustState::Trusted
     });

@@ -174,7 +174,7 @@ impl RepositoryTrust {
     ) -> (Self, Vec<String>) {
         let locations = ScanLocations {
             cwd: cwd.to_owned(),
-            config_dir: crow_tools::resolve_links(config_dir),
+            config_dir: crow_files::resolve_links(config_dir),
             repositories,
         };
         let mut scan = scan::scan_repository(&locations);
@@ -226,17 +226,17 @@ impl RepositoryTrust {
 
 /// Lists the repositories with stored decisions, sorted by path; an unreadable record is an error in the list. Blocks.
 pub fn list_trust(config_dir: &Path) -> Vec<Result<TrustedRepository, String>> {
-    trust_records::list_trust(&crow_tools::resolve_links(config_dir))
+    trust_records::list_trust(&crow_files::resolve_links(config_dir))
 }
 
 /// Removes all decisions about a repository; returns whether there were any. Blocks.
 pub fn forget_trust(config_dir: &Path, repository: &Path) -> io::Result<bool> {
-    trust_records::forget_trust(&crow_tools::resolve_links(config_dir), repository)
+    trust_records::forget_trust(&crow_files::resolve_links(config_dir), repository)
 }
 
 /// Finds the root of the repository around a directory.
 pub fn find_repository_root(directory: &Path) -> PathBuf {
-    scan::repository_root(&crow_tools::resolve_links(directory)).to_owned()
+    scan::repository_root(&crow_files::resolve_links(directory)).to_owned()
 }
 
 impl ProjectConfig {

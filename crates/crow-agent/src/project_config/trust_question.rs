@@ -246,8 +246,8 @@ mod tests {
     use expect_test::expect;
 
     use super::*;
-    use crate::bounded_read::hash_content;
     use crate::project_config::skill_files::PromptFile;
+    use crow_files::hash_content;
 
     fn supply_file(path: &str, text: &str, contribution: FileContribution) -> ProjectConfigFile {
         let subject = TrustSubject { path: path.into(), hash: hash_content(text.as_bytes()) };

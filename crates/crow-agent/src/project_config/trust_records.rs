@@ -9,8 +9,8 @@ use crow_core::{ContentHash, TrustAnswer, TrustLedger, TrustSubject};
 use serde::{Deserialize, Serialize};
 
 use super::scan::ProjectConfigFile;
-use crate::bounded_read::hash_content;
 use crate::project_records::ProjectRecords;
+use crow_files::hash_content;
 
 /// The subdirectory of the configuration directory.
 const FOLDER: &str = "trust";

@@ -22,7 +22,6 @@ use super::binding::feature_binding;
 use super::child_tasks::ChildTasks;
 use super::user_forms::UserForms;
 use super::user_prompt::{self, PromptInput, SteeringReceiver};
-use crate::bounded_read::hash_content;
 use crate::calls;
 use crate::clock;
 use crate::compact;
@@ -33,6 +32,7 @@ use crate::run_turn::run_turn;
 use crate::sentence::to_sentence;
 use crate::turn_context::{ClaimOutcome, SessionState, TurnCx, TurnHookState};
 use crate::undo_recorder::CallUndoRecorder;
+use crow_files::hash_content;
 
 /// The source of the workflow's confirmations.
 const SOURCE: &str = "speckit";
@@ -81,7 +81,7 @@ impl WorkflowPort for SessionPort<'_> {
         let binding = feature_binding(cx.runtime, cx.session).await.map_err(store_failure)?;
         let (config, cwd) = (cx.runtime.config(), cx.workspace.cwd().to_owned());
         let resolve = move || {
-            let cwd = crow_tools::resolve_links(&cwd);
+            let cwd = crow_files::resolve_links(&cwd);
             let repository = project_config::repository_root(&cwd).to_owned();
             (cwd, repository)
         };

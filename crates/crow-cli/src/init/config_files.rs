@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use crow_store::create_private_dir;
+use crow_files::create_private_dir;
 
 use super::{config_text, environment_scan::ProviderChoice};
 use crate::{

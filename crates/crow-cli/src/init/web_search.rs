@@ -67,7 +67,7 @@ pub(super) fn write_search_files(dir: &Path, existing: ExistingFiles) -> Result<
         CliError::new(CliExitCode::Failed, format!("could not write {}: {error}", directory.display()))
     };
     let mut has_written = false;
-    crow_store::create_private_dir(&directory).map_err(failed)?;
+    crow_files::create_private_dir(&directory).map_err(failed)?;
     for (name, text) in [
         (SETTINGS_FILE, render_settings(&generate_secret().map_err(failed)?)),
         (compose_file_name(), COMPOSE.to_owned()),

@@ -8,7 +8,7 @@ use crate::cli::{Cli, CliCommand};
 #[track_caller]
 fn check(commands: &[&str], expected: &Expect) {
     let directory = tempfile::tempdir().unwrap();
-    let root = crow_tools::resolve_links(directory.path());
+    let root = crow_files::resolve_links(directory.path());
     let project = root.join("project");
     std::fs::create_dir_all(project.join(".git")).unwrap();
     std::fs::create_dir_all(project.join("sub")).unwrap();

@@ -17,21 +17,23 @@ use std::{
 const FILE_LINES_MAX: usize = 600;
 
 /// The crates that each crate may use. A crate that is missing here has no place in the architecture.
-const ARROWS: [(&str, &[&str]); 14] = [
+const ARROWS: [(&str, &[&str]); 15] = [
     ("crow-core", &[]),
-    ("crow-store", &["crow-core"]),
-    ("crow-import", &["crow-core", "crow-store"]),
-    ("crow-model", &["crow-core"]),
-    ("crow-process", &["crow-core"]),
+    ("crow-files", &["crow-core"]),
+    ("crow-store", &["crow-core", "crow-files"]),
+    ("crow-import", &["crow-core", "crow-files", "crow-store"]),
+    ("crow-model", &["crow-core", "crow-files"]),
+    ("crow-process", &["crow-core", "crow-files"]),
     ("crow-speckit", &["crow-core"]),
-    ("crow-tools", &["crow-core", "crow-process", "crow-acp"]),
+    ("crow-tools", &["crow-core", "crow-files", "crow-process", "crow-acp"]),
     ("crow-acp", &["crow-core", "crow-process"]),
-    ("crow-children", &["crow-core", "crow-store", "crow-tools", "crow-acp"]),
-    ("crow-workflow", &["crow-core", "crow-speckit", "crow-tools"]),
+    ("crow-children", &["crow-core", "crow-files", "crow-store", "crow-tools", "crow-acp"]),
+    ("crow-workflow", &["crow-core", "crow-files", "crow-speckit", "crow-tools"]),
     (
         "crow-agent",
         &[
             "crow-core",
+            "crow-files",
             "crow-store",
             "crow-model",
             "crow-tools",
@@ -46,6 +48,7 @@ const ARROWS: [(&str, &[&str]); 14] = [
         "crow-cli",
         &[
             "crow-core",
+            "crow-files",
             "crow-store",
             "crow-import",
             "crow-model",

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crow_store::create_private_dir;
+use crow_files::create_private_dir;
 
 /// A longer file is not a configuration.
 const TEXT_BYTES_MAX: u64 = 1024 * 1024;

@@ -2,7 +2,7 @@
 //! then its pieces, and a last line with the end; a file without that line is incomplete.
 
 use std::collections::BTreeMap;
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -60,10 +60,7 @@ pub(super) struct RecordingFolder {
 impl RecordingFolder {
     /// Creates the directory, or opens an existing writable one.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
-        let mut builder = DirBuilder::new();
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.recursive(true).create(path)?;
+        crow_files::create_private_dir(path)?;
         let mut last_number = 0;
         for entry in std::fs::read_dir(path)? {
             let name = entry?.file_name();

@@ -4,7 +4,7 @@ use crow_core::{CallId, ContentHash, SessionId};
 
 use super::{blobs, handle::Database};
 use crate::{
-    ChangeId, FileChange, NewFileChange, StoreError, StoredPrompt, Timestamp, UndoSnapshot, hashing, row,
+    ChangeId, FileChange, NewFileChange, StoreError, StoredPrompt, Timestamp, UndoSnapshot, row,
     sql::{SqlError, SqlRow, values},
 };
 
@@ -20,7 +20,7 @@ impl Database {
                 UndoSnapshot::Missing => ("missing", None, None),
                 UndoSnapshot::TooLarge => ("unknown", None, None),
                 UndoSnapshot::Content { bytes, mode } => {
-                    let hash = hashing::content_hash(bytes);
+                    let hash = crow_files::hash_content(bytes);
                     blobs::insert_blob(sql, session, blobs::BlobPurpose::File, hash, bytes)?;
                     ("content", Some(hash.to_string()), mode.map(i64::from))
                 }

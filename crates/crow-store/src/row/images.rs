@@ -5,8 +5,6 @@ use std::{borrow::Cow, collections::HashMap};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use crow_core::{ContentHash, ContentPart, ToolCallContent, TranscriptEntry};
 
-use crate::hashing;
-
 /// The prefix of the placeholder for an image; base64 has no colon.
 const HASH_PREFIX: &str = "sha256:";
 
@@ -42,7 +40,7 @@ impl<'a> ExtractedImages<'a> {
         for data in images {
             // An image that would not be restored exactly stays in the message.
             if let Ok(bytes) = BASE64_STANDARD.decode(data) {
-                images_by_data.entry(data).or_insert_with(|| (hashing::content_hash(&bytes), bytes));
+                images_by_data.entry(data).or_insert_with(|| (crow_files::hash_content(&bytes), bytes));
             }
         }
         Self(images_by_data)

@@ -14,7 +14,7 @@ use super::{
     foreign_format::ForeignFormat,
     schema::immutable_uri,
 };
-use crate::{StoreError, private_files};
+use crate::StoreError;
 
 /// A program locks its file only for moments.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -50,10 +50,10 @@ fn copy_database(format: &ForeignFormat, uri: &Path, from: &Path, to: &Path) -> 
         return Err(StoreError::CannotOpen { database: display_path(to), reason });
     };
     if !to.exists() {
-        private_files::make_file(to).map_err(|error| from_io(to, &error))?;
+        crow_files::create_private_file(to).map_err(|error| from_io(to, &error))?;
     }
     source.execute("VACUUM INTO ?1", [target]).map_err(|error| from_sqlite(to, &error))?;
-    private_files::restrict_permissions(to).map_err(|error| from_io(to, &error))
+    crow_files::restrict_permissions(to).map_err(|error| from_io(to, &error))
 }
 
 /// Whether a database that has a log while in use has none now. Such a file is read as immutable: otherwise reading

@@ -12,7 +12,7 @@ use std::{
 };
 
 use super::errors::from_io;
-use crate::{LeaseHolder, StoreError, private_files, sql::LeaseKey};
+use crate::{LeaseHolder, StoreError, sql::LeaseKey};
 
 /// Each time another process removed the file in between; that many in a row do not happen.
 const ATTEMPTS_MAX: usize = 16;
@@ -34,17 +34,17 @@ impl LeaseFiles {
 
     pub(super) fn acquire(&mut self, key: &LeaseKey) -> Result<(), StoreError> {
         let to_error = |error: &io::Error| from_io(&self.database, error);
-        private_files::create_private_dir(&self.directory).map_err(|error| to_error(&error))?;
+        crow_files::create_private_dir(&self.directory).map_err(|error| to_error(&error))?;
         // An imported session may have any name.
         let path = self.directory.join(format!("{:016x}", key.lock_id().cast_unsigned()));
         for _ in 0..ATTEMPTS_MAX {
-            let mut file = private_files::open_file(&path).map_err(|error| to_error(&error))?;
+            let mut file = crow_files::open_private_file(&path).map_err(|error| to_error(&error))?;
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => return Err(key.busy_error(read_holder(&file))),
                 Err(TryLockError::Error(error)) => return Err(to_error(&error)),
             }
-            if !private_files::is_file_at(&file, &path) {
+            if !crow_files::is_file_at(&file, &path) {
                 continue;
             }
             let label = own_process_label();

@@ -14,7 +14,7 @@ use super::{
     foreign_import::import_foreign_database,
     schema::{FileOwner, MIGRATIONS, detect_owner, immutable_uri, make_tables, schema_version},
 };
-use crate::{StoreError, private_files};
+use crate::StoreError;
 
 /// The longest transaction of another process deletes a session.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -54,7 +54,7 @@ pub(super) fn open_connection(
         migrate_schema(&mut connection, path)?;
     }
     configure_connection(&connection).map_err(in_path)?;
-    private_files::restrict_permissions(path).map_err(|error| from_io(path, &error))?;
+    crow_files::restrict_permissions(path).map_err(|error| from_io(path, &error))?;
     Ok(connection)
 }
 
@@ -68,9 +68,9 @@ fn ensure_file_exists(path: &Path) -> Result<bool, StoreError> {
         Ok(metadata) => Ok(metadata.len() == 0),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             if let Some(directory) = path.parent() {
-                private_files::create_private_dir(directory).map_err(in_path)?;
+                crow_files::create_private_dir(directory).map_err(in_path)?;
             }
-            match private_files::make_file(path) {
+            match crow_files::create_private_file(path) {
                 // Another process created it a moment ago.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(true),
                 result => result.map(|()| true).map_err(in_path),
@@ -132,7 +132,7 @@ fn back_up(path: &Path, format: i64) -> Result<(), StoreError> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(in_backup(error)),
         Ok(()) | Err(_) => {}
     }
-    private_files::make_file(&backup).map_err(in_backup)?;
+    crow_files::create_private_file(&backup).map_err(in_backup)?;
     let reader = Connection::open(path).map_err(|error| from_sqlite(path, &error))?;
     // It writes into an existing empty file.
     let copied = reader.execute("VACUUM INTO ?1", [display_path(&backup)]);

@@ -210,7 +210,7 @@ fn copy_message_extras(
     let mut blobs = HashSet::new();
     scan_table(from, "blobs", &["hash", "data"], |values| {
         if let [Value::Text(hash), Value::Blob(data)] = values
-            && crate::hashing::content_hash(data).to_string() == *hash
+            && crow_files::hash_content(data).to_string() == *hash
         {
             blobs.insert(hash.clone());
             insert_row(to, "blobs", &["hash", "data"], values)?;

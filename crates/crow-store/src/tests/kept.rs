@@ -7,7 +7,7 @@ use crow_core::{
 use super::{Place, begin, named, prompt, put, reply, say, session_in, words};
 use crate::{
     MessageRange, NewFileChange, NewSession, SearchQuery, SideRequestUsage, StoreError, Timestamp,
-    UndoSnapshot, hashing,
+    UndoSnapshot,
 };
 
 pub(super) async fn search_is_limited_to_a_session_and_paged(place: Place) {
@@ -182,7 +182,7 @@ pub(super) async fn changes_of_the_last_turn_are_listed(place: Place) {
     let store = place.open().await;
     let session = begin(&store, "/p", 1).await;
     let writer = store.acquire_session_lease(&session).await.unwrap();
-    let after = |text: &str| Some(hashing::content_hash(text.as_bytes()));
+    let after = |text: &str| Some(crow_files::hash_content(text.as_bytes()));
     let change = |turn, path: &str, before, after: Option<ContentHash>| NewFileChange {
         turn,
         call: CallId::from_position(turn + 1, 0),

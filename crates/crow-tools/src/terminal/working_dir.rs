@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use crow_core::{ToolAccess, escape_hidden, shell};
+use crow_files::{PATH_BYTES_MAX, resolve_links};
 
 use super::{arguments::CommandRequest, report::CommandOutcome};
 use crate::{
     ToolCx, Workspace,
     title::to_title,
     tool_error::{PATH_CHANGED, ToolError, run_blocking},
-    workspace::{PATH_BYTES_MAX, resolve_links},
 };
 
 impl CommandRequest {

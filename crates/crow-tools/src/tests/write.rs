@@ -150,9 +150,9 @@ async fn failed_write_leaves_no_temporary_file() {
     let machine = Machine::new(|cwd| fs::write(cwd.join("a"), "old").unwrap());
     // A directory takes the name after the check: the last step fails.
     fs::create_dir_all(machine.path("b/c")).unwrap();
-    let fingerprint = crate::files::read_snapshot(&machine.path("none")).unwrap().fingerprint;
-    let new = crate::files::FileReplacement { bytes: b"new", mode: None, expected: fingerprint };
-    let replaced = crate::files::replace_file(&machine.path("b"), new);
+    let fingerprint = crow_files::read_snapshot(&machine.path("none")).unwrap().fingerprint;
+    let new = crow_files::FileReplacement { bytes: b"new", mode: None, expected: fingerprint };
+    let replaced = crow_files::replace_file(&machine.path("b"), new);
     assert_eq!(replaced.unwrap_err().kind(), std::io::ErrorKind::IsADirectory);
     assert_eq!(fs::read_dir(machine.workspace.cwd()).unwrap().count(), 2);
 }
@@ -162,15 +162,15 @@ async fn change_since_the_inspection_is_not_replaced() {
     let machine = Machine::new(|cwd| fs::write(cwd.join("a"), "old").unwrap());
     let (path, none) = (machine.path("a"), machine.path("none"));
     let [fingerprint, missing] =
-        [&path, &none].map(|path| crate::files::read_snapshot(path).unwrap().fingerprint);
+        [&path, &none].map(|path| crow_files::read_snapshot(path).unwrap().fingerprint);
     fs::write(&none, "theirs").unwrap();
     fs::write(machine.path("b"), "new").unwrap();
     fs::rename(machine.path("b"), &path).unwrap();
     for (path, expected) in [(&path, fingerprint), (&none, missing)] {
-        let new = crate::files::FileReplacement { bytes: b"ours", mode: None, expected };
-        let error = crate::files::replace_file(path, new).unwrap_err().to_string();
+        let new = crow_files::FileReplacement { bytes: b"ours", mode: None, expected };
+        let error = crow_files::replace_file(path, new).unwrap_err().to_string();
         assert_eq!(error, "it was changed at the same time; read it again");
-        assert!(crate::files::remove_file(path, expected).is_err());
+        assert!(crow_files::remove_file(path, expected).is_err());
     }
     assert_eq!(fs::read_to_string(path).unwrap() + &fs::read_to_string(none).unwrap(), "newtheirs");
     assert_eq!(fs::read_dir(machine.workspace.cwd()).unwrap().count(), 2, "no draft is left");

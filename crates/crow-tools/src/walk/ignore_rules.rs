@@ -12,9 +12,8 @@ use std::{
 };
 
 use crow_core::PathGlob;
+use crow_files::{is_missing, nofollow, resolve_links};
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
-
-use crate::{files::is_missing, nofollow, workspace::resolve_links};
 
 /// Ignore files, in order of precedence. Git's own apply within one repository.
 const IGNORE_FILES: [&str; 4] = [".rgignore", ".ignore", ".gitignore", ".git/info/exclude"];

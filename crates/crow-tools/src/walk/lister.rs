@@ -11,10 +11,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crow_files::nofollow::{self, EntryKind};
 use tokio_util::sync::CancellationToken;
 
 use super::ignore_rules::{IgnoreRules, IgnoreRulesReader};
-use crate::nofollow::{self, EntryKind};
 
 /// Limits of a walk.
 #[derive(Debug, Clone, Copy)]

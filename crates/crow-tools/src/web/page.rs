@@ -4,7 +4,7 @@ use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 use reqwest::Url;
 
 use super::markdown;
-use crate::{files::may_be_text, tool_error::ToolError};
+use crate::{text_encoding::may_be_text, tool_error::ToolError};
 
 /// Browsers search for an encoding declaration in as many bytes.
 const PRESCAN_BYTES: usize = 1024;

@@ -2,7 +2,7 @@ use std::{fs, os::unix::fs::symlink, path::Path};
 
 use expect_test::{Expect, expect};
 
-use super::{Workspace, resolve_links};
+use super::Workspace;
 
 /// Shows the Git directories around `project/sub`.
 #[track_caller]
@@ -63,12 +63,4 @@ fn invalid_git_file_is_protected_itself() {
         $DIR/project/.git
     "#]],
     );
-}
-
-#[test]
-fn path_of_a_megabyte_is_resolved_at_once() {
-    let long = format!("/{}", "a/".repeat(500_000));
-    assert_eq!(resolve_links(Path::new(&long)).components().count(), 500_001);
-    let up = format!("/{}b", "a/../".repeat(200_000));
-    assert_eq!(resolve_links(Path::new(&up)), Path::new("/b"));
 }

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use crow_files::create_private_dir;
 use rmcp::transport::auth::{AuthError, CredentialRefreshGuard, CredentialStore, StoredCredentials};
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
@@ -94,13 +95,6 @@ impl TokenFile {
     pub(super) fn into_store(self, secret: ClientSecret) -> TokenStore {
         TokenStore { file: self, secret }
     }
-}
-
-fn create_private_dir(dir: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.recursive(true).create(dir)
 }
 
 /// Encodes a server's name as a file name, without collisions.

@@ -24,7 +24,7 @@ const DIRECTORY_MODE: Mode = Mode::from_raw_mode(0o777);
 #[cfg(target_os = "linux")]
 const TRAVERSE: OFlags = OFlags::PATH.union(DIRECTORY);
 #[cfg(not(target_os = "linux"))]
-const STEP: OFlags = OFlags::RDONLY.union(DIRECTORY);
+const TRAVERSE: OFlags = OFlags::RDONLY.union(DIRECTORY);
 
 const DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
@@ -39,34 +39,34 @@ const READ: OFlags = OFlags::RDONLY
 #[cfg(target_os = "linux")]
 const INSPECT: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 #[cfg(not(target_os = "linux"))]
-const LOOK: OFlags = READ;
+const INSPECT: OFlags = READ;
 
 /// Creates a new file and opens no existing one.
 const CREATE: OFlags =
     OFlags::WRONLY.union(OFlags::CREATE).union(OFlags::EXCL).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// Opens a file or a directory for reading. `path` is resolved.
-pub(crate) fn open_file(path: &Path) -> io::Result<File> {
+pub fn open_file(path: &Path) -> io::Result<File> {
     open_with(path, READ).map(File::from)
 }
 
 /// Returns the metadata of a resolved path without opening it: opening a device may have an effect.
-pub(crate) fn read_metadata(path: &Path) -> io::Result<Metadata> {
+pub fn read_metadata(path: &Path) -> io::Result<Metadata> {
     checked_metadata(open_with(path, INSPECT)?)
 }
 
 /// An open directory: its entries are reached by name, even if its own path leads elsewhere by now.
 #[derive(Debug)]
-pub(crate) struct DirHandle(OwnedFd);
+pub struct DirHandle(OwnedFd);
 
 impl DirHandle {
     /// Opens a directory. `path` is resolved.
-    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+    pub fn open(path: &Path) -> io::Result<Self> {
         open_with(path, TRAVERSE).map(Self)
     }
 
     /// Opens a directory, creating it and its parents if missing. `path` is resolved.
-    pub(crate) fn open_or_create(path: &Path) -> io::Result<Self> {
+    pub fn open_or_create(path: &Path) -> io::Result<Self> {
         match Self::open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             opened => return opened,
@@ -88,49 +88,49 @@ impl DirHandle {
     }
 
     /// Returns the metadata of an entry without opening it.
-    pub(crate) fn entry_metadata(&self, name: &OsStr) -> io::Result<Metadata> {
+    pub fn entry_metadata(&self, name: &OsStr) -> io::Result<Metadata> {
         checked_metadata(open_component(&self.0, name, INSPECT)?)
     }
 
     /// Opens a file in the directory for reading.
-    pub(crate) fn open_entry(&self, name: &OsStr) -> io::Result<File> {
+    pub fn open_entry(&self, name: &OsStr) -> io::Result<File> {
         open_component(&self.0, name, READ).map(File::from)
     }
 
     /// Creates a new file in the directory.
-    pub(crate) fn create_entry(&self, name: &OsStr) -> io::Result<File> {
+    pub fn create_entry(&self, name: &OsStr) -> io::Result<File> {
         Ok(openat(&self.0, name, CREATE, FILE_MODE)?.into())
     }
 
     /// Renames a file in the directory, replacing the target.
-    pub(crate) fn rename_entry(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+    pub fn rename_entry(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         Ok(renameat(&self.0, from, &self.0, to)?)
     }
 
     /// Deletes a file in the directory.
-    pub(crate) fn remove_entry(&self, name: &OsStr) -> io::Result<()> {
+    pub fn remove_entry(&self, name: &OsStr) -> io::Result<()> {
         Ok(unlinkat(&self.0, name, AtFlags::empty())?)
     }
 
     /// Writes the directory's entries to the disk, if the system supports that.
-    pub(crate) fn sync(&self) {
+    pub fn sync(&self) {
         let readable = openat(&self.0, ".", OFlags::RDONLY | DIRECTORY, Mode::empty());
         // A system that cannot sync directories stores the entries anyway.
         let _ = readable.map(|dir| File::from(dir).sync_all());
     }
 
     /// Opens a directory to list it. `path` is resolved.
-    pub(crate) fn open_to_list(path: &Path) -> io::Result<Self> {
+    pub fn open_to_list(path: &Path) -> io::Result<Self> {
         open_with(path, OFlags::RDONLY | DIRECTORY).map(Self)
     }
 
     /// Lists a directory that was opened for it, in the system's order.
-    pub(crate) fn into_entries(self) -> io::Result<DirEntries> {
+    pub fn into_entries(self) -> io::Result<DirEntries> {
         Ok(DirEntries(Dir::new(self.0)?))
     }
 
     /// Names in the directory, at most `names_max`.
-    pub(crate) fn entry_names(&self, names_max: usize) -> io::Result<Vec<String>> {
+    pub fn entry_names(&self, names_max: usize) -> io::Result<Vec<String>> {
         let readable = openat(&self.0, ".", OFlags::RDONLY | DIRECTORY, Mode::empty())?;
         let names =
             Dir::new(readable)?.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
@@ -139,16 +139,17 @@ impl DirHandle {
 }
 
 /// The entries of a directory, read on demand: there may be millions.
-pub(crate) struct DirEntries(Dir);
+pub struct DirEntries(Dir);
 
-pub(crate) struct ListedEntry {
-    pub(crate) name: OsString,
-    pub(crate) kind: EntryKind,
+/// One entry of a directory.
+pub struct ListedEntry {
+    pub name: OsString,
+    pub kind: EntryKind,
 }
 
 /// The type of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum EntryKind {
+pub enum EntryKind {
     Directory,
     File,
     /// A link, a device, a pipe or a socket.

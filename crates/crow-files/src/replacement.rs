@@ -1,4 +1,4 @@
-//! Reads files up to a limit and replaces files atomically. Blocks; must not know any tool.
+//! Replaces and deletes files atomically, unless they changed since they were read. Blocks.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -9,12 +9,10 @@ use std::{
     path::Path,
 };
 
-use crow_core::{escape_hidden, undo::UndoSnapshot};
+use crow_core::undo::UndoSnapshot;
 
 use crate::nofollow::{self, DirHandle};
-
-/// Larger files are not read as a whole: they are searched, or shown in parts.
-pub(crate) const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+use crate::read::{ReadError, check_readable, is_missing};
 
 /// Larger files are not recorded for undo: a turn that changes a few of them would fill the database.
 const SNAPSHOT_BYTES_MAX: u64 = 16 * 1024 * 1024;
@@ -22,112 +20,9 @@ const SNAPSHOT_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// The permission bits of a file mode.
 const PERMISSION_BITS: u32 = 0o7777;
 
-/// Names of one directory that are compared for similarity.
-const LISTED_NAMES_MAX: usize = 10_000;
-
-/// Similar names that are suggested.
-const SIMILAR_NAMES_MAX: usize = 3;
-
-/// Minimum similarity of a name, from 0 to 1; lower values give noise.
-const SIMILARITY_MIN: f32 = 0.6;
-
-/// Reason why a file could not be read.
-#[derive(Debug, thiserror::Error)]
-pub enum ReadError {
-    /// No file exists at the path.
-    #[error("it does not exist")]
-    Missing,
-    /// The path is a directory.
-    #[error("it is a directory")]
-    Directory,
-    /// The path is a device, a pipe or a socket.
-    #[error("it is a device or a pipe, not a file")]
-    NotAFile,
-    /// The file is larger than the limit.
-    #[error("it is too large ({n_bytes} bytes, the limit is {bytes_max})")]
-    TooLarge {
-        /// Size of the file; a lower bound if it is growing.
-        n_bytes: u64,
-        /// The limit.
-        bytes_max: u64,
-    },
-    /// The operating system's error.
-    #[error("{0}")]
-    System(#[from] io::Error),
-}
-
-/// Lists the names in a directory, sorted, at most `n_max`; names that are not UTF-8 are left out. `path` is resolved.
-pub fn list_names(path: &Path, n_max: usize) -> io::Result<Vec<String>> {
-    let entries = DirHandle::open_to_list(path)?.into_entries()?.take(n_max);
-    let mut names: Vec<String> = entries.filter_map(|entry| entry.ok()?.name.into_string().ok()).collect();
-    names.sort();
-    Ok(names)
-}
-
-/// Reads a file of at most `bytes_max` from an untrusted place. `path` is resolved: a link that is there by now is not
-/// followed, and no device or pipe is opened.
-pub fn read_file(path: &Path, bytes_max: u64) -> Result<Vec<u8>, ReadError> {
-    let file = open_bounded(path, bytes_max)?;
-    let mut bytes = Vec::new();
-    file.take(bytes_max + 1).read_to_end(&mut bytes)?;
-    // The file may have grown, and some system files report a size of 0.
-    let n_bytes = bytes.len() as u64;
-    if n_bytes > bytes_max { Err(ReadError::TooLarge { n_bytes, bytes_max }) } else { Ok(bytes) }
-}
-
-/// Opens a file of any size for reading. `path` is resolved.
-pub(crate) fn open_file(path: &Path) -> Result<File, ReadError> {
-    open_bounded(path, u64::MAX)
-}
-
-fn open_bounded(path: &Path, bytes_max: u64) -> Result<File, ReadError> {
-    let missing = |error: io::Error| if is_missing(&error) { ReadError::Missing } else { error.into() };
-    // Checked before opening: opening a device may have an effect.
-    check_readable(&nofollow::read_metadata(path).map_err(missing)?, bytes_max)?;
-    let file = nofollow::open_file(path).map_err(missing)?;
-    check_readable(&file.metadata()?, bytes_max)?;
-    Ok(file)
-}
-
-fn check_readable(metadata: &Metadata, bytes_max: u64) -> Result<(), ReadError> {
-    match metadata.len() {
-        _ if metadata.is_dir() => Err(ReadError::Directory),
-        _ if !metadata.is_file() => Err(ReadError::NotAFile),
-        n_bytes if n_bytes > bytes_max => Err(ReadError::TooLarge { n_bytes, bytes_max }),
-        _ => Ok(()),
-    }
-}
-
-/// Git looks for a zero byte in as many bytes to detect a binary file.
-const SNIFFED_BYTES: usize = 8000;
-
-/// Whether an editor would open it: images and programs have zero bytes at their beginning.
-pub(crate) fn may_be_text(bytes: &[u8]) -> bool {
-    !bytes.iter().take(SNIFFED_BYTES).any(|&byte| byte == 0)
-}
-
-/// Whether an error means that nothing exists at a path.
-pub(crate) fn is_missing(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
-}
-
-/// Names in the same directory that are similar to the missing one.
-pub(crate) fn similar_names(path: &Path) -> Vec<String> {
-    let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return Vec::new() };
-    let names = DirHandle::open(dir).and_then(|dir| dir.entry_names(LISTED_NAMES_MAX)).unwrap_or_default();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let similar = similar::get_close_matches(
-        name.to_string_lossy().as_ref(),
-        &names,
-        SIMILAR_NAMES_MAX,
-        SIMILARITY_MIN,
-    );
-    similar.into_iter().map(escape_hidden).collect()
-}
-
 /// The identity and state of a file, or its absence: another file or another content has another fingerprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct FileFingerprint(Option<[i64; 7]>);
+pub struct FileFingerprint(Option<[i64; 7]>);
 
 impl FileFingerprint {
     fn from_metadata(metadata: Option<&Metadata>) -> Self {
@@ -142,13 +37,13 @@ impl FileFingerprint {
 
 /// A file's content and state, recorded before a change.
 #[derive(Debug)]
-pub(crate) struct FileSnapshot {
-    pub(crate) before: UndoSnapshot,
-    pub(crate) fingerprint: FileFingerprint,
+pub struct FileSnapshot {
+    pub before: UndoSnapshot,
+    pub fingerprint: FileFingerprint,
 }
 
 /// Reads the file at a path through one descriptor. `path` is resolved.
-pub(crate) fn read_snapshot(path: &Path) -> Result<FileSnapshot, ReadError> {
+pub fn read_snapshot(path: &Path) -> Result<FileSnapshot, ReadError> {
     match nofollow::read_metadata(path) {
         Ok(metadata) => check_readable(&metadata, u64::MAX)?,
         Err(error) if is_missing(&error) => {
@@ -178,17 +73,17 @@ pub(crate) fn read_snapshot(path: &Path) -> Result<FileSnapshot, ReadError> {
 
 /// New content for a file.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct FileReplacement<'a> {
-    pub(crate) bytes: &'a [u8],
+pub struct FileReplacement<'a> {
+    pub bytes: &'a [u8],
     /// Permission bits, if they differ from those of the replaced file.
-    pub(crate) mode: Option<u32>,
+    pub mode: Option<u32>,
     /// State of the replaced file; in any other state nothing is replaced.
-    pub(crate) expected: FileFingerprint,
+    pub expected: FileFingerprint,
 }
 
 /// Replaces or creates a file atomically: a reader sees the old or the new content, never a part. `path` is resolved,
 /// so that a link stays a link; one that is there by now is not followed.
-pub(crate) fn replace_file(path: &Path, replacement: FileReplacement<'_>) -> io::Result<()> {
+pub fn replace_file(path: &Path, replacement: FileReplacement<'_>) -> io::Result<()> {
     let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
     let dir = open_or_create_parent(path)?;
     let existing = lookup_metadata(&dir, name)?;
@@ -217,7 +112,7 @@ pub(crate) fn replace_file(path: &Path, replacement: FileReplacement<'_>) -> io:
 }
 
 /// Deletes a file. `path` is resolved.
-pub(crate) fn remove_file(path: &Path, expected: FileFingerprint) -> io::Result<()> {
+pub fn remove_file(path: &Path, expected: FileFingerprint) -> io::Result<()> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::ErrorKind::IsADirectory.into());
     };
@@ -252,7 +147,7 @@ fn concurrent_change_error() -> io::Error {
 }
 
 /// Opens a file's directory, creating it and its parents if missing.
-pub(crate) fn open_or_create_parent(path: &Path) -> io::Result<DirHandle> {
+pub fn open_or_create_parent(path: &Path) -> io::Result<DirHandle> {
     let dir = path.parent().ok_or(io::ErrorKind::IsADirectory)?;
     DirHandle::open_or_create(dir).map_err(|error| {
         io::Error::new(error.kind(), format!("the directory {} could not be created: {error}", dir.display()))

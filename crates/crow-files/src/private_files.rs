@@ -14,7 +14,7 @@ const FILE_MODE: u32 = 0o600;
 const NO_FOLLOW: i32 = libc::O_NOFOLLOW | libc::O_NONBLOCK;
 
 /// Opens a regular file for reading.
-pub(crate) fn open_read_only(path: &Path) -> io::Result<fs::File> {
+pub fn open_to_read(path: &Path) -> io::Result<fs::File> {
     let mut options = fs::OpenOptions::new();
     #[cfg(unix)]
     options.custom_flags(NO_FOLLOW);
@@ -33,8 +33,8 @@ pub fn create_private_dir(path: &Path) -> io::Result<()> {
     builder.recursive(true).create(path)
 }
 
-/// Creates an empty file that must not exist.
-pub(crate) fn make_file(path: &Path) -> io::Result<()> {
+/// Creates an empty file for its owner only; it must not exist.
+pub fn create_private_file(path: &Path) -> io::Result<()> {
     let mut options = fs::OpenOptions::new();
     #[cfg(unix)]
     options.mode(FILE_MODE);
@@ -43,7 +43,7 @@ pub(crate) fn make_file(path: &Path) -> io::Result<()> {
 
 /// Makes a file readable by its owner only.
 #[cfg(unix)]
-pub(crate) fn restrict_permissions(path: &Path) -> io::Result<()> {
+pub fn restrict_permissions(path: &Path) -> io::Result<()> {
     if fs::metadata(path)?.permissions().mode() & 0o777 == FILE_MODE {
         return Ok(());
     }
@@ -52,12 +52,12 @@ pub(crate) fn restrict_permissions(path: &Path) -> io::Result<()> {
 
 /// On other systems a file in the owner's directory is private.
 #[cfg(not(unix))]
-pub(crate) fn restrict_permissions(_path: &Path) -> io::Result<()> {
+pub fn restrict_permissions(_path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Opens a file for reading and writing, or creates it.
-pub(crate) fn open_file(path: &Path) -> io::Result<fs::File> {
+/// Opens a file for reading and writing, or creates it for its owner only.
+pub fn open_private_file(path: &Path) -> io::Result<fs::File> {
     let mut options = fs::OpenOptions::new();
     #[cfg(unix)]
     options.mode(FILE_MODE).custom_flags(NO_FOLLOW);
@@ -66,7 +66,7 @@ pub(crate) fn open_file(path: &Path) -> io::Result<fs::File> {
 
 /// Whether an open file is the one at a path.
 #[cfg(unix)]
-pub(crate) fn is_file_at(file: &fs::File, path: &Path) -> bool {
+pub fn is_file_at(file: &fs::File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let same =
         |open: fs::Metadata, there: fs::Metadata| (open.dev(), open.ino()) == (there.dev(), there.ino());
@@ -75,7 +75,7 @@ pub(crate) fn is_file_at(file: &fs::File, path: &Path) -> bool {
 
 /// On other systems an open file cannot be removed.
 #[cfg(not(unix))]
-pub(crate) fn is_file_at(_file: &fs::File, path: &Path) -> bool {
+pub fn is_file_at(_file: &fs::File, path: &Path) -> bool {
     path.exists()
 }
 

@@ -5,12 +5,14 @@ use std::io;
 use std::path::Path;
 
 use crow_core::ContentHash;
-use crow_tools::ReadError;
 use sha2::{Digest as _, Sha256};
+
+use crate::links::resolve_links;
+use crate::read::{self, ReadError};
 
 /// The limits on the location of a file.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum AllowedRoot<'a> {
+pub enum AllowedRoot<'a> {
     /// Anywhere its links lead: the user created it.
     Anywhere,
     /// Below this directory, which has no links in its path.
@@ -19,7 +21,7 @@ pub(crate) enum AllowedRoot<'a> {
 
 /// Why a file is not read.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum BoundedReadError {
+pub enum BoundedReadError {
     #[error("it leads out of the repository")]
     OutsideRoot,
     #[error("it is not a file")]
@@ -44,17 +46,17 @@ impl AllowedRoot<'_> {
 
 /// Reads a text of at most `bytes_max`; `None` if there is no such file. Links are resolved once, and the resolved path
 /// is checked and opened; a link that changes later has no effect.
-pub(crate) fn read_bounded_text(
+pub fn read_bounded_text(
     path: &Path,
     root: AllowedRoot<'_>,
     bytes_max: u64,
 ) -> Result<Option<String>, BoundedReadError> {
-    let path = crow_tools::resolve_links(path);
+    let path = resolve_links(path);
     if !root.contains_resolved(&path) {
         // A link without a target is no file.
         return if path.exists() { Err(BoundedReadError::OutsideRoot) } else { Ok(None) };
     }
-    let bytes = match crow_tools::read_file(&path, bytes_max) {
+    let bytes = match read::read_file(&path, bytes_max) {
         Err(ReadError::Missing) => return Ok(None),
         Err(ReadError::Directory | ReadError::NotAFile) => return Err(BoundedReadError::NotAFile),
         Err(ReadError::TooLarge { .. }) => return Err(BoundedReadError::TooLarge { bytes_max }),
@@ -65,15 +67,15 @@ pub(crate) fn read_bounded_text(
 }
 
 /// Lists the names in a directory in order, at most `n_max`; a missing directory has none.
-pub(crate) fn list_names(directory: &Path, root: AllowedRoot<'_>, n_max: usize) -> Vec<String> {
-    let directory = crow_tools::resolve_links(directory);
+pub fn list_names(directory: &Path, root: AllowedRoot<'_>, n_max: usize) -> Vec<String> {
+    let directory = resolve_links(directory);
     if !root.contains_resolved(&directory) {
         return Vec::new();
     }
-    crow_tools::list_names(&directory, n_max).unwrap_or_default()
+    read::list_names(&directory, n_max).unwrap_or_default()
 }
 
 /// Returns the hash of a content.
-pub(crate) fn hash_content(bytes: &[u8]) -> ContentHash {
+pub fn hash_content(bytes: &[u8]) -> ContentHash {
     ContentHash::new(Sha256::digest(bytes).into())
 }

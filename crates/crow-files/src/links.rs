@@ -1,0 +1,51 @@
+//! Resolves the links of a path, of files that exist or not.
+
+use std::{
+    collections::VecDeque,
+    ffi::OsString,
+    fs,
+    path::{Component, Path, PathBuf},
+};
+
+/// Linux follows as many before it reports a loop.
+const LINKS_MAX: usize = 40;
+
+/// Linux's limit for a path, longer than on other systems.
+pub const PATH_BYTES_MAX: usize = 4096;
+
+/// Resolves links without `canonicalize`, which requires that the file exists; shows where a link to nothing would
+/// create a file.
+pub fn resolve_links(path: &Path) -> PathBuf {
+    let mut remaining: VecDeque<OsString> =
+        path.components().map(|part| part.as_os_str().to_owned()).collect();
+    let mut resolved = PathBuf::new();
+    // No system opens a path that is as long as two of the longest.
+    let mut n_links = if path.as_os_str().len() > 2 * PATH_BYTES_MAX { LINKS_MAX } else { 0 };
+    while let Some(part) = remaining.pop_front() {
+        match Path::new(&part).components().next() {
+            Some(Component::ParentDir) => {
+                resolved.pop();
+            }
+            Some(Component::CurDir) | None => {}
+            Some(Component::RootDir | Component::Prefix(_)) => resolved.push(part),
+            Some(Component::Normal(_)) => {
+                resolved.push(part);
+                // No system has a longer path, and resolving a very long one would take very long.
+                let is_too_long = resolved.as_os_str().len() > PATH_BYTES_MAX;
+                let target =
+                    if is_too_long || n_links >= LINKS_MAX { None } else { fs::read_link(&resolved).ok() };
+                if let Some(target) = target {
+                    n_links += 1;
+                    resolved.pop();
+                    for part in target.components().rev() {
+                        remaining.push_front(part.as_os_str().to_owned());
+                    }
+                }
+            }
+        }
+    }
+    resolved
+}
+
+#[cfg(test)]
+mod tests;
