@@ -7,6 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crow_children::OWN_AGENT;
 use crow_core::{AgentServer, AgentTransport};
 use serde_json::{Value, json};
 
@@ -16,9 +17,6 @@ use crate::{
     settings::{Environment, Settings, nearest_name},
     table,
 };
-
-/// The name of Crow itself among the agents.
-pub(crate) const CROW: &str = "crow";
 
 /// The system's search path if `PATH` is not set.
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
@@ -39,9 +37,9 @@ pub(crate) fn run(
     out: &mut impl Write,
 ) -> Result<(), CliError> {
     let lookup = &ProgramLookup { env, cwd };
-    let is_replaced = settings.agent_servers.iter().any(|server| server.name == CROW);
+    let is_replaced = settings.agent_servers.iter().any(|server| server.name == OWN_AGENT);
     if args.json {
-        let crow = (!is_replaced).then(|| json!({"name": CROW, "kind": "built-in"}));
+        let crow = (!is_replaced).then(|| json!({"name": OWN_AGENT, "kind": "built-in"}));
         let configured = settings.agent_servers.iter().map(|server| {
             let description = &settings.agent_descriptions[&server.name];
             match locate_program(server, lookup) {
@@ -56,7 +54,7 @@ pub(crate) fn run(
         return Ok(writeln!(out, "{}", json!({ "agents": agents }))?);
     }
     let header = ["NAME", "COMMAND OR URL", ""].map(str::to_owned);
-    let crow = (!is_replaced).then(|| [CROW, "(built in)", ""].map(str::to_owned));
+    let crow = (!is_replaced).then(|| [OWN_AGENT, "(built in)", ""].map(str::to_owned));
     let configured = settings.agent_servers.iter().map(|server| {
         let note = match locate_program(server, lookup) {
             Some(None) => "not found",
@@ -76,9 +74,9 @@ pub(crate) fn find_agent<'a>(
     let servers = &settings.agent_servers;
     match servers.iter().find(|server| server.name == name) {
         Some(server) => Ok(Some(server)),
-        None if name == CROW => Ok(None),
+        None if name == OWN_AGENT => Ok(None),
         None => {
-            let names = std::iter::once(CROW).chain(servers.iter().map(|server| server.name.as_str()));
+            let names = std::iter::once(OWN_AGENT).chain(servers.iter().map(|server| server.name.as_str()));
             let suggestion = nearest_name(name, names.clone());
             let suggestion = suggestion.map(|name| format!("did you mean {name}? ")).unwrap_or_default();
             let error = CliError::new(CliExitCode::Usage, format!("unknown agent {name:?}"));

@@ -9,11 +9,11 @@ use clap_complete::env::Shells;
 use clap_complete::{CompleteEnv, CompletionCandidate, Shell};
 use crow_store::{CreatorFilter, DatabaseAddress, ListQuery, SessionRow};
 
+use crate::agent;
 use crate::cli::{Cli, CompletionsArgs};
 use crate::database::own_store_options;
 use crate::failure::{CliError, CliExitCode};
 use crate::settings::{self, Settings};
-use crate::{agent, agents};
 
 /// The variable by which the dynamic script asks for candidates.
 const REQUEST_VARIABLE: &str = "CROW_COMPLETE";
@@ -76,8 +76,8 @@ pub(crate) fn list_models() -> Vec<CompletionCandidate> {
 /// Returns Crow and the configured agents.
 pub(crate) fn list_agents() -> Vec<CompletionCandidate> {
     let servers = load_settings().map(|settings| settings.agent_servers).unwrap_or_default();
-    let names = servers.into_iter().map(|server| server.name).filter(|name| name != agents::CROW);
-    std::iter::once(agents::CROW.to_owned()).chain(names).map(CompletionCandidate::new).collect()
+    let names = servers.into_iter().map(|server| server.name).filter(|name| name != crow_children::OWN_AGENT);
+    std::iter::once(crow_children::OWN_AGENT.to_owned()).chain(names).map(CompletionCandidate::new).collect()
 }
 
 /// Loads the settings in silence: a shell that completes has no place for a warning.

@@ -1,16 +1,14 @@
 //! Task information of a session: its agent and its state.
 
+use crow_children::OWN_AGENT;
 use crow_store::{SessionRow, Store, TaskRow, TaskState};
 use serde_json::{Value, json};
 
 use super::format::iso_timestamp;
 
-/// The name of Crow as a child agent.
-const CROW: &str = "crow";
-
 /// Returns the name of the agent that runs a session.
 pub(super) fn agent_name(row: &SessionRow) -> &str {
-    row.agent_type.as_deref().unwrap_or(CROW)
+    row.agent_type.as_deref().unwrap_or(OWN_AGENT)
 }
 
 /// Refreshes a task's state. A running task without a lease holder is lost; that is stored when its parent is opened.
