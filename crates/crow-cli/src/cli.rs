@@ -271,6 +271,9 @@ pub(crate) struct ConversationOptions {
     /// Approve every permission request
     #[arg(short, long)]
     pub(crate) yes: bool,
+    /// Give the interactive terminal the whole screen, with scrolling of its own
+    #[arg(long)]
+    pub(crate) fullscreen: bool,
     /// Send this image with the first prompt; can be repeated
     #[arg(long = "image", value_name = "FILE")]
     pub(crate) images: Vec<PathBuf>,
@@ -281,10 +284,16 @@ pub(crate) struct ConversationOptions {
 impl ConversationOptions {
     /// Whether any of them was given.
     fn is_used(&self) -> bool {
-        let Self { cwd, model, mode, agent, yes, images, overrides } = self;
+        let Self { cwd, model, mode, agent, yes, fullscreen, images, overrides } = self;
         let RunOverrides { allow, max_turns, append_system_prompt } = overrides;
         let has_text = [model, mode, agent, append_system_prompt].into_iter().any(Option::is_some);
-        has_text || *yes || cwd.is_some() || max_turns.is_some() || !images.is_empty() || !allow.is_empty()
+        has_text
+            || *yes
+            || *fullscreen
+            || cwd.is_some()
+            || max_turns.is_some()
+            || !images.is_empty()
+            || !allow.is_empty()
     }
 }
 

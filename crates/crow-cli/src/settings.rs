@@ -82,6 +82,8 @@ pub(crate) struct Settings {
     pub(crate) shell: Shell,
     /// Whether each session has its own log.
     pub(crate) session_logs: bool,
+    /// Whether the interactive terminal has the whole screen.
+    pub(crate) fullscreen: bool,
     /// MCP servers of every session.
     pub(crate) mcp_servers: Vec<McpServer>,
     /// The agents that can be driven, besides Crow itself.

@@ -21,5 +21,5 @@ pub use self::{
     row::{LinkTarget, PaletteColor, StyledRow, StyledSpan, TextStyle, cluster_width, text_width},
     sanitize::{expand_tabs, reveal_controls, sanitize_line, sanitize_text},
     theme::ColorTheme,
-    wrap::{RowIndent, truncate_row, wrap_spans},
+    wrap::{RowIndent, split_row, truncate_row, wrap_spans},
 };

@@ -186,6 +186,7 @@ fn demo_settings(home: &Path, base_url: &str) -> Settings {
         workflow: WorkflowConfig::default(),
         shell: Shell::default(),
         session_logs: false,
+        fullscreen: false,
         terminals: crow_tools::TerminalPreference::Local,
         mcp_servers: Vec::new(),
         agent_servers: Vec::new(),

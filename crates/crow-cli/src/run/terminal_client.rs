@@ -50,6 +50,7 @@ pub(super) async fn run_client(
             options: options.collect(),
             approves_all: plan.args.options.yes,
         },
+        is_fullscreen: setup.is_fullscreen,
         history_file: Some(setup.history_file),
         terminate: terminate.clone(),
     };

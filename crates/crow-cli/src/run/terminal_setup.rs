@@ -30,6 +30,7 @@ pub(crate) struct TerminalSetup {
     pub(super) host: LocalHost,
     pub(super) history_file: PathBuf,
     pub(super) target: SessionChoice,
+    pub(super) is_fullscreen: bool,
 }
 
 impl TerminalSetup {
@@ -79,6 +80,7 @@ impl TerminalSetup {
             host: LocalHost::new(cwd.to_owned(), variable("VISUAL").or(variable("EDITOR"))),
             history_file: settings.dir.join(HISTORY_FILE),
             target,
+            is_fullscreen: args.options.fullscreen || settings.fullscreen,
         }))
     }
 }

@@ -21,6 +21,7 @@ pub(super) const TOP: &[&str] = &[
     "fallback_to_mcp_terminal",
     "shell",
     "session_logs",
+    "fullscreen",
     "permissions",
     "agents",
     "skills_dir",

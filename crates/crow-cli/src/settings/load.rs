@@ -90,6 +90,7 @@ pub(super) fn load_settings(
         terminals: choose_terminals(sections.use_acp_terminal, sections.fallback_to_mcp_terminal),
         shell: sections.shell.unwrap_or_else(|| default_shell(env)),
         session_logs: sections.session_logs.unwrap_or_default(),
+        fullscreen: sections.fullscreen.unwrap_or_default(),
         mcp_servers: sections.servers.servers,
         agent_servers: sections.agents.servers,
         agent_descriptions: sections.agents.descriptions,
@@ -209,6 +210,7 @@ impl ConfigLoader<'_> {
                     sections.compact_tokens_max = self.read_positive(key, &field.node)?;
                 }
                 "session_logs" => sections.session_logs = self.read_flag(key, &field.node)?,
+                "fullscreen" => sections.fullscreen = self.read_flag(key, &field.node)?,
                 "use_acp_terminal" => sections.use_acp_terminal = self.read_flag(key, &field.node)?,
                 "fallback_to_mcp_terminal" => {
                     sections.fallback_to_mcp_terminal = self.read_flag(key, &field.node)?;

@@ -40,6 +40,8 @@ pub struct TerminalClient<H> {
     pub theme: ColorTheme,
     pub client_info: ClientInfo,
     pub start: SessionStart,
+    /// The conversation has the whole screen, with scrolling of its own.
+    pub is_fullscreen: bool,
     /// The file of earlier prompts; `None` keeps none.
     pub history_file: Option<PathBuf>,
     /// Ends the client when the process was asked to end.

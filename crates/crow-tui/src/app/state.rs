@@ -95,6 +95,10 @@ pub(crate) struct AppState {
     pub(crate) flash: Option<(String, Instant)>,
     pub(crate) quit_pressed_at: Option<Instant>,
     pub(crate) has_window_focus: bool,
+    /// The conversation has the whole screen, with scrolling of its own.
+    pub(crate) is_fullscreen: bool,
+    /// The first visible row of the transcript there; without one, its end is visible.
+    pub(crate) scroll: Option<ScrollPlace>,
     /// Requests that this update made.
     pub(crate) commands: Vec<AppCommand>,
     pub(crate) is_quitting: bool,
@@ -105,6 +109,13 @@ pub(crate) struct AppState {
 pub(crate) enum AppOverlay {
     Picker(ListPicker),
     Pager(TextPager),
+}
+
+/// A row of a cell of the transcript.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ScrollPlace {
+    pub(crate) cell: usize,
+    pub(crate) row: usize,
 }
 
 /// The turn that runs.
@@ -174,6 +185,8 @@ impl AppState {
             flash: None,
             quit_pressed_at: None,
             has_window_focus: true,
+            is_fullscreen: false,
+            scroll: None,
             commands: Vec::new(),
             is_quitting: false,
         }

@@ -4,6 +4,7 @@ mod call;
 mod cell;
 mod composer;
 mod content;
+mod fullscreen;
 mod lists;
 mod live;
 mod pager;
@@ -14,7 +15,9 @@ mod status;
 use std::time::Instant;
 
 use self::rows::{LiveBlock, RowContext};
-pub(crate) use self::{call::format_elapsed, live::next_frame_in, pager::pager_rows};
+pub(crate) use self::{
+    call::format_elapsed, fullscreen::scroll_transcript, live::next_frame_in, pager::pager_rows,
+};
 use super::{
     event::QuestionId,
     state::{AppOverlay, AppState},
@@ -56,6 +59,9 @@ pub(crate) fn view(state: &AppState, now: Instant) -> AppView {
             title,
             ..AppView::default()
         };
+    }
+    if state.is_fullscreen {
+        return fullscreen::view_fullscreen(state, context);
     }
     let uncommitted = state.cells.uncommitted();
     let n_settled = state.cells.n_settled();

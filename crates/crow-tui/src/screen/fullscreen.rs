@@ -1,10 +1,12 @@
-//! The alternate screen, for the pager: rows at fixed places, drawn by their differences.
+//! The alternate screen, for the pager and the conversation on the whole screen: rows at fixed places, drawn by their differences.
 
 use std::{io, time::Instant};
 
 use super::{
-    CaretPosition, InlineScreen, ScreenSize, TerminalIo, frame::FrameWriter, inline::DrawnRegion,
-    modes::ModeFlag,
+    CaretPosition, InlineScreen, ScreenSize, TerminalIo,
+    frame::FrameWriter,
+    inline::DrawnRegion,
+    modes::{IGNORE_WHEEL, ModeFlag},
 };
 use crate::text::StyledRow;
 
@@ -35,6 +37,23 @@ impl<T: TerminalIo> InlineScreen<T> {
         self.push_kitty()
     }
 
+    /// Reports the wheel of the mouse until the alternate screen is left. The terminal then selects text only while
+    /// Shift is held.
+    pub fn report_wheel(&mut self) -> io::Result<()> {
+        if self.fullscreen.is_none() || self.modes.is_set(ModeFlag::Wheel) {
+            return Ok(());
+        }
+        self.modes.set(ModeFlag::Wheel);
+        self.io.write_frame(b"\x1b[?1000h\x1b[?1006h")
+    }
+
+    /// Draws all rows of the alternate screen with the next frame.
+    pub fn clear_fullscreen(&mut self) -> io::Result<()> {
+        let Some(region) = &mut self.fullscreen else { return Ok(()) };
+        region.drawn.rows.clear();
+        self.io.write_frame(b"\x1b[H\x1b[2J")
+    }
+
     /// Draws the rows of the alternate screen from its top.
     pub fn draw_fullscreen(&mut self, rows: &[StyledRow], caret: Option<CaretPosition>) -> io::Result<()> {
         let size = self.size;
@@ -58,6 +77,10 @@ impl<T: TerminalIo> InlineScreen<T> {
     pub fn leave_fullscreen(&mut self, now: Option<Instant>) -> io::Result<()> {
         let Some(region) = self.fullscreen.take() else { return Ok(()) };
         let mut leave = String::new();
+        if self.modes.is_set(ModeFlag::Wheel) {
+            leave.push_str(IGNORE_WHEEL);
+            self.modes.clear(ModeFlag::Wheel);
+        }
         if self.modes.is_set(ModeFlag::KittyPushedFullscreen) {
             leave.push_str("\x1b[<u");
         }

@@ -24,6 +24,9 @@ pub enum KeyCode {
     End,
     PageUp,
     PageDown,
+    /// The wheel of the mouse, on the alternate screen.
+    WheelUp,
+    WheelDown,
     Insert,
     Delete,
     /// A function key, from 1.

@@ -9,6 +9,9 @@ use std::sync::{
 /// Ends a synchronized frame and resets wrapping, pastes, focus, style, link and cursor.
 const RESET: &str = "\x1b[?2026l\x1b[?7h\x1b[?2004l\x1b[?1004l\x1b[0m\x1b]8;;\x1b\\\x1b[?25h";
 
+/// Turns reports of the mouse off.
+pub(super) const IGNORE_WHEEL: &str = "\x1b[?1006l\x1b[?1000l";
+
 const POP_KITTY: &str = "\x1b[<u";
 
 /// The modes that are on. Clones share them, so that a panic hook and a signal handler restore what is on at that time.
@@ -32,6 +35,8 @@ pub(super) enum ModeFlag {
     Fullscreen = 4,
     KittyPushedFullscreen = 8,
     ModifiedKeys = 16,
+    /// The wheel of the mouse is reported.
+    Wheel = 32,
 }
 
 impl ScreenModes {
@@ -62,6 +67,9 @@ impl ScreenModes {
         let mut sequence = RESET.to_owned();
         if is_on(ModeFlag::ModifiedKeys) {
             sequence.push_str("\x1b[>4m");
+        }
+        if is_on(ModeFlag::Wheel) {
+            sequence.push_str(IGNORE_WHEEL);
         }
         if is_on(ModeFlag::KittyPushedFullscreen) {
             sequence.push_str(POP_KITTY);

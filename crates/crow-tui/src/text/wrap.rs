@@ -159,6 +159,26 @@ fn style_of(span: &StyledSpan) -> StyledSpan {
     StyledSpan { content: String::new(), style: span.style, link: span.link.clone() }
 }
 
+/// Divides a row at a width, between any two letters, as a terminal does.
+pub fn split_row(row: StyledRow, width: usize) -> Vec<StyledRow> {
+    if row.width() <= width {
+        return vec![row];
+    }
+    let (mut rows, mut line, mut n_cells) = (Vec::new(), StyledRow::default(), 0);
+    for span in &row.spans {
+        for cluster in span.content.graphemes(true) {
+            if n_cells + cluster_width(cluster) > width.max(2) {
+                rows.push(std::mem::take(&mut line));
+                n_cells = 0;
+            }
+            n_cells += cluster_width(cluster);
+            push_cluster(&mut line, &SpanCluster { text: cluster, width: cluster_width(cluster), span });
+        }
+    }
+    rows.push(line);
+    rows
+}
+
 /// Shortens a row to a width, with `…` in its last cell.
 pub fn truncate_row(row: StyledRow, width: usize) -> StyledRow {
     if row.width() <= width {

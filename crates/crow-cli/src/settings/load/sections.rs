@@ -34,6 +34,7 @@ pub(super) struct ConfigSections<'a> {
     pub(super) workflow: WorkflowConfig,
     pub(super) use_acp_terminal: Option<bool>,
     pub(super) session_logs: Option<bool>,
+    pub(super) fullscreen: Option<bool>,
     pub(super) fallback_to_mcp_terminal: Option<bool>,
     pub(super) shell: Option<Shell>,
     pub(super) hooks: Vec<HookConfig>,

@@ -93,6 +93,8 @@ pub(crate) fn parse_key(name: &str) -> KeyPress {
         "pageup" => KeyCode::PageUp,
         "pagedown" => KeyCode::PageDown,
         "delete" => KeyCode::Delete,
+        "wheelup" => KeyCode::WheelUp,
+        "wheeldown" => KeyCode::WheelDown,
         _ => KeyCode::Char(rest.chars().next().expect("a letter")),
     };
     KeyPress { code, modifiers }

@@ -26,7 +26,7 @@ use crate::{
         update::update,
         view::{self, next_frame_in},
     },
-    screen::{InlineScreen, InputEvent, InputReader, ScreenFrame, TimedInput, TtyIo},
+    screen::{InlineScreen, InputEvent, InputReader, REBUILD_ROWS_MAX, ScreenFrame, TimedInput, TtyIo},
     text::StyledRow,
 };
 
@@ -68,7 +68,8 @@ impl<H: ClientHost> AppLoop<H> {
         restore_on_panic(client.tty.clone(), screen.modes());
         let input = InputReader::start(&client.tty)?;
         let draft = first_draft(client.start.prompt, client.start.images);
-        let state = AppState::new(client.facts, screen.size(), client.theme, draft);
+        let mut state = AppState::new(client.facts, screen.size(), client.theme, draft);
+        state.is_fullscreen = client.is_fullscreen;
         Ok(Self {
             state,
             tty: client.tty,
@@ -238,7 +239,12 @@ impl<H: ClientHost> AppLoop<H> {
         self.state.size = self.screen.size();
         let frame = view::view(&self.state, now);
         match frame.is_fullscreen {
-            true => self.screen.enter_fullscreen()?,
+            true => {
+                self.screen.enter_fullscreen()?;
+                if self.state.is_fullscreen {
+                    self.screen.report_wheel()?;
+                }
+            }
             false if self.screen.is_fullscreen() => self.screen.leave_fullscreen(Some(now))?,
             false => {}
         }
@@ -270,6 +276,9 @@ impl<H: ClientHost> AppLoop<H> {
 
     /// Draws everything again, with rows of the current width.
     fn redraw(&mut self) -> io::Result<()> {
+        if self.screen.is_fullscreen() {
+            return self.screen.clear_fullscreen();
+        }
         let history = view::history_rows(&self.state, Instant::now());
         self.screen.rebuild(&history)
     }
@@ -328,7 +337,15 @@ impl<H: ClientHost> AppLoop<H> {
     pub(super) fn close(&mut self) -> io::Result<()> {
         self.state.cells.end_stream();
         self.state.cells.fail_open_calls(Instant::now());
-        let mut rows = view::view(&self.state, Instant::now()).history;
+        let mut rows = match self.state.is_fullscreen {
+            true => {
+                // The shell's screen has nothing of the conversation yet.
+                self.state.cells.commit(self.state.cells.n_settled());
+                let rows = view::history_rows(&self.state, Instant::now());
+                rows[rows.len().saturating_sub(REBUILD_ROWS_MAX)..].to_vec()
+            }
+            false => view::view(&self.state, Instant::now()).history,
+        };
         if self.resumable_session().is_some() {
             // The lines that say how to continue follow.
             rows.push(StyledRow::default());

@@ -11,6 +11,7 @@ use crate::app::{
     keys::{KeyAction, key_for},
     pager::{PagerSource, TextPager},
     state::{AppOverlay, AppState},
+    view,
 };
 
 /// A longer paste is folded to a label.
@@ -33,7 +34,13 @@ pub(super) fn perform(state: &mut AppState, action: KeyAction, time: KeyTime) {
         return completing::refresh(state);
     }
     match action {
-        KeyAction::Submit => submit(state, time),
+        KeyAction::Submit => {
+            state.scroll = None;
+            submit(state, time);
+        }
+        KeyAction::PageUp | KeyAction::PageDown | KeyAction::ScrollUp | KeyAction::ScrollDown => {
+            state.scroll = view::scroll_transcript(state, action, time.now);
+        }
         KeyAction::QueuePrompt | KeyAction::Complete if has_unfocused_question(state) => {
             questions::focus(state, time);
         }

@@ -13,7 +13,7 @@ use crate::{
         state::{AppOverlay, AppState},
     },
     screen::CaretPosition,
-    text::{StyledRow, StyledSpan, TextStyle, text_width},
+    text::{StyledRow, StyledSpan, TextStyle, split_row, text_width},
 };
 
 /// Rows of the frame around the text.
@@ -34,7 +34,7 @@ pub(crate) fn pager_rows(state: &AppState, now: Instant) -> (Vec<StyledRow>, usi
 }
 
 fn source_rows(state: &AppState, pager: &TextPager, context: RowContext<'_>) -> Vec<StyledRow> {
-    match &pager.source {
+    let rows = match &pager.source {
         PagerSource::Transcript => {
             let earlier = "… the stored session has what was earlier";
             let mut rows: Vec<StyledRow> = match state.cells.has_dropped() {
@@ -50,7 +50,9 @@ fn source_rows(state: &AppState, pager: &TextPager, context: RowContext<'_>) -> 
         }
         PagerSource::Text(text) => content::render_patch(text, context),
         PagerSource::Keys => key_rows(context),
-    }
+    };
+    // Nothing is cut: the terminal wraps no row of this screen.
+    rows.into_iter().flat_map(|row| split_row(row, context.width)).collect()
 }
 
 /// Renders the pager over the whole screen.

@@ -2,6 +2,7 @@
 
 mod children;
 mod day;
+mod fullscreen;
 
 use std::time::{Duration, Instant};
 

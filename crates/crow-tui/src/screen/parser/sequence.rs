@@ -130,6 +130,10 @@ fn parse_control_sequence(bytes: &[u8]) -> ParsedInput {
     }
 }
 
+/// Buttons of a mouse report.
+const WHEEL_UP: u32 = 64;
+const WHEEL_DOWN: u32 = 65;
+
 impl ControlSequence {
     fn parameter(&self, index: usize) -> u32 {
         self.parameters.get(index).copied().unwrap_or(0)
@@ -139,6 +143,14 @@ impl ControlSequence {
         match (self.marker, self.last) {
             (Some(b'?'), b'u') => return Some(InputEvent::Reply(TerminalReply::KittyKeyboard)),
             (Some(b'?'), b'c') => return Some(InputEvent::Reply(TerminalReply::DeviceAttributes)),
+            (Some(b'<'), b'M') => {
+                let code = match self.parameter(0) {
+                    WHEEL_UP => KeyCode::WheelUp,
+                    WHEEL_DOWN => KeyCode::WheelDown,
+                    _ => return None,
+                };
+                return Some(InputEvent::Key(KeyPress::plain(code)));
+            }
             (Some(_), _) => return None,
             (None, b'R') => {
                 let place =

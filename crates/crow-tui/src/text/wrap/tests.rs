@@ -84,3 +84,14 @@ proptest! {
         prop_assert_eq!(letters(&wrapped), letters(&text));
     }
 }
+
+#[test]
+fn row_is_divided_between_any_letters() {
+    let shown = |text: &str, width| {
+        let rows = split_row(StyledRow::from_text(text), width);
+        rows.iter().map(StyledRow::text).collect::<Vec<_>>().join("|")
+    };
+    assert_eq!(shown("let x = 1;", 4), "let |x = |1;");
+    assert_eq!(shown("a语言", 4), "a语|言");
+    assert_eq!(shown("", 4), "");
+}
