@@ -81,6 +81,8 @@ pub(crate) enum KeyAction {
     ScrollDown,
     JumpToStart,
     JumpToEnd,
+    NextCall,
+    PreviousCall,
     FindText,
     FindNext,
     Close,

@@ -1,5 +1,7 @@
 //! The pager: a long text or the whole transcript, with scrolling and search. Works on rows that the view made.
 
+use std::collections::BTreeSet;
+
 use crow_core::SessionId;
 
 use crate::text::StyledRow;
@@ -27,6 +29,17 @@ pub(crate) struct TextPager {
     /// The text that is searched.
     pub(crate) query: String,
     pub(crate) is_typing_query: bool,
+    /// The cell of the selected call.
+    pub(crate) selected: Option<usize>,
+    /// Cells of calls of which only the first row is shown.
+    pub(crate) folded: BTreeSet<usize>,
+}
+
+/// The first row of a call in the pager.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CallPlace {
+    pub(crate) cell: usize,
+    pub(crate) row: usize,
 }
 
 impl TextPager {
@@ -36,7 +49,15 @@ impl TextPager {
             PagerSource::Transcript | PagerSource::Child(_) => 0,
             PagerSource::Text(_) | PagerSource::Keys => usize::MAX,
         };
-        Self { title: title.into(), source, n_below, query: String::new(), is_typing_query: false }
+        Self {
+            title: title.into(),
+            source,
+            n_below,
+            query: String::new(),
+            is_typing_query: false,
+            selected: None,
+            folded: BTreeSet::new(),
+        }
     }
 
     /// Keeps the position within `n_rows`, of which `n_visible` fit.
@@ -50,6 +71,39 @@ impl TextPager {
 
     pub(crate) fn scroll_down(&mut self, n_rows: usize) {
         self.n_below = self.n_below.saturating_sub(n_rows);
+    }
+
+    /// Selects the call after or before the selected one, at first one that is visible, and shows its first row.
+    pub(crate) fn select_call(
+        &mut self,
+        calls: &[CallPlace],
+        is_next: bool,
+        n_rows: usize,
+        n_visible: usize,
+    ) {
+        let top = n_rows.saturating_sub(self.n_below + n_visible);
+        let selected = calls.iter().position(|call| Some(call.cell) == self.selected);
+        let index = match (selected, is_next) {
+            (Some(index), true) => (index + 1).min(calls.len() - 1),
+            (Some(index), false) => index.saturating_sub(1),
+            (None, _) => {
+                calls.iter().position(|call| call.row >= top).unwrap_or(calls.len().saturating_sub(1))
+            }
+        };
+        let Some(call) = calls.get(index) else { return };
+        self.selected = Some(call.cell);
+        if call.row < top || call.row >= top + n_visible {
+            self.n_below = n_rows.saturating_sub(call.row + n_visible);
+        }
+    }
+
+    /// Folds the selected call, or unfolds it.
+    pub(crate) fn toggle_fold(&mut self) {
+        if let Some(cell) = self.selected
+            && !self.folded.remove(&cell)
+        {
+            self.folded.insert(cell);
+        }
     }
 
     /// Scrolls to the next row above that has the query, or from the end again.

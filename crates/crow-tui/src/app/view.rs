@@ -16,7 +16,10 @@ use std::time::Instant;
 
 use self::rows::{LiveBlock, RowContext};
 pub(crate) use self::{
-    call::format_elapsed, fullscreen::scroll_transcript, live::next_frame_in, pager::pager_rows,
+    call::format_elapsed,
+    fullscreen::scroll_transcript,
+    live::next_frame_in,
+    pager::{PagerRows, pager_rows},
 };
 use super::{
     event::QuestionId,

@@ -155,7 +155,7 @@ pub(super) fn type_in_overlay(state: &mut AppState, letter: char) -> bool {
 
 /// Carries out an action in the pager.
 pub(super) fn perform_in_pager(state: &mut AppState, action: KeyAction, time: KeyTime) {
-    let (rows, n_visible) = view::pager_rows(state, time.now);
+    let view::PagerRows { rows, calls, n_visible } = view::pager_rows(state, time.now);
     let Some(AppOverlay::Pager(pager)) = &mut state.overlay else { return };
     pager.clamp(rows.len(), n_visible);
     match action {
@@ -165,6 +165,9 @@ pub(super) fn perform_in_pager(state: &mut AppState, action: KeyAction, time: Ke
         KeyAction::PageDown => pager.scroll_down(n_visible),
         KeyAction::JumpToStart => pager.scroll_up(rows.len()),
         KeyAction::JumpToEnd => pager.scroll_down(rows.len()),
+        KeyAction::NextCall => pager.select_call(&calls, true, rows.len(), n_visible),
+        KeyAction::PreviousCall => pager.select_call(&calls, false, rows.len(), n_visible),
+        KeyAction::Choose => pager.toggle_fold(),
         KeyAction::FindText => (pager.is_typing_query, pager.query) = (true, String::new()),
         KeyAction::FindNext if !pager.find_next(&rows, n_visible) => {
             return state.set_flash("no match", time.now);

@@ -8,12 +8,13 @@ use super::{
 };
 use crate::{
     app::{
+        cells::TranscriptCell,
         keys,
-        pager::{PagerSource, TextPager},
+        pager::{CallPlace, PagerSource, TextPager},
         state::{AppOverlay, AppState},
     },
     screen::CaretPosition,
-    text::{StyledRow, StyledSpan, TextStyle, split_row, text_width},
+    text::{StyledRow, StyledSpan, TextStyle, split_row, text_width, truncate_row},
 };
 
 /// Rows of the frame around the text.
@@ -22,43 +23,79 @@ const FRAME_ROWS: usize = 2;
 /// Cells of the column of keys.
 const KEY_COLUMNS: usize = 28;
 
-/// Returns all rows of the open pager, and how many of them are visible at once.
-pub(crate) fn pager_rows(state: &AppState, now: Instant) -> (Vec<StyledRow>, usize) {
-    let context = RowContext { is_complete: true, ..RowContext::new(state, now) };
-    let n_visible = usize::from(state.size.rows).saturating_sub(FRAME_ROWS).max(1);
-    let rows = match &state.overlay {
-        Some(AppOverlay::Pager(pager)) => source_rows(state, pager, context),
-        Some(AppOverlay::Picker(_)) | None => Vec::new(),
-    };
-    (rows, n_visible)
+/// All rows of the open pager.
+#[derive(Debug, Default)]
+pub(crate) struct PagerRows {
+    pub(crate) rows: Vec<StyledRow>,
+    /// The calls in it.
+    pub(crate) calls: Vec<CallPlace>,
+    /// Rows that are visible at once.
+    pub(crate) n_visible: usize,
 }
 
-fn source_rows(state: &AppState, pager: &TextPager, context: RowContext<'_>) -> Vec<StyledRow> {
-    let rows = match &pager.source {
+pub(crate) fn pager_rows(state: &AppState, now: Instant) -> PagerRows {
+    let context = RowContext { is_complete: true, ..RowContext::new(state, now) };
+    let n_visible = usize::from(state.size.rows).saturating_sub(FRAME_ROWS).max(1);
+    let mut found = PagerRows { n_visible, ..PagerRows::default() };
+    let Some(AppOverlay::Pager(pager)) = &state.overlay else { return found };
+    match &pager.source {
         PagerSource::Transcript => {
-            let earlier = "… the stored session has what was earlier";
-            let mut rows: Vec<StyledRow> = match state.cells.has_dropped() {
-                true => vec![styled_row(earlier, context.theme.secondary())],
-                false => Vec::new(),
-            };
-            rows.extend(cell::render_cells(state.cells.of_session(), &mut None, context));
-            rows
+            if state.cells.has_dropped() {
+                let earlier = "… the stored session has what was earlier";
+                found.rows.push(styled_row(earlier, context.theme.secondary()));
+            }
+            found.push_transcript(state.cells.of_session(), pager, context);
         }
         PagerSource::Child(session) => {
             let cells = state.children.find(session).map(|child| child.cells.all()).unwrap_or_default();
-            cell::render_cells(cells, &mut None, context)
+            found.push_transcript(cells, pager, context);
         }
-        PagerSource::Text(text) => content::render_patch(text, context),
-        PagerSource::Keys => key_rows(context),
-    };
-    // Nothing is cut: the terminal wraps no row of this screen.
-    rows.into_iter().flat_map(|row| split_row(row, context.width)).collect()
+        PagerSource::Text(text) => found.push_rows(content::render_patch(text, context), context),
+        PagerSource::Keys => found.push_rows(key_rows(context), context),
+    }
+    found
+}
+
+impl PagerRows {
+    /// Nothing is cut: the terminal wraps no row of this screen.
+    fn push_rows(&mut self, rows: Vec<StyledRow>, context: RowContext<'_>) {
+        self.rows.extend(rows.into_iter().flat_map(|row| split_row(row, context.width)));
+    }
+
+    fn push_transcript(&mut self, cells: &[TranscriptCell], pager: &TextPager, context: RowContext<'_>) {
+        let mut previous = None;
+        for (index, one) in cells.iter().enumerate() {
+            let mut rows = cell::render_cells(std::slice::from_ref(one), &mut previous, context);
+            if matches!(one, TranscriptCell::Call(_)) {
+                let first = rows.iter().position(|row| !row.spans.is_empty()).unwrap_or(0);
+                self.calls.push(CallPlace { cell: index, row: self.rows.len() + first });
+                if pager.folded.contains(&index) {
+                    let n_hidden = rows.len().saturating_sub(first + 1);
+                    rows.truncate(first + 1);
+                    mark_call(&mut rows, first, &format!(" · {n_hidden} rows folded"), context);
+                }
+                if pager.selected == Some(index) {
+                    mark_call(&mut rows, first, " ◂", context);
+                }
+            }
+            self.push_rows(rows, context);
+        }
+    }
+}
+
+/// Appends a mark to the line of a call.
+fn mark_call(rows: &mut [StyledRow], first: usize, mark: &str, context: RowContext<'_>) {
+    if let Some(row) = rows.get_mut(first) {
+        let room = context.width.saturating_sub(text_width(mark));
+        *row = truncate_row(std::mem::take(row), room);
+        row.push_span(StyledSpan::styled(mark, context.theme.accent()));
+    }
 }
 
 /// Renders the pager over the whole screen.
 pub(super) fn render_pager(state: &AppState, pager: &TextPager, context: RowContext<'_>) -> LiveBlock {
     let theme = context.theme;
-    let (rows, n_visible) = pager_rows(state, context.now);
+    let PagerRows { rows, n_visible, calls } = pager_rows(state, context.now);
     let mut block = LiveBlock::default();
     let n_below = pager.n_below.min(rows.len().saturating_sub(n_visible));
     let end = rows.len() - n_below;
@@ -67,7 +104,8 @@ pub(super) fn render_pager(state: &AppState, pager: &TextPager, context: RowCont
     block.rows.extend(pager.visible_rows(&rows, n_visible).iter().cloned());
     let footer = match pager.is_typing_query {
         true => format!("/{}", pager.query),
-        false => "↑↓ space scroll · / search · n next match · q closes".to_owned(),
+        false if calls.is_empty() => "↑↓ space scroll · / search · n next match · q closes".to_owned(),
+        false => "↑↓ space scroll · tab selects a call, enter folds it · / search · q closes".to_owned(),
     };
     if pager.is_typing_query {
         let row = u16::try_from(block.rows.len()).unwrap_or(0);

@@ -75,3 +75,53 @@ fn without_children_the_agents_are_named() {
         crow · small · ask · ~/project · brave-otter
     "#]]);
 }
+
+#[test]
+fn call_folds_in_the_transcript() {
+    let mut stage = working(80);
+    let event = InputEvent::Key(crate::app::keys::tests::parse_key("ctrl-o"));
+    stage.apply(AppEvent::Input(TimedInput { event, read_at: stage.now }));
+    stage.press(KeyCode::Tab);
+    let shown = |stage: &ViewStage| {
+        let frame = view(&stage.state, stage.now);
+        frame.live.iter().map(|row| row.text() + "\n").collect::<String>()
+    };
+    expect![[r#"
+        Transcript · rows to 17 of 17
+        › fix the tests
+
+        ∴ Where are they?
+          Let me see.
+
+        I look at the tests first, and then at the code.
+
+        Then
+
+        ⠴ `cargo test` · 1 min 5 s ◂
+          line 1
+          line 2
+          line 3
+          line 4
+          line 5
+          line 6
+          line 7
+        ↑↓ space scroll · tab selects a call, enter folds it · / search · q closes
+    "#]]
+    .assert_eq(&shown(&stage));
+    stage.press(KeyCode::Enter);
+    expect![[r#"
+        Transcript · rows to 10 of 10
+        › fix the tests
+
+        ∴ Where are they?
+          Let me see.
+
+        I look at the tests first, and then at the code.
+
+        Then
+
+        ⠴ `cargo test` · 1 min 5 s · 7 rows folded ◂
+        ↑↓ space scroll · tab selects a call, enter folds it · / search · q closes
+    "#]]
+    .assert_eq(&shown(&stage));
+}
