@@ -11,6 +11,7 @@ mod picking;
 mod questions;
 mod rewinding;
 mod sending;
+mod transcript;
 
 use std::time::Instant;
 

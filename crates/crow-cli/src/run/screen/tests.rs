@@ -586,16 +586,3 @@ fn session_of_another_agent_is_continued_with_that_agent() {
     "#]]
     .assert_eq(&seen.rendered_lines(SIZE.columns));
 }
-
-#[test]
-fn cost_is_shown_if_known() {
-    let seen = FakeTerminal::default();
-    play("begin\ncost 5\ntext Done.\ncost 12300000\ncost\nend\ngoodbye gone", Some(SIZE), &seen);
-    expect![[r#"
-        Done.
-
-        session     brave-otter
-        cost        $0.0123
-    "#]]
-    .assert_eq(&seen.rendered_lines(SIZE.columns));
-}

@@ -5,7 +5,7 @@ use std::time::Instant;
 use crow_acp::AgentUpdate;
 use crow_core::SessionId;
 
-use super::agent;
+use super::transcript::show_update;
 use crate::app::{
     pager::{PagerSource, TextPager},
     picker::{ListPicker, PickerEntry, PickerKind},
@@ -39,7 +39,7 @@ pub(super) fn on_child_update(
     now: Instant,
 ) {
     if let Some(child) = state.children.find_mut(session) {
-        agent::show_update(&mut child.cells, message, update, now);
+        show_update(&mut child.cells, message, update, now);
         // Its rows are never in the terminal's history: what is settled may be shortened.
         child.cells.commit(child.cells.n_settled());
     }

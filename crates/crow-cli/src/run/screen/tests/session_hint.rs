@@ -13,3 +13,16 @@ fn temporary_session_gets_no_hint() {
     "#]]
     .assert_eq(&seen.rendered_lines(SIZE.columns));
 }
+
+#[test]
+fn cost_is_shown_if_known() {
+    let seen = FakeTerminal::default();
+    play("begin\ncost 5\ntext Done.\ncost 12300000\ncost\nend\ngoodbye gone", Some(SIZE), &seen);
+    expect![[r#"
+        Done.
+
+        session     brave-otter
+        cost        $0.0123
+    "#]]
+    .assert_eq(&seen.rendered_lines(SIZE.columns));
+}
