@@ -11,9 +11,9 @@ use crow_store::StoreError;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::project_config::repository_root;
-use crate::project_records::ProjectRecords;
 use crate::runtime::AgentRuntime;
+use crow_project::ProjectRecords;
+use crow_project::repository_root;
 
 /// Key of the grants in a session's stored configuration.
 const CONFIG_KEY: &str = "approvals";

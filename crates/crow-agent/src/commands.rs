@@ -5,7 +5,7 @@ use crow_tools::UndoMode;
 
 use crate::approvals::PermissionsAction;
 use crate::compact::ContextCommand;
-use crate::project_config::TrustAction;
+use crate::config_loader::TrustAction;
 
 /// A command that acts at once.
 #[derive(Debug, PartialEq, Eq)]

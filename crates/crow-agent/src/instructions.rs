@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use crate::project_config::repository_root;
 use crow_files::{AllowedRoot, read_bounded_text};
+use crow_project::repository_root;
 
 const FILE: &str = "AGENTS.md";
 

@@ -9,6 +9,7 @@ mod calls;
 mod clock;
 mod commands;
 mod compact;
+mod config_loader;
 mod confirm;
 mod failures;
 mod fallback;
@@ -20,13 +21,10 @@ mod linked_content;
 mod location;
 mod memory;
 mod pending_session;
-mod project_config;
-mod project_records;
 mod prompt;
 mod prompt_parts;
 mod replay;
 mod reply_recovery;
-mod repository_config;
 mod run_turn;
 mod runtime;
 mod sandbox_retry;
@@ -46,10 +44,6 @@ mod workflow;
 pub use approvals::{ProjectPermissions, list_permissions, set_permissions};
 pub use host::serve_sessions;
 pub use memory::memory_specs;
-pub use project_config::{
-    RepositoryFileTrust, RepositoryTrust, TrustedRepository, find_repository_root, forget_trust, list_trust,
-};
-pub use repository_config::{RepositoryConfig, RepositoryConfigReader, VariableExpansion};
 pub use runtime::{AgentConfig, AgentRuntime};
 pub use undo::{TurnUndone, undo_turn};
 

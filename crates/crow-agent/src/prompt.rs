@@ -7,9 +7,9 @@ use minijinja::{Environment, context};
 use sha2::{Digest as _, Sha256};
 
 use crate::instructions;
-use crate::project_config::known_skills;
 use crate::runtime::AgentConfig;
 use crow_files::{AllowedRoot, read_bounded_text};
+use crow_project::known_skills;
 
 const TEMPLATE: &str = include_str!("../prompts/system.jinja2");
 const TEMPLATE_NAME: &str = "system.jinja2";
@@ -59,7 +59,7 @@ pub(crate) fn render_system_prompt(
     };
     let agents_catalog: Vec<_> = nested.iter().map(|path| context! { path => path, preview => "" }).collect();
     let skills_dir = config.config_dir.join("skills");
-    let skills = known_skills(config, cwd);
+    let skills = known_skills(&config.config_sources(), cwd);
     let skills = skills.iter().map(|skill| {
         context! {
             name => &skill.name, description => escape_hidden(&skill.description), path => display_path(&skill.path),

@@ -18,8 +18,8 @@ use crow_workflow::WorkflowConfig;
 use tokio::sync::OnceCell;
 
 use crate::clock;
-use crate::repository_config::RepositoryConfigReader;
 use crate::tool_set::ToolSet;
+use crow_project::{ConfigSources, RepositoryConfigReader};
 
 /// A client that opens a session and uses it later does so within days.
 const EMPTY_SESSION_AGE_MAX: Duration = Duration::from_hours(7 * 24);
@@ -83,6 +83,20 @@ pub struct AgentConfig {
     pub setup_hint: String,
     /// Notices for the user, shown once in the first session of the process.
     pub notices: Vec<String>,
+}
+
+impl AgentConfig {
+    /// Returns the places of the project configuration.
+    pub(crate) fn config_sources(&self) -> ConfigSources {
+        ConfigSources {
+            config_dir: self.config_dir.clone(),
+            prompts_dir: self.prompts_dir.clone(),
+            skills_dir: self.skills_dir.clone(),
+            rules: self.rules.clone(),
+            hooks: self.hooks.clone(),
+            repositories: self.repositories.clone(),
+        }
+    }
 }
 
 /// The state that all sessions share.

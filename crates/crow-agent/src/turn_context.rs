@@ -19,9 +19,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::approvals::GrantStore;
 use crate::clock;
+use crate::config_loader::ProjectConfigLoader;
 use crate::failures::store_failure;
 use crate::pending_session::PendingSession;
-use crate::project_config::ProjectConfigLoader;
 use crate::runtime::AgentRuntime;
 use crate::session_settings::SessionSettings;
 use crate::tool_set::ToolSet;

@@ -3,8 +3,9 @@
 use std::io::Write;
 use std::path::Path;
 
-use crow_agent::{ProjectPermissions, find_repository_root, list_permissions, set_permissions};
+use crow_agent::{ProjectPermissions, list_permissions, set_permissions};
 use crow_core::{Grant, GrantSet};
+use crow_project::find_repository_root;
 use serde_json::json;
 
 use crate::cli::{PermissionsArgs, PermissionsSubcommand};

@@ -6,8 +6,8 @@ use std::{
     sync::Arc,
 };
 
-use crow_agent::{RepositoryFileTrust, RepositoryTrust, find_repository_root, forget_trust, list_trust};
 use crow_core::TrustState;
+use crow_project::{RepositoryFileTrust, RepositoryTrust, find_repository_root, forget_trust, list_trust};
 use serde_json::{Value, json};
 
 use crate::{

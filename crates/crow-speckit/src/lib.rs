@@ -103,5 +103,5 @@ pub use tasks::{
     ConvergenceGap, GapKind, PhaseKind, TaskId, TaskItem, TaskList, TaskPhase, TasksError, TickState,
     append_convergence, set_task_ticked,
 };
-pub use untrusted_files::{UntrustedFile, list_untrusted_files};
+pub use untrusted_files::{FileApprovals, UntrustedFile, list_untrusted_files};
 pub use write_rules::{GuardedPath, ProtectedPath, WriteRules};

@@ -1,6 +1,7 @@
 //! The project files that a model reads or that cause commands to run, all of which need the user's approval.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::hooks::SpeckitHooks;
@@ -9,6 +10,12 @@ use crate::{
     ExtensionCommand, PromptSource, SpeckitProject, WorkflowCommand, command_prompt, extension_prompt,
     hook_config_files, list_extension_commands,
 };
+
+/// The files of a repository that the user approved, by their bytes.
+pub trait FileApprovals: fmt::Debug + Send + Sync {
+    /// Whether a file has the approved content.
+    fn is_approved(&self, path: &Path, bytes: &[u8]) -> bool;
+}
 
 /// A project file that is used only after approval.
 #[derive(Debug, Clone, PartialEq, Eq)]

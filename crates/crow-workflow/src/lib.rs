@@ -53,7 +53,7 @@ pub use port::{
     StepReport, StepTurnEnd, SyntheticCall, UserQuestions, WorkflowPort,
 };
 pub use request::{WorkflowRequest, run_workflow};
-pub use session_facts::{FeatureBinding, FileApprovals, SessionFacts};
+pub use session_facts::{FeatureBinding, SessionFacts};
 pub use session_view::{available_commands, needs_reminder, restored_plan, workflow_reminder};
 
 #[cfg(test)]

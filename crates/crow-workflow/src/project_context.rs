@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use crow_core::Failure;
 use crow_speckit::{
-    Feature, FeatureOrigin, FeatureSelector, PageTemplate, SpeckitError, SpeckitProject, WorkflowCommand,
-    resolve_feature,
+    Feature, FeatureOrigin, FeatureSelector, FileApprovals, PageTemplate, SpeckitError, SpeckitProject,
+    WorkflowCommand, resolve_feature,
 };
 
 use crate::blocking::run_blocking;
 use crate::config::WorkflowConfig;
 use crate::exit::WorkflowExit;
 use crate::port::WorkflowPort;
-use crate::session_facts::{FeatureBinding, FileApprovals, SessionFacts};
+use crate::session_facts::{FeatureBinding, SessionFacts};
 
 /// The project context of a session.
 #[derive(Debug, Clone)]

@@ -1,10 +1,9 @@
 //! The facts about a session that a workflow request starts with, and the feature that a session is bound to.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crow_speckit::WorkflowCommand;
+use crow_speckit::{FileApprovals, WorkflowCommand};
 
 use crate::config::WorkflowConfig;
 
@@ -29,12 +28,6 @@ pub struct SessionFacts {
     pub approvals: Arc<dyn FileApprovals>,
     /// The current time in the user's time zone.
     pub now: jiff::Zoned,
-}
-
-/// The files of a repository that the user approved, by their bytes.
-pub trait FileApprovals: fmt::Debug + Send + Sync {
-    /// Whether a file has the approved content.
-    fn is_approved(&self, path: &Path, bytes: &[u8]) -> bool;
 }
 
 /// The feature that a session works on.

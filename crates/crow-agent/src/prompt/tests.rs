@@ -1,9 +1,56 @@
 use std::fs;
+use std::sync::Arc;
 
+use crow_core::{Mode, NetworkAccess, PermissionRules, SandboxMode, TreeLimits, TurnLimits};
+use crow_project::{RepositoryConfig, RepositoryConfigReader, VariableExpansion};
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::project_config::bare_settings;
+
+/// A repository without configuration.
+#[derive(Debug)]
+struct NoConfig;
+
+impl RepositoryConfigReader for NoConfig {
+    fn read_config(&self, _: &Path, _: &str, _: VariableExpansion<'_>) -> RepositoryConfig {
+        RepositoryConfig::default()
+    }
+}
+
+/// An empty configuration in `root/config`.
+fn bare_settings(root: &Path) -> AgentConfig {
+    let config_dir = crow_files::resolve_links(&root.join("config"));
+    AgentConfig {
+        models: Vec::new(),
+        mode: Mode::Ask,
+        rules: PermissionRules::default(),
+        limits: TurnLimits { requests_max: 1, compact_tokens_max: 1000 },
+        secret_variables: Vec::new(),
+        prompts_dir: config_dir.join("prompts"),
+        skills_dir: None,
+        system_prompt_path: None,
+        system_prompt_addition: None,
+        workflow: crow_workflow::WorkflowConfig::default(),
+        sandbox: SandboxMode::default(),
+        network: NetworkAccess::default(),
+        mcp_servers: Vec::new(),
+        mcp_auth_dir: config_dir.join("mcp-auth"),
+        hooks: Vec::new(),
+        repositories: Arc::new(NoConfig),
+        agent_servers: Vec::new(),
+        own_agent: None,
+        tree_limits: TreeLimits::default(),
+        depth: 0,
+        worktrees_dir: config_dir.join("worktrees"),
+        legacy_worktrees_dir: config_dir.join("former"),
+        recordings_dir: None,
+        spill_dir: config_dir.join("spill"),
+        config_dir,
+        db_uri: "sqlite:////config/crow.db".to_owned(),
+        setup_hint: String::new(),
+        notices: Vec::new(),
+    }
+}
 
 /// Creates files, renders the template in `cwd`, and compares the text.
 #[track_caller]

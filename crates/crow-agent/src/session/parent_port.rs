@@ -16,8 +16,8 @@ use tokio::sync::{mpsc, watch};
 
 use crate::approvals::{GrantStore, project_root};
 use crate::clock;
+use crate::config_loader::ProjectConfigLoader;
 use crate::handle::SessionMsg;
-use crate::project_config::ProjectConfigLoader;
 use crate::runtime::AgentRuntime;
 use crate::session_settings::SessionSettings;
 

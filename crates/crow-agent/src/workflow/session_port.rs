@@ -27,7 +27,6 @@ use crate::clock;
 use crate::compact;
 use crate::confirm::{ConfirmationRequest, ask_confirmation, replace_control_chars, synthetic_call_id};
 use crate::failures::store_failure;
-use crate::project_config;
 use crate::run_turn::run_turn;
 use crate::sentence::to_sentence;
 use crate::turn_context::{ClaimOutcome, SessionState, TurnCx, TurnHookState};
@@ -82,7 +81,7 @@ impl WorkflowPort for SessionPort<'_> {
         let (config, cwd) = (cx.runtime.config(), cx.workspace.cwd().to_owned());
         let resolve = move || {
             let cwd = crow_files::resolve_links(&cwd);
-            let repository = project_config::repository_root(&cwd).to_owned();
+            let repository = crow_project::repository_root(&cwd).to_owned();
             (cwd, repository)
         };
         let resolved = tokio::task::spawn_blocking(resolve).await;

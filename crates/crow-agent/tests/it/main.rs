@@ -13,11 +13,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crow_acp::{AgentInfo, AgentLauncher, stdio_transport};
-use crow_agent::{
-    AgentConfig, AgentRuntime, RepositoryConfig, RepositoryConfigReader, VariableExpansion, serve_sessions,
-};
+use crow_agent::{AgentConfig, AgentRuntime, serve_sessions};
 use crow_core::{Failure, Mode, NetworkAccess, PermissionRules, SandboxMode, TreeLimits, TurnLimits};
 use crow_model::{ModelApi, ModelSettings, ProviderSettings, ToolCallMode};
+use crow_project::{RepositoryConfig, RepositoryConfigReader, VariableExpansion};
 use crow_store::{DatabaseAddress, Store};
 use crow_testkit::client::{FakeClient, TestHome};
 use crow_testkit::golden::{StartAgent, play};

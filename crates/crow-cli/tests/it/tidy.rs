@@ -17,7 +17,7 @@ use std::{
 const FILE_LINES_MAX: usize = 600;
 
 /// The crates that each crate may use. A crate that is missing here has no place in the architecture.
-const ARROWS: [(&str, &[&str]); 15] = [
+const ARROWS: [(&str, &[&str]); 16] = [
     ("crow-core", &[]),
     ("crow-files", &["crow-core"]),
     ("crow-store", &["crow-core", "crow-files"]),
@@ -28,12 +28,14 @@ const ARROWS: [(&str, &[&str]); 15] = [
     ("crow-tools", &["crow-core", "crow-files", "crow-process", "crow-acp"]),
     ("crow-acp", &["crow-core", "crow-process"]),
     ("crow-children", &["crow-core", "crow-files", "crow-store", "crow-tools", "crow-acp"]),
+    ("crow-project", &["crow-core", "crow-files", "crow-speckit"]),
     ("crow-workflow", &["crow-core", "crow-files", "crow-speckit", "crow-tools"]),
     (
         "crow-agent",
         &[
             "crow-core",
             "crow-files",
+            "crow-project",
             "crow-store",
             "crow-model",
             "crow-tools",
@@ -49,6 +51,7 @@ const ARROWS: [(&str, &[&str]); 15] = [
         &[
             "crow-core",
             "crow-files",
+            "crow-project",
             "crow-store",
             "crow-import",
             "crow-model",

@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crow_core::ContentHash;
 use crow_core::undo::UndoSnapshot;
+use crow_speckit::FileApprovals;
 use crow_tools::{UndoFuture, UndoRecorder};
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
-use crate::{FileApprovals, FormAnswer, QuestionForm, UserQuestions};
+use crate::{FormAnswer, QuestionForm, UserQuestions};
 
 /// The log of a session, shared with its recorders and forms.
 #[derive(Clone, Default)]

@@ -3,8 +3,8 @@
 
 use std::{collections::BTreeSet, fmt, path::Path};
 
-use crow_agent::{RepositoryConfig, RepositoryConfigReader, VariableExpansion};
 use crow_core::is_secret_value;
+use crow_project::{RepositoryConfig, RepositoryConfigReader, VariableExpansion};
 
 use super::{
     super::{

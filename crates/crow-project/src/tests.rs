@@ -4,17 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crow_core::{
-    ContentPart, HookConfig, HookEvent, HookMatcher, McpServer, McpTransport, Mode, NetworkAccess,
-    PermissionRule, PermissionRules, SandboxMode, TreeLimits, TrustAnswer, TrustLedger, TrustState,
-    TrustSubject, TurnLimits, evaluate_trust,
+    ContentPart, HookConfig, HookEvent, HookMatcher, McpServer, McpTransport, PermissionRule,
+    PermissionRules, TrustAnswer, TrustLedger, TrustState, TrustSubject, evaluate_trust,
 };
 use expect_test::{Expect, expect};
 
-use super::config::ProjectConfig;
-use super::survey::ConfigSurvey;
 use super::*;
-use crate::repository_config::{RepositoryConfig, RepositoryConfigReader, VariableExpansion};
-use crate::runtime::AgentConfig;
 
 /// Parses one item per line: `server NAME COMMAND`, `allow RULE`, `refused KEY`.
 #[derive(Debug)]
@@ -50,37 +45,15 @@ impl RepositoryConfigReader for Lines {
 }
 
 /// An empty configuration in `root/config`.
-pub(crate) fn bare_settings(root: &Path) -> AgentConfig {
+fn bare_sources(root: &Path) -> ConfigSources {
     let config_dir = crow_files::resolve_links(&root.join("config"));
-    AgentConfig {
-        models: Vec::new(),
-        mode: Mode::Ask,
-        rules: PermissionRules::default(),
-        limits: TurnLimits { requests_max: 1, compact_tokens_max: 1000 },
-        secret_variables: Vec::new(),
+    ConfigSources {
         prompts_dir: config_dir.join("prompts"),
         skills_dir: None,
-        system_prompt_path: None,
-        system_prompt_addition: None,
-        workflow: crow_workflow::WorkflowConfig::default(),
-        sandbox: SandboxMode::default(),
-        network: NetworkAccess::default(),
-        mcp_servers: Vec::new(),
-        mcp_auth_dir: config_dir.join("mcp-auth"),
+        rules: PermissionRules::default(),
         hooks: Vec::new(),
         repositories: Arc::new(Lines),
-        agent_servers: Vec::new(),
-        own_agent: None,
-        tree_limits: TreeLimits::default(),
-        depth: 0,
-        worktrees_dir: config_dir.join("worktrees"),
-        legacy_worktrees_dir: config_dir.join("former"),
-        recordings_dir: None,
-        spill_dir: config_dir.join("spill"),
         config_dir,
-        db_uri: "sqlite:////config/crow.db".to_owned(),
-        setup_hint: String::new(),
-        notices: Vec::new(),
     }
 }
 
@@ -109,7 +82,7 @@ impl Stage {
     }
 
     fn survey(&self, cwd: &str) -> ConfigSurvey {
-        ConfigSurvey::take_survey(&bare_settings(&self.root), &self.root.join(cwd))
+        ConfigSurvey::take_survey(&bare_sources(&self.root), &self.root.join(cwd))
     }
 
     /// Stores a decision about every file of the repository.
@@ -280,7 +253,7 @@ fn user_files_need_no_trust_and_take_precedence() {
 fn configuration_directory_is_not_part_of_a_repository() {
     let stage = Stage::new(&[("home/.crow/config.yaml", "server a a"), ("home/.crow/prompts/b.md", "mine")]);
     fs::create_dir(stage.root.join("config")).unwrap();
-    let settings = AgentConfig { config_dir: stage.root.join("home/.crow"), ..bare_settings(&stage.root) };
+    let settings = ConfigSources { config_dir: stage.root.join("home/.crow"), ..bare_sources(&stage.root) };
     let survey = ConfigSurvey::take_survey(&settings, &stage.root.join("home"));
     assert_eq!(survey.scan.files.len(), 0, "{survey:?}");
 }

@@ -8,36 +8,36 @@ use crow_core::{FrontMatter, slash};
 const DESCRIPTION_CHARS_MAX: usize = 1024;
 
 /// File name of a skill.
-pub(super) const SKILL_FILE: &str = "SKILL.md";
+pub(crate) const SKILL_FILE: &str = "SKILL.md";
 
 /// File extension of a prompt file.
 const PROMPT_EXTENSION: &str = "md";
 
 /// Instructions for a kind of work, which the model reads when they apply.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Skill {
-    pub(crate) name: String,
-    pub(crate) description: String,
-    pub(crate) hint: Option<String>,
+pub struct Skill {
+    pub name: String,
+    pub description: String,
+    pub hint: Option<String>,
     /// Its file; the files it refers to are in the same directory.
-    pub(crate) path: PathBuf,
+    pub path: PathBuf,
     /// The directory that may be read with it, without links; `None` if there is none.
-    pub(super) directory: Option<PathBuf>,
-    pub(super) body: String,
+    pub(crate) directory: Option<PathBuf>,
+    pub(crate) body: String,
 }
 
 /// A text behind a slash command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct PromptFile {
-    pub(crate) name: String,
-    pub(crate) description: String,
-    pub(crate) hint: Option<String>,
-    pub(super) body: String,
+pub struct PromptFile {
+    pub name: String,
+    pub description: String,
+    pub hint: Option<String>,
+    pub(crate) body: String,
 }
 
 impl Skill {
     /// Parses a skill; `None` if its name is not valid for a command.
-    pub(super) fn parse_skill(path: PathBuf, directory: Option<PathBuf>, text: &str) -> Option<Self> {
+    pub(crate) fn parse_skill(path: PathBuf, directory: Option<PathBuf>, text: &str) -> Option<Self> {
         let front_matter = FrontMatter::parse(text);
         let directory_name = path.parent().and_then(Path::file_name).and_then(|name| name.to_str());
         let names = [front_matter.get("name"), directory_name];
@@ -49,7 +49,7 @@ impl Skill {
 
 impl PromptFile {
     /// Parses a prompt file; the file name is its name.
-    pub(super) fn parse_prompt_file(path: &Path, text: &str) -> Option<Self> {
+    pub(crate) fn parse_prompt_file(path: &Path, text: &str) -> Option<Self> {
         let is_prompt = path.extension().is_some_and(|extension| extension == PROMPT_EXTENSION);
         let name =
             path.file_stem().and_then(|name| name.to_str()).filter(|name| slash::is_command_name(name));

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use crow_core::{TrustSubject, escape_hidden, escape_hidden_start};
 use crow_speckit::{SpeckitProject, UntrustedFile};
 
-use super::skill_files::{PromptFile, SKILL_FILE, Skill};
-use super::wording::join_items;
 use crate::repository_config::{RepositoryConfig, RepositoryConfigReader, VariableExpansion};
+use crate::skill_files::{PromptFile, SKILL_FILE, Skill};
+use crate::wording::join_items;
 use crow_files::AllowedRoot;
 
 /// Larger files cannot be reviewed.
@@ -30,7 +30,7 @@ const KEYS_SHOWN: usize = 8;
 const PROBLEM_CHARS_MAX: usize = 1000;
 
 /// The configuration directory of a repository or a home directory.
-pub(super) const CONFIG_DIRECTORY: &str = ".crow";
+pub(crate) const CONFIG_DIRECTORY: &str = ".crow";
 
 /// Configuration files, relative to a directory.
 const CONFIGS: [&str; 2] = [".crow/config.yaml", ".mcp.json"];
@@ -43,17 +43,17 @@ const PROMPT_DIRECTORY: &str = ".crow/prompts";
 
 /// A file of a repository with its content.
 #[derive(Debug)]
-pub(super) struct ProjectConfigFile {
-    pub(super) subject: TrustSubject,
-    pub(super) path: PathBuf,
+pub struct ProjectConfigFile {
+    pub subject: TrustSubject,
+    pub(crate) path: PathBuf,
     /// The hashed bytes.
-    pub(super) text: String,
-    pub(super) contribution: FileContribution,
+    pub(crate) text: String,
+    pub(crate) contribution: FileContribution,
 }
 
 /// The content of a file.
 #[derive(Debug)]
-pub(super) enum FileContribution {
+pub(crate) enum FileContribution {
     /// Servers and rules, with unexpanded variables.
     Config(RepositoryConfig),
     Skill(Skill),
@@ -64,7 +64,7 @@ pub(super) enum FileContribution {
 
 impl FileContribution {
     /// Whether there is anything to approve.
-    pub(super) fn needs_approval(&self) -> bool {
+    pub(crate) fn needs_approval(&self) -> bool {
         match self {
             Self::Config(config) => !config.is_empty(),
             Self::Skill(_) | Self::Prompt(_) | Self::Workflow(_) => true,
@@ -74,31 +74,31 @@ impl FileContribution {
 
 /// The content of a repository, trusted or not.
 #[derive(Debug)]
-pub(super) struct RepositoryScan {
+pub(crate) struct RepositoryScan {
     /// Its root, without links.
-    pub(super) repository: PathBuf,
+    pub(crate) repository: PathBuf,
     /// In order of precedence.
-    pub(super) files: Vec<ProjectConfigFile>,
+    pub(crate) files: Vec<ProjectConfigFile>,
     /// Problems and skipped files, one sentence each.
-    pub(super) problems: Vec<String>,
+    pub(crate) problems: Vec<String>,
 }
 
 /// The directories to scan.
 #[derive(Debug, Clone)]
-pub(super) struct ScanLocations {
-    pub(super) cwd: PathBuf,
+pub(crate) struct ScanLocations {
+    pub(crate) cwd: PathBuf,
     /// The user's configuration directory, without links: in a home directory it is not part of a repository.
-    pub(super) config_dir: PathBuf,
-    pub(super) repositories: Arc<dyn RepositoryConfigReader>,
+    pub(crate) config_dir: PathBuf,
+    pub(crate) repositories: Arc<dyn RepositoryConfigReader>,
 }
 
 /// Returns the root of the repository around a directory; without a repository, the directory itself.
-pub(crate) fn repository_root(cwd: &Path) -> &Path {
+pub fn repository_root(cwd: &Path) -> &Path {
     cwd.ancestors().find(|directory| directory.join(".git").exists()).unwrap_or(cwd)
 }
 
 /// Reads the content of the repository around a directory, in the directory itself and in the root.
-pub(super) fn scan_repository(locations: &ScanLocations) -> RepositoryScan {
+pub(crate) fn scan_repository(locations: &ScanLocations) -> RepositoryScan {
     let cwd = crow_files::resolve_links(&locations.cwd);
     let repository = repository_root(&cwd).to_owned();
     let mut directories = vec![cwd];

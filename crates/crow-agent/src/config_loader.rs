@@ -1,6 +1,9 @@
 //! Loads the project configuration of one session, and refreshes it before each prompt: changed content is asked about
 //! again, and the client is notified of new commands.
 
+mod trust_command;
+mod trust_form;
+
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -10,17 +13,16 @@ use crow_core::{
     CommandInfo, ContentPart, SessionId, SessionUpdate, Transcript, TranscriptEntry, TrustAnswer,
     TrustLedger, TrustSubject,
 };
+use crow_project::{ConfigSurvey, ProjectConfig, Skill, mentions_skill, skills_part};
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::config::{ProjectConfig, mentions_skill, skills_part};
-use super::skill_files::Skill;
-use super::survey::ConfigSurvey;
-use super::trust_question::{TrustDecision, TrustQuestion};
-use super::trust_records;
+use self::trust_form::TrustDecision;
 use crate::runtime::AgentRuntime;
 use crate::toolbox::Toolbox;
+
+pub(crate) use self::trust_command::TrustAction;
 
 /// Notices remembered as sent, so that each is sent once; a repository can cause new ones.
 const NOTICES_MAX: usize = 1000;
@@ -36,9 +38,9 @@ pub(crate) struct ProjectConfigLoader {
     builtin_commands: Vec<CommandInfo>,
     current: RwLock<Arc<ProjectConfig>>,
     /// One survey at a time: a second one must not ask again.
-    pub(super) state: Mutex<LoaderState>,
+    state: Mutex<LoaderState>,
     /// True if the client is an agent.
-    pub(super) is_child: bool,
+    is_child: bool,
     /// Cancelled after the first survey.
     initialized: CancellationToken,
 }
@@ -56,19 +58,19 @@ pub(crate) struct ConfigLoaderInit {
 
 /// A decision of the user about files.
 #[derive(Debug)]
-pub(super) struct FileDecision {
-    pub(super) subjects: Vec<TrustSubject>,
-    pub(super) answer: TrustAnswer,
+struct FileDecision {
+    subjects: Vec<TrustSubject>,
+    answer: TrustAnswer,
     /// Otherwise it is valid in this session.
-    pub(super) until_changed: bool,
+    until_changed: bool,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct LoaderState {
+struct LoaderState {
     /// The decisions for this session.
-    pub(super) session_answers: TrustLedger,
+    session_answers: TrustLedger,
     /// The files that `/trust` showed last.
-    pub(super) listed_subjects: BTreeSet<TrustSubject>,
+    listed_subjects: BTreeSet<TrustSubject>,
     sent_notices: BTreeSet<String>,
     /// The commands that the client has.
     sent_commands: Vec<CommandInfo>,
@@ -83,7 +85,8 @@ impl ProjectConfigLoader {
     /// as long as it exists.
     pub(crate) fn start(init: ConfigLoaderInit) -> Arc<Self> {
         let ConfigLoaderInit { runtime, client, session, cwd, toolbox, builtin_commands } = init;
-        let current = RwLock::new(Arc::new(ProjectConfig::from_config(&runtime.config())));
+        let current =
+            RwLock::new(Arc::new(ProjectConfig::without_repository(&runtime.config().config_sources())));
         let mut commands_changed = toolbox.subscribe_commands();
         let (state, initialized) = (Mutex::default(), CancellationToken::new());
         let is_child = runtime.tree_depth(&client) > 0;
@@ -151,15 +154,15 @@ impl ProjectConfigLoader {
 
     /// Surveys on a blocking thread. One survey at a time: if the disk does not respond, each prompt would leave a
     /// thread behind.
-    pub(super) async fn run_survey(&self, state: &mut LoaderState) -> Option<ConfigSurvey> {
+    async fn run_survey(&self, state: &mut LoaderState) -> Option<ConfigSurvey> {
         if let Some(earlier_survey) = &mut state.pending_survey {
             // Its result is outdated.
             let _ = earlier_survey.await;
         }
-        let (config, cwd) = (self.runtime.config(), self.cwd.clone());
+        let (sources, cwd) = (self.runtime.config().config_sources(), self.cwd.clone());
         let pending_survey = state
             .pending_survey
-            .insert(tokio::task::spawn_blocking(move || ConfigSurvey::take_survey(&config, &cwd)));
+            .insert(tokio::task::spawn_blocking(move || ConfigSurvey::take_survey(&sources, &cwd)));
         let survey = pending_survey.await;
         state.pending_survey = None;
         survey
@@ -172,31 +175,27 @@ impl ProjectConfigLoader {
         if undecided.is_empty() || cancel.is_cancelled() {
             return self.apply_survey(state, survey);
         }
-        let question = TrustQuestion::for_files(&undecided, |path| survey.trust.approved_text(path));
+        let question = survey.trust_question(&undecided);
         let subjects: Vec<TrustSubject> = undecided.iter().map(|file| file.subject.clone()).collect();
-        let (answer, until_changed) = match question.ask_user(&self.client, &self.session, cancel).await {
-            // The next prompt asks again.
-            TrustDecision::Closed if cancel.is_cancelled() || self.client.is_gone() => {
-                return self.apply_survey(state, survey);
-            }
-            TrustDecision::Use { until_changed } => (TrustAnswer::Trust, until_changed),
-            TrustDecision::Reject { until_changed } => (TrustAnswer::Reject, until_changed),
-            TrustDecision::Closed => (TrustAnswer::Reject, false),
-            TrustDecision::NotAsked => {
-                self.notify_once(state, ProjectConfig::unused_notice(&question.summary, self.is_child));
-                (TrustAnswer::Reject, false)
-            }
-        };
+        let (answer, until_changed) =
+            match trust_form::ask_user(&question, &self.client, &self.session, cancel).await {
+                // The next prompt asks again.
+                TrustDecision::Closed if cancel.is_cancelled() || self.client.is_gone() => {
+                    return self.apply_survey(state, survey);
+                }
+                TrustDecision::Use { until_changed } => (TrustAnswer::Trust, until_changed),
+                TrustDecision::Reject { until_changed } => (TrustAnswer::Reject, until_changed),
+                TrustDecision::Closed => (TrustAnswer::Reject, false),
+                TrustDecision::NotAsked => {
+                    self.notify_once(state, unused_notice(&question.summary, self.is_child));
+                    (TrustAnswer::Reject, false)
+                }
+            };
         self.apply_decision(state, survey, FileDecision { subjects, answer, until_changed }).await;
     }
 
     /// Stores the user's decision about content, and applies it.
-    pub(super) async fn apply_decision(
-        &self,
-        state: &mut LoaderState,
-        survey: ConfigSurvey,
-        decision: FileDecision,
-    ) {
+    async fn apply_decision(&self, state: &mut LoaderState, survey: ConfigSurvey, decision: FileDecision) {
         let FileDecision { subjects, answer, until_changed } = decision;
         subjects.iter().for_each(|subject| state.session_answers.record_answer(subject.clone(), answer));
         let survey = if until_changed {
@@ -220,9 +219,7 @@ impl ProjectConfigLoader {
         let config_dir = self.runtime.config().config_dir.clone();
         let subjects = subjects.to_vec();
         let store_result = tokio::task::spawn_blocking(move || {
-            let files = survey.scan.files.iter().filter(|file| subjects.contains(&file.subject));
-            let store_result =
-                trust_records::store_decision(&config_dir, &survey.scan.repository, files, answer);
+            let store_result = survey.store_decision(&config_dir, &subjects, answer);
             (survey, store_result)
         });
         let (survey, store_result) = store_result
@@ -238,8 +235,10 @@ impl ProjectConfigLoader {
     }
 
     fn apply_survey(&self, state: &mut LoaderState, survey: ConfigSurvey) {
-        let (project_config, problems) = survey
-            .into_project_config(&state.session_answers, ProjectConfig::from_config(&self.runtime.config()));
+        let (project_config, problems) = survey.into_project_config(
+            &state.session_answers,
+            ProjectConfig::without_repository(&self.runtime.config().config_sources()),
+        );
         for problem in problems {
             self.notify_once(state, problem);
         }
@@ -316,4 +315,15 @@ fn knows_skill(transcript: &Transcript, skill: &Skill) -> bool {
             TranscriptEntry::Prompt(prompt) => mentions_skill(&prompt.parts, skill),
             TranscriptEntry::Reply(_) | TranscriptEntry::Result { .. } => false,
         })
+}
+
+/// Returns the notice that content is not used.
+fn unused_notice(summary: &str, is_child: bool) -> String {
+    let notice = format!("This repository has {summary}, not used because you have not trusted it.");
+    match is_child {
+        true => format!("{notice} A child agent cannot ask you; use `crow-cli trust` in a terminal."),
+        false => {
+            format!("{notice} Type /trust to see what it would run, or use `crow-cli trust` in a terminal.")
+        }
+    }
 }

@@ -8,8 +8,8 @@ use std::path::Path;
 use crow_core::{ContentHash, TrustAnswer, TrustLedger, TrustSubject};
 use serde::{Deserialize, Serialize};
 
-use super::scan::ProjectConfigFile;
 use crate::project_records::ProjectRecords;
+use crate::scan::ProjectConfigFile;
 use crow_files::hash_content;
 
 /// The subdirectory of the configuration directory.
@@ -44,14 +44,14 @@ struct TrustRecordEntry {
 
 /// The stored decisions about one repository.
 #[derive(Debug, Default)]
-pub(super) struct TrustRecord {
-    pub(super) ledger: TrustLedger,
+pub(crate) struct TrustRecord {
+    pub(crate) ledger: TrustLedger,
     file: TrustRecordFile,
 }
 
 impl TrustRecord {
     /// Returns the content that was approved last at a path.
-    pub(super) fn approved_text(&self, path: &str) -> Option<&str> {
+    pub(crate) fn approved_text(&self, path: &str) -> Option<&str> {
         let mut entries = self.file.entries.iter().rev();
         entries.find(|entry| entry.path == path && entry.text.is_some())?.text.as_deref()
     }
@@ -62,7 +62,7 @@ fn trust_records(config_dir: &Path) -> ProjectRecords<'_> {
 }
 
 /// Reads the decisions about a repository, or returns why they are invalid.
-pub(super) fn read_trust(config_dir: &Path, repository: &Path) -> Result<TrustRecord, String> {
+pub(crate) fn read_trust(config_dir: &Path, repository: &Path) -> Result<TrustRecord, String> {
     let records = trust_records(config_dir);
     let describe_error = |reason: &str| {
         let path = records.path(repository);
@@ -91,7 +91,7 @@ pub(super) fn read_trust(config_dir: &Path, repository: &Path) -> Result<TrustRe
 }
 
 /// Stores a decision about files.
-pub(super) fn store_decision<'a>(
+pub(crate) fn store_decision<'a>(
     config_dir: &Path,
     repository: &Path,
     files: impl Iterator<Item = &'a ProjectConfigFile>,
@@ -133,7 +133,7 @@ pub struct TrustedRepository {
 }
 
 /// Lists the stored decisions, sorted by the repositories' paths.
-pub(super) fn list_trust(config_dir: &Path) -> Vec<Result<TrustedRepository, String>> {
+pub(crate) fn list_trust(config_dir: &Path) -> Vec<Result<TrustedRepository, String>> {
     let files = trust_records(config_dir).list(|file: &TrustRecordFile| &file.repository).into_iter();
     let repositories = files.map(|file| {
         let record = file?;
@@ -153,7 +153,7 @@ pub(super) fn list_trust(config_dir: &Path) -> Vec<Result<TrustedRepository, Str
 }
 
 /// Removes the decisions about a repository; returns whether there were any.
-pub(super) fn forget_trust(config_dir: &Path, repository: &Path) -> io::Result<bool> {
+pub(crate) fn forget_trust(config_dir: &Path, repository: &Path) -> io::Result<bool> {
     trust_records(config_dir).remove(repository)
 }
 

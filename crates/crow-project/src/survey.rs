@@ -1,16 +1,20 @@
 //! Collects all configuration of a user and a repository, with the decisions about it. Blocks. Must not ask the user.
 
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use crow_core::{TrustLedger, TrustState, evaluate_trust};
+use crow_core::{
+    HookConfig, PermissionRules, TrustAnswer, TrustLedger, TrustState, TrustSubject, evaluate_trust,
+};
 
-use super::config::ProjectConfig;
-use super::scan::{self, FileContribution, ProjectConfigFile, RepositoryScan, ScanLocations};
-use super::skill_files::{PromptFile, SKILL_FILE, Skill};
-use super::trust_records::{self, TrustRecord};
-use super::wording::join_items;
-use crate::repository_config::VariableExpansion;
-use crate::runtime::AgentConfig;
+use crate::config::ProjectConfig;
+use crate::repository_config::{RepositoryConfigReader, VariableExpansion};
+use crate::scan::{self, FileContribution, ProjectConfigFile, RepositoryScan, ScanLocations};
+use crate::skill_files::{PromptFile, SKILL_FILE, Skill};
+use crate::trust_question::TrustQuestion;
+use crate::trust_records::{self, TrustRecord};
+use crate::wording::join_items;
 use crow_files::AllowedRoot;
 
 /// The user's own files; far more than any user has.
@@ -22,21 +26,38 @@ const KEYS_SHOWN: usize = 8;
 /// Larger texts are too much for a model at once.
 const OWN_BYTES_MAX: u64 = 1024 * 1024;
 
+/// The places of the configuration, and what the user configured.
+#[derive(Debug, Clone)]
+pub struct ConfigSources {
+    /// The configuration directory, without links.
+    pub config_dir: PathBuf,
+    /// Directory of the user's own prompts.
+    pub prompts_dir: PathBuf,
+    /// Directory of skills in addition to those in the configuration directory.
+    pub skills_dir: Option<PathBuf>,
+    /// Configured permission rules.
+    pub rules: PermissionRules,
+    /// The user's hooks, in their order.
+    pub hooks: Vec<HookConfig>,
+    /// Parses the configuration files of repositories.
+    pub repositories: Arc<dyn RepositoryConfigReader>,
+}
+
 /// The result of a survey.
 #[derive(Debug)]
-pub(super) struct ConfigSurvey {
+pub struct ConfigSurvey {
     skills: Vec<Skill>,
     prompts: Vec<PromptFile>,
-    pub(super) scan: RepositoryScan,
-    pub(super) trust: TrustRecord,
+    pub(crate) scan: RepositoryScan,
+    pub(crate) trust: TrustRecord,
     /// Problems for the user, one sentence each.
-    pub(super) problems: Vec<String>,
+    pub(crate) problems: Vec<String>,
     locations: ScanLocations,
 }
 
 impl ConfigSurvey {
     /// Reads the user's files, those of the repository around a directory, and the decisions about them.
-    pub(super) fn take_survey(config: &AgentConfig, cwd: &Path) -> Self {
+    pub fn take_survey(config: &ConfigSources, cwd: &Path) -> Self {
         let locations = ScanLocations {
             cwd: cwd.to_owned(),
             config_dir: config.config_dir.clone(),
@@ -62,7 +83,7 @@ impl ConfigSurvey {
     }
 
     /// Returns the files about which the user must be asked.
-    pub(super) fn undecided_files(&self, session: &TrustLedger) -> Vec<&ProjectConfigFile> {
+    pub fn undecided_files(&self, session: &TrustLedger) -> Vec<&ProjectConfigFile> {
         let is_undecided = |file: &&ProjectConfigFile| {
             file.contribution.needs_approval()
                 && evaluate_trust(&file.subject, session, &self.trust.ledger) == TrustState::Unknown
@@ -70,8 +91,43 @@ impl ConfigSurvey {
         self.scan.files.iter().filter(is_undecided).collect()
     }
 
+    /// Returns the files about which the user can decide.
+    pub fn files(&self) -> impl Iterator<Item = &ProjectConfigFile> {
+        self.scan.files.iter().filter(|file| file.contribution.needs_approval())
+    }
+
+    /// Returns the files that are not trusted: rejected or undecided.
+    pub fn untrusted_files(&self, session: &TrustLedger) -> Vec<&ProjectConfigFile> {
+        self.files().filter(|file| !self.is_trusted(file, session)).collect()
+    }
+
+    /// Returns the files that are trusted.
+    pub fn trusted_files(&self, session: &TrustLedger) -> Vec<&ProjectConfigFile> {
+        self.files().filter(|file| self.is_trusted(file, session)).collect()
+    }
+
+    fn is_trusted(&self, file: &ProjectConfigFile, session: &TrustLedger) -> bool {
+        evaluate_trust(&file.subject, session, &self.trust.ledger) == TrustState::Trusted
+    }
+
+    /// Creates the question about files.
+    pub fn trust_question(&self, files: &[&ProjectConfigFile]) -> TrustQuestion {
+        TrustQuestion::for_files(files, |path| self.trust.approved_text(path))
+    }
+
+    /// Stores a decision about files until they change.
+    pub fn store_decision(
+        &self,
+        config_dir: &Path,
+        subjects: &[TrustSubject],
+        answer: TrustAnswer,
+    ) -> io::Result<()> {
+        let files = self.scan.files.iter().filter(|file| subjects.contains(&file.subject));
+        trust_records::store_decision(config_dir, &self.scan.repository, files, answer)
+    }
+
     /// Adds what may be used to the configuration; of equal names the user's own takes precedence, then the nearer.
-    pub(super) fn into_project_config(
+    pub fn into_project_config(
         self,
         session: &TrustLedger,
         mut project_config: ProjectConfig,
@@ -117,7 +173,7 @@ impl ConfigSurvey {
 }
 
 /// Returns the skills that a session in this directory may use without a question.
-pub(crate) fn known_skills(config: &AgentConfig, cwd: &Path) -> Vec<Skill> {
+pub fn known_skills(config: &ConfigSources, cwd: &Path) -> Vec<Skill> {
     let survey = ConfigSurvey::take_survey(config, cwd);
     survey.into_project_config(&TrustLedger::default(), ProjectConfig::default()).0.skills
 }

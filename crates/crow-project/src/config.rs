@@ -6,40 +6,39 @@ use std::path::{Path, PathBuf};
 use crow_core::{
     CommandInfo, ContentHash, ContentPart, CrowPart, HookConfig, McpServer, PermissionRules, slash,
 };
-use crow_speckit::UntrustedFile;
-use crow_workflow::FileApprovals;
-
-use super::skill_files::{PromptFile, Skill};
-use crate::runtime::AgentConfig;
 use crow_files::hash_content;
+use crow_speckit::{FileApprovals, UntrustedFile};
+
+use crate::skill_files::{PromptFile, Skill};
+use crate::survey::ConfigSources;
 
 /// The current configuration of a session.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct ProjectConfig {
+pub struct ProjectConfig {
     /// The repository's servers, in addition to those of the session.
-    pub(crate) servers: Vec<McpServer>,
+    pub servers: Vec<McpServer>,
     /// Rules of the configuration and of the repository.
-    pub(crate) rules: PermissionRules,
+    pub rules: PermissionRules,
     /// The user's before the repository's.
-    pub(crate) hooks: Vec<HookConfig>,
+    pub hooks: Vec<HookConfig>,
     /// The user's before the repository's.
-    pub(crate) skills: Vec<Skill>,
+    pub skills: Vec<Skill>,
     /// The user's before the repository's.
-    pub(crate) prompts: Vec<PromptFile>,
+    pub prompts: Vec<PromptFile>,
     /// The approved Spec Kit files of the project.
-    pub(crate) approved: ApprovedFiles,
+    pub approved: ApprovedFiles,
 }
 
 /// The Spec Kit files of a project that the user approved, by their bytes.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct ApprovedFiles {
+pub struct ApprovedFiles {
     files: BTreeSet<(PathBuf, ContentHash)>,
     /// The commands in these files.
     commands: Vec<CommandInfo>,
 }
 
 impl ApprovedFiles {
-    pub(super) fn add_file(&mut self, path: PathBuf, hash: ContentHash, file: UntrustedFile) {
+    pub(crate) fn add_file(&mut self, path: PathBuf, hash: ContentHash, file: UntrustedFile) {
         self.files.insert((path, hash));
         self.commands.extend(file.command.map(|command| CommandInfo {
             name: command.name,
@@ -57,12 +56,12 @@ impl FileApprovals for ApprovedFiles {
 
 impl ProjectConfig {
     /// Returns the configuration without a repository.
-    pub(crate) fn from_config(config: &AgentConfig) -> Self {
-        Self { rules: config.rules.clone(), hooks: config.hooks.clone(), ..Self::default() }
+    pub fn without_repository(sources: &ConfigSources) -> Self {
+        Self { rules: sources.rules.clone(), hooks: sources.hooks.clone(), ..Self::default() }
     }
 
     /// Returns the commands of prompt files and skills.
-    pub(crate) fn slash_commands(&self) -> Vec<CommandInfo> {
+    pub fn slash_commands(&self) -> Vec<CommandInfo> {
         let prompts = self.prompts.iter().map(|prompt| CommandInfo {
             name: prompt.name.clone(),
             description: prompt.description.clone(),
@@ -78,12 +77,12 @@ impl ProjectConfig {
     }
 
     /// Returns the directories of the skills, with links resolved at the time of the scan.
-    pub(crate) fn skill_folders(&self) -> impl Iterator<Item = &Path> {
+    pub fn skill_folders(&self) -> impl Iterator<Item = &Path> {
         self.skills.iter().filter_map(|skill| skill.directory.as_deref())
     }
 
     /// Adds the expansion of its command to a prompt; the user's text is unchanged.
-    pub(crate) fn expand_prompt(&self, mut parts: Vec<ContentPart>) -> Vec<ContentPart> {
+    pub fn expand_prompt(&self, mut parts: Vec<ContentPart>) -> Vec<ContentPart> {
         let expansion = match parts.first() {
             Some(ContentPart::Text(text)) => {
                 slash::parse_command(text).and_then(|command| self.command_expansion(command))
@@ -129,7 +128,7 @@ impl ProjectConfig {
 }
 
 /// Returns a part about skills that are not in the system prompt.
-pub(crate) fn skills_part(skills: &[&Skill]) -> ContentPart {
+pub fn skills_part(skills: &[&Skill]) -> ContentPart {
     let lines = skills
         .iter()
         .map(|skill| format!("\n- {}: {} ({})", skill.name, skill.description, skill.path.display()));
@@ -142,7 +141,7 @@ pub(crate) fn skills_part(skills: &[&Skill]) -> ContentPart {
 }
 
 /// Whether a prompt mentions a skill.
-pub(crate) fn mentions_skill(parts: &[ContentPart], skill: &Skill) -> bool {
+pub fn mentions_skill(parts: &[ContentPart], skill: &Skill) -> bool {
     let path = skill.path.display().to_string();
     parts.iter().any(|part| match part {
         ContentPart::FromCrow { text, .. } => text.contains(&path),

@@ -1,54 +1,27 @@
 //! The question whether content of a repository may be used: first its effects, then every file in full, or its changes
-//! since the last approval. It is only asked in a form: a client may answer permission requests automatically.
+//! since the last approval.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use crow_acp::{Client, ElicitationChoice, ElicitationForm, ElicitationOutcome};
-use crow_core::{McpServer, McpTransport, PermissionRule, SessionId, escape_hidden};
-use tokio_util::sync::CancellationToken;
+use crow_core::{McpServer, McpTransport, PermissionRule, escape_hidden};
 
-use super::scan::{FileContribution, ProjectConfigFile};
-use super::wording::count_text;
 use crate::repository_config::RepositoryConfig;
-
-/// Size of a text that a dialog can show; a longer one is shown in the session or on the command line.
-const FORM_BYTES_MAX: usize = 32 * 1024;
-
-/// The answers; the first and the last reject, since a client that fills in forms automatically takes one of these.
-const NOT_NOW: &str = "Not in this session";
-const THIS_SESSION: &str = "Use in this session";
-const UNTIL_CHANGED: &str = "Use until it changes";
-const NEVER: &str = "Never, until it changes";
+use crate::scan::{FileContribution, ProjectConfigFile};
+use crate::wording::count_text;
 
 /// A question with its own copy of the content, which may change on disk.
 #[derive(Debug)]
-pub(super) struct TrustQuestion {
+pub struct TrustQuestion {
     /// A few words about the content.
-    pub(super) summary: String,
+    pub summary: String,
     title: String,
     body: String,
 }
 
-/// The user's decision.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum TrustDecision {
-    /// Use it until it changes, or in this session only.
-    Use {
-        until_changed: bool,
-    },
-    Reject {
-        until_changed: bool,
-    },
-    /// The question was closed, or the turn cancelled.
-    Closed,
-    /// The client cannot show the form.
-    NotAsked,
-}
-
 impl TrustQuestion {
     /// Creates the question about files; `approved` returns the content approved before at a path.
-    pub(super) fn for_files<'a>(
+    pub(crate) fn for_files<'a>(
         files: &[&ProjectConfigFile],
         approved: impl Fn(&str) -> Option<&'a str>,
     ) -> Self {
@@ -69,47 +42,9 @@ impl TrustQuestion {
         Self { summary, title, body }
     }
 
-    pub(super) fn full_text(&self) -> String {
+    /// Returns the question with everything that it is about.
+    pub fn full_text(&self) -> String {
         format!("{}\n\n{}", self.title, self.body)
-    }
-
-    /// Asks in a form, if the client supports forms and the text is short enough.
-    pub(super) async fn ask_user(
-        &self,
-        client: &Client,
-        session: &SessionId,
-        cancel: &CancellationToken,
-    ) -> TrustDecision {
-        let message = self.full_text();
-        if message.len() > FORM_BYTES_MAX {
-            return TrustDecision::NotAsked;
-        }
-        let options = [
-            (NOT_NOW, "The next session asks again."),
-            (THIS_SESSION, ""),
-            (UNTIL_CHANGED, "For exactly this content in this repository."),
-            (NEVER, "This content is not asked about again."),
-        ];
-        let choice = |(label, meaning): (&str, &str)| ElicitationChoice {
-            label: label.into(),
-            description: meaning.into(),
-        };
-        let options = options.into_iter().map(choice).collect();
-        let form = ElicitationForm { message, options, free_text: false, is_about_trust: true };
-        match client.elicit_form(session, &form, cancel).await {
-            ElicitationOutcome::Accepted(label) => match label.as_str() {
-                THIS_SESSION => TrustDecision::Use { until_changed: false },
-                UNTIL_CHANGED => TrustDecision::Use { until_changed: true },
-                NEVER => TrustDecision::Reject { until_changed: true },
-                _ => TrustDecision::Reject { until_changed: false },
-            },
-            ElicitationOutcome::Declined => TrustDecision::Reject { until_changed: false },
-            ElicitationOutcome::Cancelled => TrustDecision::Closed,
-            ElicitationOutcome::Unavailable { reason } => {
-                tracing::info!(%reason, "the user could not be asked about a repository");
-                TrustDecision::NotAsked
-            }
-        }
     }
 }
 
@@ -246,7 +181,7 @@ mod tests {
     use expect_test::expect;
 
     use super::*;
-    use crate::project_config::skill_files::PromptFile;
+    use crate::skill_files::PromptFile;
     use crow_files::hash_content;
 
     fn supply_file(path: &str, text: &str, contribution: FileContribution) -> ProjectConfigFile {
