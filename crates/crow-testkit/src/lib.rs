@@ -22,4 +22,5 @@ pub mod client;
 pub mod golden;
 pub mod mcp_server;
 pub mod replay;
+pub mod terminal;
 pub mod tracked_command;
