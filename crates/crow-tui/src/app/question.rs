@@ -103,6 +103,11 @@ impl WaitingQuestion {
         self.is_focused || (is_draft_empty && is_quiet)
     }
 
+    /// Whether a text is the only answer.
+    pub(crate) fn is_free_text(&self) -> bool {
+        matches!(&self.subject, QuestionSubject::Form(form) if form.free_text && form.options.is_empty())
+    }
+
     /// Lists the answers; approving once is first, and an answer for later is never selected by itself.
     pub(crate) fn answers(&self) -> Vec<OfferedAnswer> {
         match &self.subject {

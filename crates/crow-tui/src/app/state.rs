@@ -77,6 +77,8 @@ pub(crate) struct AppState {
     pub(crate) composer: DraftBuffer,
     /// The draft while the composer has the answer to a question.
     pub(crate) stashed_draft: Option<DraftBuffer>,
+    /// The user chose to say what to do instead, and the agent asks for the text next.
+    pub(crate) expects_text: bool,
     /// Keys of a sequence so far, and the time of the last one.
     pub(crate) key_prefix: Option<(String, Instant)>,
     pub(crate) history: PromptHistory,
@@ -169,6 +171,7 @@ impl AppState {
             theme,
             composer: DraftBuffer::default(),
             stashed_draft: None,
+            expects_text: false,
             key_prefix: None,
             history: PromptHistory::new(project, Vec::new()),
             search: None,

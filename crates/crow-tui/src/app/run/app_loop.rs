@@ -150,9 +150,11 @@ impl<H: ClientHost> AppLoop<H> {
     fn begin_session(&mut self) -> io::Result<()> {
         let target = std::mem::replace(&mut self.start, SessionChoice::New);
         if target == SessionChoice::Ask {
+            // The choice opens a session; another one before it would answer later.
             self.tasks.list_sessions();
+        } else {
+            self.state.open_session(target);
         }
-        self.state.open_session(target);
         self.apply(AppEvent::Tick)
     }
 

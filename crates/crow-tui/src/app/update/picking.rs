@@ -88,10 +88,14 @@ pub(super) fn on_sessions_listed(
 ) {
     let sessions = match result {
         Ok(sessions) if sessions.is_empty() => {
-            return state.set_flash("there are no sessions of this directory", now);
+            state.set_flash("there are no sessions of this directory", now);
+            return open_first_session(state);
         }
         Ok(sessions) => sessions,
-        Err(failure) => return state.cells.push(TranscriptCell::Problem(failure.message)),
+        Err(failure) => {
+            state.cells.push(TranscriptCell::Problem(failure.message));
+            return open_first_session(state);
+        }
     };
     let entries = sessions.iter().map(|info| PickerEntry {
         value: info.session.to_string(),
@@ -107,6 +111,13 @@ pub(super) fn on_sessions_listed(
     state.overlay = Some(AppOverlay::Picker(picker));
 }
 
+/// Opens a new session if the client has none and the user chose none.
+fn open_first_session(state: &mut AppState) {
+    if state.session.id.is_none() && !state.session.is_loading && state.session.capabilities.is_some() {
+        state.open_session(SessionChoice::New);
+    }
+}
+
 /// Carries out an action at a list.
 pub(super) fn perform(state: &mut AppState, action: KeyAction, time: KeyTime) {
     let Some(AppOverlay::Picker(picker)) = &mut state.overlay else { return };
@@ -114,7 +125,10 @@ pub(super) fn perform(state: &mut AppState, action: KeyAction, time: KeyTime) {
         KeyAction::SelectPrevious => picker.select_previous(),
         KeyAction::SelectNext => picker.select_next(),
         KeyAction::DeleteLeft => picker.pop_letter(),
-        KeyAction::Close => state.overlay = None,
+        KeyAction::Close => {
+            state.overlay = None;
+            open_first_session(state);
+        }
         KeyAction::Choose => {
             let chosen = picker.chosen().map(|entry| entry.value.clone());
             let kind = picker.kind.clone();

@@ -24,7 +24,13 @@ pub(super) fn on_question(state: &mut AppState, id: QuestionId, subject: Questio
     if state.turn.as_ref().is_some_and(|turn| turn.is_stopping) || state.questions.len() >= QUESTIONS_MAX {
         return state.request(AppCommand::DropQuestion(id));
     }
-    state.questions.push_back(WaitingQuestion::new(id, subject));
+    let mut question = WaitingQuestion::new(id, subject);
+    if std::mem::take(&mut state.expects_text) && state.questions.is_empty() && question.is_free_text() {
+        // The user has chosen this already.
+        question.takes_text = true;
+        state.stashed_draft = Some(state.composer.take());
+    }
+    state.questions.push_back(question);
     if state.questions.len() == 1 {
         // Lists of the user make room; the search and the completions would have the keyboard.
         (state.overlay, state.search, state.completion) = (None, None, None);
@@ -102,6 +108,7 @@ fn give_answer(state: &mut AppState, answer: &OfferedAnswer, now: Instant) {
     let id = question.id;
     match &answer.effect {
         AnswerEffect::Option(option) => {
+            state.expects_text = answer.key == Some(KeyAction::AnswerInstead);
             state.questions.pop_front();
             state.request(AppCommand::AnswerCall { id, option: option.clone() });
         }

@@ -105,6 +105,7 @@ pub(super) fn start_turn(state: &mut AppState, draft: &DraftBuffer, now: Instant
     }));
     state.session.last_prompt.clone_from(&text);
     state.cells.push(TranscriptCell::Prompt(shown_text(draft)));
+    state.expects_text = false;
     state.turn = Some(RunningTurn { started_at: now, is_stopping: false, n_letters: 0 });
     state.request(AppCommand::SendPrompt(content));
 }
@@ -198,6 +199,9 @@ pub(super) fn quit(state: &mut AppState) {
 pub(super) fn open_other(state: &mut AppState, target: SessionChoice, now: Instant) {
     if state.turn.is_some() {
         return state.set_flash("a turn is running: esc stops it", now);
+    }
+    if state.session.is_loading {
+        return state.set_flash("a session is being opened", now);
     }
     let notice = match &target {
         SessionChoice::New => Some("new session".to_owned()),
