@@ -35,6 +35,7 @@ mod secrets;
 mod skills;
 mod speckit;
 mod speckit_cli;
+mod terminal;
 mod text_only_models;
 mod tidy;
 mod trust;
