@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use agent_client_protocol as sdk;
-use crow_core::{ContentPart, Failure, FailureKind, MessageId, SessionId};
+use crow_core::{ContentPart, Failure, FailureKind, SessionId};
 use futures_util::{SinkExt, StreamExt, stream};
 use sdk::v1::schema as wire;
 use tokio::sync::{mpsc, oneshot};
@@ -26,9 +26,9 @@ pub use self::session::OpenedSession;
 use crate::agent_update::{AgentUpdate, StopReason};
 use crate::capabilities::{AcpAgentCapabilities, ClientInfo};
 use crate::config_option::ConfigOption;
-use crate::incoming::{EarlierPrompt, SessionInfo, TurnScope};
+use crate::incoming::{SessionInfo, TurnScope};
 use crate::transport::{IncomingLines, LineTransport, OutgoingLines};
-use crate::v1::{self, ClaimRequest, ClaimResponse, ListPromptsRequest, ReleaseNotification, SteerRequest};
+use crate::v1::{self, ClaimRequest, ClaimResponse, ReleaseNotification, SteerRequest};
 
 /// The longest start of an agent that first downloads itself; a slower one never answers.
 pub const INITIALIZE_TIMEOUT: Duration = Duration::from_secs(60);
@@ -72,45 +72,19 @@ impl AgentConnection {
     pub async fn new_session(&self, cwd: &Path) -> Result<OpenedSession, Failure> {
         let response = self.send_request(wire::NewSessionRequest::new(cwd)).await?;
         let session = SessionId::new(&*response.session_id.0);
-        Ok(OpenedSession { session, options: v1::session_options(response.config_options) })
+        Ok(OpenedSession { session, options: v1::opened_options(response.config_options, response.modes) })
     }
 
     /// Loads a stored session; its replay is received before this returns.
     pub async fn load_session(&self, session: &SessionId, cwd: &Path) -> Result<OpenedSession, Failure> {
         let response = self.send_request(wire::LoadSessionRequest::new(v1::session_id(session), cwd)).await?;
-        let options = v1::session_options(response.config_options);
+        let options = v1::opened_options(response.config_options, response.modes);
         Ok(OpenedSession { session: session.clone(), options })
     }
 
     /// Resumes a stored session without replay.
     pub async fn resume_session(&self, session: &SessionId, cwd: &Path) -> Result<(), Failure> {
         self.send_request(wire::ResumeSessionRequest::new(v1::session_id(session), cwd)).await.map(drop)
-    }
-
-    /// Forks a stored session under a new ID.
-    pub async fn fork_session(&self, session: &SessionId, cwd: &Path) -> Result<OpenedSession, Failure> {
-        let response = self.send_request(wire::ForkSessionRequest::new(v1::session_id(session), cwd)).await?;
-        let session = SessionId::new(&*response.session_id.0);
-        Ok(OpenedSession { session, options: v1::session_options(response.config_options) })
-    }
-
-    /// Forks a stored session up to a prompt of its user.
-    pub async fn fork_before(
-        &self,
-        session: &SessionId,
-        before: &MessageId,
-        cwd: &Path,
-    ) -> Result<OpenedSession, Failure> {
-        let request = wire::ForkSessionRequest::new(v1::session_id(session), cwd);
-        let response = self.send_request(request.meta(v1::fork_end_meta(before))).await?;
-        let session = SessionId::new(&*response.session_id.0);
-        Ok(OpenedSession { session, options: v1::session_options(response.config_options) })
-    }
-
-    /// Lists the prompts that a session can be forked before, newest first.
-    pub async fn list_prompts(&self, session: &SessionId) -> Result<Vec<EarlierPrompt>, Failure> {
-        let request = ListPromptsRequest { session_id: v1::session_id(session) };
-        self.send_request(request).await.map(v1::earlier_prompts)
     }
 
     /// Lists the newest stored sessions of a directory.
@@ -120,13 +94,18 @@ impl AgentConnection {
         Ok(response.sessions.into_iter().map(v1::session_info).collect())
     }
 
-    /// Sets a configuration option of a session; returns all options.
+    /// Sets a configuration option of a session; returns all options, or none if only the mode was set.
     pub async fn set_option(
         &self,
         session: &SessionId,
         option: &str,
         value: &str,
     ) -> Result<Vec<ConfigOption>, Failure> {
+        if option == v1::MODES_OPTION {
+            let mode = wire::SessionModeId::new(value);
+            let request = wire::SetSessionModeRequest::new(v1::session_id(session), mode);
+            return self.send_request(request).await.map(|_| Vec::new());
+        }
         let request = wire::SetSessionConfigOptionRequest::new(
             v1::session_id(session),
             wire::SessionConfigId::new(option),

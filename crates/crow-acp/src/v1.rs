@@ -42,7 +42,7 @@ pub(crate) use self::primitives::session_id;
 pub(crate) use self::prompt_content::{content_block, prompt_blocks, prompt_response};
 pub(crate) use self::report::report_outcome;
 pub(crate) use self::rpc_errors::{from_rpc_error, no_user_error, to_rpc_error};
-pub(crate) use self::session_config::session_options;
+pub(crate) use self::session_config::{MODES_OPTION, opened_options, session_options};
 pub(crate) use self::session_setup::{
     check_sign_in_method, client_capabilities, config_options, fork_session_response, initialize_response,
     list_sessions_response, load_session_response, new_session_response, resume_session_response,

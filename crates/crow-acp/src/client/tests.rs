@@ -63,6 +63,51 @@ async fn agent_that_disconnects_at_once_is_reported() {
 }
 
 #[tokio::test]
+async fn older_session_modes_are_an_option() {
+    let modes = json!({"currentModeId": "ask", "availableModes": [{"id": "ask", "name": "Ask"}, {"id": "code", "name": "Code"}]});
+    check(
+        &[
+            json!({"result": {"protocolVersion": 1, "agentCapabilities": {}}}),
+            json!({"result": {"sessionId": "s-1", "modes": modes}}),
+        ],
+        expect![[r#"
+            AcpAgentCapabilities { load_session: false, resume_session: false, steering: false, fork_session: false, list_sessions: false, reads_images: false, earlier_prompts: false }
+            Ok(
+                OpenedSession {
+                    session: SessionId(
+                        "s-1",
+                    ),
+                    options: [
+                        ConfigOption {
+                            id: "_crow_modes",
+                            category: Some(
+                                "mode",
+                            ),
+                            name: "Mode",
+                            current: "ask",
+                            choices: [
+                                ConfigChoice {
+                                    value: "ask",
+                                    name: "Ask",
+                                    description: None,
+                                },
+                                ConfigChoice {
+                                    value: "code",
+                                    name: "Code",
+                                    description: None,
+                                },
+                            ],
+                        },
+                    ],
+                },
+            )
+            gone: true
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
 async fn agent_options_are_parsed() {
     let can = json!({"loadSession": true, "sessionCapabilities": {"fork": {}}});
     let choices = json!([{"value": "ask", "name": "Ask"}]);

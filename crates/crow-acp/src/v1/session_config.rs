@@ -9,9 +9,39 @@ use sdk::v1::schema as wire;
 
 use crate::config_option::{ConfigChoice, ConfigOption};
 
+/// The ID of the option that represents the modes of an agent without an option for them.
+pub(crate) const MODES_OPTION: &str = "_crow_modes";
+
 /// Parses the configuration options of a session.
 pub(crate) fn session_options(options: Option<Vec<wire::SessionConfigOption>>) -> Vec<ConfigOption> {
     options.unwrap_or_default().into_iter().filter_map(session_option).collect()
+}
+
+/// Parses the options of a session that was opened; the older session modes are an option too.
+pub(crate) fn opened_options(
+    options: Option<Vec<wire::SessionConfigOption>>,
+    modes: Option<wire::SessionModeState>,
+) -> Vec<ConfigOption> {
+    let mut options = session_options(options);
+    if let Some(modes) = modes.filter(|_| !options.iter().any(|option| option.is_about("mode"))) {
+        options.push(modes_option(modes));
+    }
+    options
+}
+
+fn modes_option(modes: wire::SessionModeState) -> ConfigOption {
+    let choices = modes.available_modes.into_iter().map(|mode| ConfigChoice {
+        value: mode.id.0.to_string(),
+        name: mode.name,
+        description: mode.description,
+    });
+    ConfigOption {
+        id: MODES_OPTION.to_owned(),
+        category: Some("mode"),
+        name: "Mode".to_owned(),
+        current: modes.current_mode_id.0.to_string(),
+        choices: choices.collect(),
+    }
 }
 
 fn session_option(option: wire::SessionConfigOption) -> Option<ConfigOption> {
