@@ -14,6 +14,7 @@ mod picker;
 mod question;
 mod rewind;
 mod run;
+mod saved_draft;
 mod slash;
 mod state;
 mod status_report;

@@ -66,6 +66,8 @@ pub(crate) enum AppEvent {
     EditorClosed(Result<String, String>),
     ImageRead(Result<AttachedImage, String>),
     HistoryLoaded(Vec<HistoryEntry>),
+    /// The draft of this project from an earlier start.
+    DraftLoaded(String),
     /// A side task reports its result in one line.
     Reported(Result<String, String>),
     /// A text for the pager.
@@ -134,6 +136,8 @@ pub(crate) enum AppCommand {
     EditText(String),
     ReadImage(PathBuf),
     StoreHistory(HistoryEntry),
+    /// Stores the draft; an empty one is removed.
+    StoreDraft(String),
     AnswerCall {
         id: QuestionId,
         option: String,

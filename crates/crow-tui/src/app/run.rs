@@ -2,6 +2,7 @@
 
 mod agent_link;
 mod app_loop;
+mod draft_file;
 mod files;
 mod history_file;
 mod sequences;

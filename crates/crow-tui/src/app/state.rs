@@ -20,6 +20,7 @@ use super::{
     picker::ListPicker,
     question::WaitingQuestion,
     rewind::RewindState,
+    saved_draft::SavedDraft,
 };
 use crate::{screen::ScreenSize, text::ColorTheme};
 
@@ -79,6 +80,7 @@ pub(crate) struct AppState {
     pub(crate) stashed_draft: Option<DraftBuffer>,
     /// The user chose to say what to do instead, and the agent asks for the text next.
     pub(crate) expects_text: bool,
+    pub(crate) saved_draft: SavedDraft,
     /// Keys of a sequence so far, and the time of the last one.
     pub(crate) key_prefix: Option<(String, Instant)>,
     pub(crate) history: PromptHistory,
@@ -172,6 +174,7 @@ impl AppState {
             composer: DraftBuffer::default(),
             stashed_draft: None,
             expects_text: false,
+            saved_draft: SavedDraft::default(),
             key_prefix: None,
             history: PromptHistory::new(project, Vec::new()),
             search: None,
@@ -203,6 +206,11 @@ impl AppState {
     /// Asks for something outside.
     pub(crate) fn request(&mut self, command: AppCommand) {
         self.commands.push(command);
+    }
+
+    /// The text of the draft, also while the composer has the answer to a question.
+    pub(crate) fn draft_text(&self) -> String {
+        self.stashed_draft.as_ref().unwrap_or(&self.composer).full_text()
     }
 
     /// Opens a session in place of the current one.

@@ -51,11 +51,26 @@ pub(crate) fn update(state: &mut AppState, event: AppEvent, now: Instant) -> Vec
         AppEvent::EditorClosed(result) => composing::on_editor_closed(state, result, now),
         AppEvent::ImageRead(result) => composing::on_image_read(state, result, now),
         AppEvent::HistoryLoaded(entries) => state.history.prepend(entries),
+        AppEvent::DraftLoaded(text) => composing::on_draft_loaded(state, text),
         AppEvent::Reported(result) => commands::on_reported(state, result, now),
         AppEvent::TextLoaded { title, text } => commands::on_text_loaded(state, &title, text, now),
         AppEvent::BranchRead(branch) => state.session.branch = branch,
     }
+    store_draft(state, now);
     std::mem::take(&mut state.commands)
+}
+
+/// Stores the draft when it has not changed for a moment, and at the end.
+fn store_draft(state: &mut AppState, now: Instant) {
+    let text = state.draft_text();
+    state.saved_draft.note_text(text, now);
+    let due = match state.is_quitting {
+        true => state.saved_draft.take_changed(),
+        false => state.saved_draft.take_due(now),
+    };
+    if let Some(text) = due {
+        state.request(AppCommand::StoreDraft(text));
+    }
 }
 
 /// Records the parts of a frame that are on the screen now.

@@ -90,7 +90,7 @@ impl<H: ClientHost> AppLoop<H> {
     pub(super) async fn run(&mut self, opened: oneshot::Receiver<OpenConnection>) -> io::Result<()> {
         // The composer is there before the agent answers.
         self.draw(Instant::now())?;
-        self.tasks.load_history();
+        self.tasks.load_stored_input();
         let mut opening = Some(opened);
         let mut agent_events = None;
         while !self.state.is_quitting {
@@ -217,6 +217,7 @@ impl<H: ClientHost> AppLoop<H> {
             AppCommand::KillCommand => self.tasks.kill_command(),
             AppCommand::ReadImage(path) => self.tasks.read_image(path),
             AppCommand::StoreHistory(entry) => self.tasks.store_history(&entry),
+            AppCommand::StoreDraft(text) => self.tasks.store_draft(&text),
             AppCommand::AnswerCall { id, option } => self.questions.answer_call(id, option),
             AppCommand::AnswerForm { id, outcome } => self.questions.answer_form(id, outcome),
             AppCommand::DropQuestion(id) => self.questions.drop_question(id),
@@ -332,7 +333,8 @@ impl<H: ClientHost> AppLoop<H> {
         let moves_at = next_frame_in(&self.state).and_then(|time| Some(self.last_frame_at? + time));
         let flash_ends_at = self.state.flash.as_ref().map(|(_, until)| *until);
         let flash_ends_at = flash_ends_at.filter(|until| self.last_frame_at.is_some_and(|at| at < *until));
-        [moves_at, flash_ends_at, resize_at].into_iter().flatten().min()
+        let draft_at = self.state.saved_draft.due_at();
+        [moves_at, flash_ends_at, draft_at, resize_at].into_iter().flatten().min()
     }
 
     /// Leaves the terminal to the shell, whose prompt follows the history.

@@ -9,6 +9,7 @@ use tokio::sync::{OnceCell, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    draft_file,
     files::{FileIndex, list_files, match_files},
     history_file,
 };
@@ -17,6 +18,9 @@ use crate::app::{
     event::{AppEvent, AttachedImage, SessionChoice},
     history::HistoryEntry,
 };
+
+/// The file of drafts in the directory of the history.
+const DRAFTS_FILE: &str = "drafts.json";
 
 /// Pieces of output that wait for the loop.
 const OUTPUT_LEN: usize = 16;
@@ -216,7 +220,7 @@ impl<H: ClientHost> TaskRunner<H> {
         });
     }
 
-    pub(super) fn load_history(&self) {
+    fn load_history(&self) {
         let Some(path) = self.history_file.clone() else { return };
         self.spawn(async move {
             let entries = run_blocking(move || history_file::read_history(&path)).await;
@@ -226,6 +230,35 @@ impl<H: ClientHost> TaskRunner<H> {
                 None => AppEvent::HistoryLoaded(Vec::new()),
             }
         });
+    }
+
+    /// The file of drafts is beside the history.
+    fn drafts_file(&self) -> Option<PathBuf> {
+        self.history_file.as_ref().map(|path| path.with_file_name(DRAFTS_FILE))
+    }
+
+    /// Loads earlier prompts, and the draft of this project.
+    pub(super) fn load_stored_input(&self) {
+        self.load_history();
+        self.load_draft();
+    }
+
+    fn load_draft(&self) {
+        let Some(path) = self.drafts_file() else { return };
+        let project = self.cwd.display().to_string();
+        self.spawn(async move {
+            let draft = run_blocking(move || draft_file::read_draft(&path, &project)).await;
+            AppEvent::DraftLoaded(draft.flatten().unwrap_or_default())
+        });
+    }
+
+    /// Stores the draft at once: the process may end now.
+    pub(super) fn store_draft(&self, text: &str) {
+        if let Some(path) = self.drafts_file()
+            && let Err(error) = draft_file::store_draft(&path, &self.cwd.display().to_string(), text)
+        {
+            tracing::warn!(%error, "the draft could not be stored");
+        }
     }
 
     /// Stores a prompt before anything else happens to it.

@@ -165,6 +165,14 @@ pub(super) fn on_image_read(state: &mut AppState, result: Result<AttachedImage, 
     }
 }
 
+/// Restores the draft of an earlier start, unless the user has typed already.
+pub(super) fn on_draft_loaded(state: &mut AppState, text: String) {
+    if state.composer.is_empty() {
+        state.composer.set_text(&text);
+    }
+    state.saved_draft.mark_stored(text);
+}
+
 pub(super) fn on_editor_closed(state: &mut AppState, result: Result<String, String>, now: Instant) {
     match result {
         Ok(text) => state.composer.set_text(text.trim_end()),

@@ -1,5 +1,6 @@
 //! Tables: keys and events in, the composer and requests out.
 
+mod drafts;
 mod questions;
 mod queue;
 mod rewinding;
@@ -246,16 +247,17 @@ fn quitting_keeps_the_draft() {
         &mut stage,
         "'go' enter 'later' tab 'draft' ctrl-c ctrl-c",
         &expect![[r#"
-        history "go"
-        SendPrompt([Text("go")])
-        history "later"
-        history "draft"
-        history "later"
-        CancelTurn
-        Quit
-        later|
-        flash: ctrl-c again quits
-    "#]],
+            history "go"
+            SendPrompt([Text("go")])
+            history "later"
+            history "draft"
+            history "later"
+            CancelTurn
+            Quit
+            StoreDraft("later")
+            later|
+            flash: ctrl-c again quits
+        "#]],
     );
 }
 

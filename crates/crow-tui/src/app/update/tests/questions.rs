@@ -88,9 +88,10 @@ fn hasty_key_goes_to_the_draft_which_then_has_the_keyboard() {
         &mut stage,
         "y 500ms enter",
         &expect![[r#"
-        y|
-        flash: tab goes to the question; the text is kept
-    "#]],
+            StoreDraft("y")
+            y|
+            flash: tab goes to the question; the text is kept
+        "#]],
     );
     check(
         &mut stage,
@@ -108,9 +109,10 @@ fn paste_never_answers() {
         &mut asked(),
         "500ms [y] 500ms enter",
         &expect![[r#"
-        y|
-        flash: tab goes to the question; the text is kept
-    "#]],
+            StoreDraft("y")
+            y|
+            flash: tab goes to the question; the text is kept
+        "#]],
     );
 }
 
@@ -170,8 +172,9 @@ fn rejection_says_what_to_do_instead() {
         &mut stage,
         "'dr' 500ms tab e",
         &expect![[r#"
-        |
-    "#]],
+            StoreDraft("dr")
+            |
+        "#]],
     );
     check(
         &mut stage,
