@@ -84,6 +84,8 @@ pub(crate) struct Settings {
     pub(crate) session_logs: bool,
     /// Whether the interactive terminal has the whole screen.
     pub(crate) fullscreen: bool,
+    /// The composer of the interactive terminal has vi keys.
+    pub(crate) has_vi_keys: bool,
     /// MCP servers of every session.
     pub(crate) mcp_servers: Vec<McpServer>,
     /// The agents that can be driven, besides Crow itself.

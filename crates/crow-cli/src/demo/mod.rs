@@ -187,6 +187,7 @@ fn demo_settings(home: &Path, base_url: &str) -> Settings {
         shell: Shell::default(),
         session_logs: false,
         fullscreen: false,
+        has_vi_keys: false,
         terminals: crow_tools::TerminalPreference::Local,
         mcp_servers: Vec::new(),
         agent_servers: Vec::new(),

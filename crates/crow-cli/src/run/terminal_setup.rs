@@ -76,6 +76,7 @@ impl TerminalSetup {
                 home: settings.home.clone(),
                 agents: settings.agent_servers.iter().map(|server| server.name.clone()).collect(),
                 mcp_servers: settings.mcp_servers.iter().map(|server| server.name.clone()).collect(),
+                has_vi_keys: settings.has_vi_keys,
             },
             host: LocalHost::new(cwd.to_owned(), variable("VISUAL").or(variable("EDITOR"))),
             history_file: settings.dir.join(HISTORY_FILE),

@@ -22,6 +22,7 @@ pub(super) const TOP: &[&str] = &[
     "shell",
     "session_logs",
     "fullscreen",
+    "vi_keys",
     "permissions",
     "agents",
     "skills_dir",

@@ -45,8 +45,7 @@ pub(super) fn load_settings(
 ) -> Result<(Settings, Vec<ConfigWarning>), ConfigError> {
     let (from_file, warnings) = read_env_file(&dir.join(ENV_FILE))?;
     let mut secrets: BTreeSet<String> = from_file.keys().cloned().collect();
-    let mut merged_env = from_file;
-    merged_env.extend(env.iter().map(|(name, value)| (name.clone(), value.clone())));
+    let merged_env: Environment = from_file.into_iter().chain(env.clone()).collect();
 
     let path = dir.join(CONFIG_FILE);
     let root = match read_optional_file(&path)? {
@@ -91,6 +90,7 @@ pub(super) fn load_settings(
         shell: sections.shell.unwrap_or_else(|| default_shell(env)),
         session_logs: sections.session_logs.unwrap_or_default(),
         fullscreen: sections.fullscreen.unwrap_or_default(),
+        has_vi_keys: sections.vi_keys.unwrap_or_default(),
         mcp_servers: sections.servers.servers,
         agent_servers: sections.agents.servers,
         agent_descriptions: sections.agents.descriptions,
@@ -209,6 +209,7 @@ impl ConfigLoader<'_> {
                 "MAX_COMPACT_TOKENS" | "max_compact_tokens" => {
                     sections.compact_tokens_max = self.read_positive(key, &field.node)?;
                 }
+                "vi_keys" => sections.vi_keys = self.read_flag(key, &field.node)?,
                 "session_logs" => sections.session_logs = self.read_flag(key, &field.node)?,
                 "fullscreen" => sections.fullscreen = self.read_flag(key, &field.node)?,
                 "use_acp_terminal" => sections.use_acp_terminal = self.read_flag(key, &field.node)?,

@@ -2,3 +2,5 @@
 
 pub(crate) mod buffer;
 pub(crate) mod layout;
+pub(crate) mod vi;
+mod vi_motion;

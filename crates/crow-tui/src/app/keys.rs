@@ -3,6 +3,7 @@
 mod table;
 
 use self::table::KEY_TABLE;
+use super::composer::vi::ViCommand;
 use crate::screen::{KeyCode, KeyPress};
 
 /// The part of the screen that a key belongs to, the most specific first.
@@ -20,6 +21,10 @@ pub(crate) enum KeyContext {
     Search,
     /// The composer with the answer to a question.
     Answer,
+    /// The composer with vi keys, whose letters are commands.
+    ViNormal,
+    /// The composer with vi keys, whose letters are text.
+    ViInsert,
     /// The composer without text, while no turn runs.
     Idle,
     /// The composer while a turn runs.
@@ -86,6 +91,9 @@ pub(crate) enum KeyAction {
     FindText,
     FindNext,
     Close,
+    /// Leaves the insert mode of vi.
+    EnterNormal,
+    Vi(ViCommand),
 }
 
 /// One line of the table.
@@ -120,6 +128,8 @@ impl KeyContext {
             Self::Completion => "At a completion",
             Self::Search => "While searching the history",
             Self::Answer => "Writing an answer",
+            Self::ViNormal => "With vi keys, in normal mode",
+            Self::ViInsert => "With vi keys, in insert mode",
             Self::Idle => "With nothing typed and nothing running",
             Self::Working => "While a turn runs",
             Self::Composer => "Writing",

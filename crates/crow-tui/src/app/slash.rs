@@ -38,7 +38,7 @@ const COMMANDS: [CommandRow; 20] = [
     ("exit", ClientCommand::Quit, "", "Quit"),
     ("export", ClientCommand::Export, "FILE", "Write the conversation to a Markdown file"),
     ("init", ClientCommand::Init, "", "Let the agent write AGENTS.md"),
-    ("keys", ClientCommand::Keys, "", "Show the keys"),
+    ("keys", ClientCommand::Keys, "vi | emacs", "Show the keys, or choose a set"),
     ("mcp", ClientCommand::Mcp, "", "List the configured MCP servers"),
     ("mode", ClientCommand::Mode, "MODE", "Choose the mode"),
     ("model", ClientCommand::Model, "MODEL", "Choose the model"),

@@ -13,7 +13,7 @@ use super::{
     cells::TranscriptCells,
     children::SessionChildren,
     completion::CompletionList,
-    composer::buffer::DraftBuffer,
+    composer::{buffer::DraftBuffer, vi::ViState},
     event::{AppCommand, SessionChoice},
     history::{HistorySearch, PromptHistory},
     pager::TextPager,
@@ -43,6 +43,8 @@ pub struct ClientFacts {
     /// The names of the agents that the agent may start, and of its MCP servers.
     pub agents: Vec<String>,
     pub mcp_servers: Vec<String>,
+    /// The composer has vi keys.
+    pub has_vi_keys: bool,
 }
 
 impl ClientFacts {
@@ -76,6 +78,8 @@ pub(crate) struct AppState {
     pub(crate) size: ScreenSize,
     pub(crate) theme: ColorTheme,
     pub(crate) composer: DraftBuffer,
+    /// Editing with vi keys.
+    pub(crate) vi: Option<ViState>,
     /// The draft while the composer has the answer to a question.
     pub(crate) stashed_draft: Option<DraftBuffer>,
     /// The user chose to say what to do instead, and the agent asks for the text next.
@@ -166,12 +170,14 @@ impl AppState {
         theme: ColorTheme,
         first_prompt: Option<DraftBuffer>,
     ) -> Self {
+        let vi = facts.has_vi_keys.then(ViState::default);
         let project = facts.cwd.display().to_string();
         Self {
             facts,
             size,
             theme,
             composer: DraftBuffer::default(),
+            vi,
             stashed_draft: None,
             expects_text: false,
             saved_draft: SavedDraft::default(),

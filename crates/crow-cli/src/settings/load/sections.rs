@@ -35,6 +35,7 @@ pub(super) struct ConfigSections<'a> {
     pub(super) use_acp_terminal: Option<bool>,
     pub(super) session_logs: Option<bool>,
     pub(super) fullscreen: Option<bool>,
+    pub(super) vi_keys: Option<bool>,
     pub(super) fallback_to_mcp_terminal: Option<bool>,
     pub(super) shell: Option<Shell>,
     pub(super) hooks: Vec<HookConfig>,

@@ -218,6 +218,34 @@ impl DraftBuffer {
         self.kill(self.caret, end);
     }
 
+    /// The text that was killed last.
+    pub(crate) fn killed(&self) -> &str {
+        &self.killed
+    }
+
+    pub(crate) fn set_killed(&mut self, text: String) {
+        self.killed = text;
+    }
+
+    /// Copies a range as if it had been killed.
+    pub(crate) fn copy_range(&mut self, start: usize, end: usize) {
+        self.killed = self.text[start..end].to_owned();
+    }
+
+    /// Kills a range, apart from what was killed before.
+    pub(crate) fn cut_range(&mut self, start: usize, end: usize) {
+        self.last_edit = None;
+        self.kill(start, end);
+        self.last_edit = None;
+    }
+
+    /// Inserts a text that was in the buffer, with the caret after it.
+    pub(crate) fn insert_at(&mut self, at: usize, text: &str) {
+        self.record_undo(EditKind::Other);
+        self.caret = at;
+        self.insert_clean(text);
+    }
+
     /// Inserts the killed text.
     pub(crate) fn yank(&mut self) {
         self.record_undo(EditKind::Other);

@@ -3,6 +3,7 @@
 use super::KeyAction as A;
 use super::KeyBinding;
 use super::KeyContext as C;
+use crate::app::composer::vi::{ViCommand as V, ViInsertPlace as P, ViMotion as M, ViOperator as O};
 
 const fn bind(context: C, keys: &'static [&'static str], action: A, help: &'static str) -> KeyBinding {
     KeyBinding { context, keys, action, help }
@@ -92,4 +93,53 @@ pub(super) const KEY_TABLE: &[KeyBinding] = &[
     bind(C::Search, &["backspace"], A::DeleteLeft, "delete a letter of the search"),
     bind(C::Search, &["enter", "tab"], A::Choose, "take the prompt"),
     bind(C::Search, &["esc", "ctrl-g", "ctrl-c"], A::Close, "return to the text"),
+    bind(C::ViInsert, &["esc"], A::EnterNormal, "change to normal mode"),
+    bind(C::ViNormal, &["k"], A::MoveUp, "move up, or to the earlier prompt"),
+    bind(C::ViNormal, &["j"], A::MoveDown, "move down, or to the later prompt"),
+    bind(C::ViNormal, &["h"], A::Vi(V::Move(M::Left)), "move left"),
+    bind(C::ViNormal, &["l"], A::Vi(V::Move(M::Right)), "move right"),
+    bind(C::ViNormal, &["w"], A::Vi(V::Move(M::WordForward)), "move to the next word"),
+    bind(C::ViNormal, &["b"], A::Vi(V::Move(M::WordBack)), "move to the word before"),
+    bind(C::ViNormal, &["e"], A::Vi(V::Move(M::WordEnd)), "move to the end of the word"),
+    bind(C::ViNormal, &["0"], A::Vi(V::Move(M::LineStart)), "move to the start of the line"),
+    bind(C::ViNormal, &["^"], A::Vi(V::Move(M::LineFirst)), "move to the first letter of the line"),
+    bind(C::ViNormal, &["$"], A::Vi(V::Move(M::LineEnd)), "move to the end of the line"),
+    bind(C::ViNormal, &["g g"], A::Vi(V::Move(M::TextStart)), "move to the start of the text"),
+    bind(C::ViNormal, &["G"], A::Vi(V::Move(M::TextEnd)), "move to the last line"),
+    bind(C::ViNormal, &["f"], A::Vi(V::Find { is_before: false }), "move to the letter that is typed next"),
+    bind(
+        C::ViNormal,
+        &["t"],
+        A::Vi(V::Find { is_before: true }),
+        "move before the letter that is typed next",
+    ),
+    bind(C::ViNormal, &[";"], A::Vi(V::RepeatFind { is_back: false }), "repeat `f` or `t`"),
+    bind(C::ViNormal, &[","], A::Vi(V::RepeatFind { is_back: true }), "repeat `f` or `t` to the left"),
+    bind(
+        C::ViNormal,
+        &["d"],
+        A::Vi(V::Operate(O::Delete)),
+        "cut to where a motion goes; twice cuts the line",
+    ),
+    bind(C::ViNormal, &["c"], A::Vi(V::Operate(O::Change)), "cut as `d`, and insert"),
+    bind(
+        C::ViNormal,
+        &["y"],
+        A::Vi(V::Operate(O::Copy)),
+        "copy to where a motion goes; twice copies the line",
+    ),
+    bind(C::ViNormal, &["D"], A::Vi(V::OperateToEnd(O::Delete)), "cut to the end of the line"),
+    bind(C::ViNormal, &["C"], A::Vi(V::OperateToEnd(O::Change)), "cut to the end of the line, and insert"),
+    bind(C::ViNormal, &["x"], A::Vi(V::DeleteLetter), "cut the letter"),
+    bind(C::ViNormal, &["X"], A::Vi(V::DeleteBack), "cut the letter on the left"),
+    bind(C::ViNormal, &["r"], A::Vi(V::Replace), "replace the letter by the one that is typed next"),
+    bind(C::ViNormal, &["p"], A::Vi(V::PutAfter), "insert what was cut after the caret"),
+    bind(C::ViNormal, &["P"], A::Vi(V::PutBefore), "insert what was cut before the caret"),
+    bind(C::ViNormal, &["u"], A::Vi(V::Undo), "undo"),
+    bind(C::ViNormal, &["i"], A::Vi(V::Insert(P::Before)), "insert before the caret"),
+    bind(C::ViNormal, &["I"], A::Vi(V::Insert(P::LineStart)), "insert at the start of the line"),
+    bind(C::ViNormal, &["a"], A::Vi(V::Insert(P::After)), "insert after the caret"),
+    bind(C::ViNormal, &["A"], A::Vi(V::Insert(P::LineEnd)), "insert at the end of the line"),
+    bind(C::ViNormal, &["o"], A::Vi(V::Insert(P::LineBelow)), "begin a line below"),
+    bind(C::ViNormal, &["O"], A::Vi(V::Insert(P::LineAbove)), "begin a line above"),
 ];

@@ -62,6 +62,7 @@ fn run_client_command(state: &mut AppState, command: ClientCommand, argument: &s
         ClientCommand::Model => picking::choose_option(state, "model", argument, now),
         ClientCommand::Thinking => picking::choose_option(state, "thought_level", argument, now),
         ClientCommand::Theme => picking::open_themes(state),
+        ClientCommand::Keys if !argument.is_empty() => picking::choose_keys(state, argument, now),
         ClientCommand::Keys => {
             state.overlay = Some(AppOverlay::Pager(TextPager::new("Keys", PagerSource::Keys)));
         }

@@ -5,7 +5,11 @@ use std::{path::PathBuf, time::Instant};
 
 use super::{commands, completing, key_time::KeyTime, picking, questions, rewinding, sending};
 use crate::app::{
-    composer::{buffer::DraftAtom, layout::DraftLayout},
+    composer::{
+        buffer::DraftAtom,
+        layout::DraftLayout,
+        vi::{ViCommand, ViState},
+    },
     event::{AppCommand, AttachedImage},
     history::HistorySearch,
     keys::{KeyAction, key_for},
@@ -34,6 +38,15 @@ pub(super) fn perform(state: &mut AppState, action: KeyAction, time: KeyTime) {
         return completing::refresh(state);
     }
     match action {
+        KeyAction::Vi(command) => run_vi_command(state, command),
+        KeyAction::EnterNormal => {
+            if let Some(vi) = &mut state.vi {
+                vi.enter_normal(&mut state.composer);
+            }
+        }
+        KeyAction::StopTurn | KeyAction::GoBack if state.vi.as_ref().is_some_and(ViState::is_pending) => {
+            state.vi.iter_mut().for_each(ViState::cancel);
+        }
         KeyAction::Submit => {
             state.scroll = None;
             submit(state, time);
@@ -89,6 +102,22 @@ fn edit(state: &mut AppState, action: KeyAction) -> bool {
         _ => return false,
     }
     true
+}
+
+/// Carries out a command of vi.
+fn run_vi_command(state: &mut AppState, command: ViCommand) {
+    state.history.stop_stepping();
+    if let Some(vi) = &mut state.vi {
+        vi.run(command, &mut state.composer);
+    }
+    completing::refresh(state);
+}
+
+/// Takes a letter in the normal mode of vi.
+pub(super) fn type_vi_letter(state: &mut AppState, letter: char) {
+    if let Some(vi) = &mut state.vi {
+        vi.type_letter(letter, &mut state.composer);
+    }
 }
 
 fn has_unfocused_question(state: &AppState) -> bool {

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use super::{completing, composing, key_time::KeyTime, picking, questions, sending};
 use crate::{
     app::{
+        composer::vi::ViState,
         keys::{self, KeyAction, KeyContext, KeyLookup},
         state::{AppOverlay, AppState},
     },
@@ -36,6 +37,13 @@ fn on_key(state: &mut AppState, key: &KeyPress, time: KeyTime) {
     let prefix = prefix.filter(|(_, at)| time.read_at.saturating_duration_since(*at) < SEQUENCE_TIME);
     let name = keys::key_name(key);
     let contexts = key_contexts(state, time);
+    let is_vi = contexts.contains(&KeyContext::ViNormal);
+    if let Some(letter) = keys::typed_letter(key)
+        && is_vi
+        && state.vi.as_ref().is_some_and(ViState::takes_letter)
+    {
+        return composing::type_vi_letter(state, letter);
+    }
     match keys::find_action(&contexts, prefix.as_ref().map(|(name, _)| name.as_str()), &name) {
         KeyLookup::Action { context, action } => perform_action(state, context, action, time),
         KeyLookup::Prefix => {
@@ -46,6 +54,9 @@ fn on_key(state: &mut AppState, key: &KeyPress, time: KeyTime) {
         }
         KeyLookup::Unbound => {
             if let Some(letter) = keys::typed_letter(key) {
+                if is_vi {
+                    return composing::type_vi_letter(state, letter);
+                }
                 type_letter(state, letter, time);
             }
         }
@@ -75,6 +86,9 @@ fn key_contexts(state: &AppState, time: KeyTime) -> Vec<KeyContext> {
     if state.completion.is_some() {
         contexts.push(KeyContext::Completion);
     }
+    if let Some(vi) = &state.vi {
+        contexts.push(if vi.is_normal { KeyContext::ViNormal } else { KeyContext::ViInsert });
+    }
     if state.turn.is_some() {
         contexts.push(KeyContext::Working);
     } else if state.is_idle() && state.composer.is_empty() {
@@ -92,6 +106,7 @@ fn perform_action(state: &mut AppState, context: KeyContext, action: KeyAction, 
         KeyContext::Pager => picking::perform_in_pager(state, action, time),
         KeyContext::Completion => completing::perform(state, action, time),
         KeyContext::Search => composing::perform_in_search(state, action, time),
+        KeyContext::ViNormal | KeyContext::ViInsert => composing::perform(state, action, time),
         KeyContext::Idle | KeyContext::Working | KeyContext::Composer | KeyContext::Anywhere => {
             composing::perform(state, action, time);
         }

@@ -9,6 +9,7 @@ use crow_core::Failure;
 use super::{children, key_time::KeyTime, rewinding, sending};
 use crate::app::{
     cells::TranscriptCell,
+    composer::vi::ViState,
     event::{AppCommand, SessionChoice},
     keys::KeyAction,
     picker::{ListPicker, PickerEntry, PickerKind},
@@ -61,6 +62,16 @@ pub(super) fn choose_option(state: &mut AppState, option: &str, argument: &str, 
         }
         None => state.set_flash(format!("there is no {} {argument}", option.replace('_', " ")), now),
     }
+}
+
+/// Begins or ends editing with vi keys.
+pub(super) fn choose_keys(state: &mut AppState, name: &str, now: Instant) {
+    match name {
+        "vi" => state.vi = Some(ViState::default()),
+        "emacs" => state.vi = None,
+        _ => return state.set_flash("the keys are vi or emacs", now),
+    }
+    state.set_flash(format!("keys: {name}"), now);
 }
 
 /// Opens the list of colours.

@@ -6,7 +6,10 @@ use crow_core::{ContentPart, Failure};
 
 use crate::app::{
     cells::TranscriptCell,
-    composer::buffer::{DraftAtom, DraftBuffer},
+    composer::{
+        buffer::{DraftAtom, DraftBuffer},
+        vi::ViState,
+    },
     event::{AppCommand, SessionChoice},
     state::{AppState, QUEUE_MAX, RunningTurn},
 };
@@ -17,6 +20,8 @@ const QUIT_TIME: Duration = Duration::from_millis(1500);
 /// Sends the draft, adds it to the running turn, or queues it.
 pub(super) fn send_draft(state: &mut AppState, now: Instant) {
     remember_draft(state);
+    // The next prompt is typed, as at the start.
+    state.vi.iter_mut().for_each(|vi| *vi = ViState::default());
     let draft = state.composer.take();
     let can_steer = state.session.capabilities.is_some_and(|capabilities| capabilities.steering);
     let is_stopping = state.turn.as_ref().is_some_and(|turn| turn.is_stopping);

@@ -4,6 +4,7 @@ mod drafts;
 mod questions;
 mod queue;
 mod rewinding;
+mod vi;
 
 use std::time::{Duration, Instant};
 
@@ -37,6 +38,7 @@ impl Stage {
             home: None,
             agents: Vec::new(),
             mcp_servers: Vec::new(),
+            has_vi_keys: false,
         };
         let theme = ColorTheme { has_color: false, is_light: false };
         let state = AppState::new(facts, ScreenSize { columns: 60, rows: 20 }, theme, None);

@@ -33,6 +33,7 @@ fn status_parts(state: &AppState) -> Vec<String> {
         Some(sanitize_line(choice.map_or(&option.current, |choice| &choice.name)))
     };
     let mut parts = Vec::new();
+    parts.extend(state.vi.as_ref().map(|vi| (if vi.is_normal { "NORMAL" } else { "INSERT" }).to_owned()));
     parts.push(state.facts.agent.clone().unwrap_or_else(|| "crow".to_owned()));
     parts.extend(option("model"));
     parts.extend(option("mode"));

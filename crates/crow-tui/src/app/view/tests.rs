@@ -35,6 +35,7 @@ impl ViewStage {
             home: Some("/home/me".into()),
             agents: Vec::new(),
             mcp_servers: Vec::new(),
+            has_vi_keys: false,
         };
         let theme = ColorTheme { has_color: false, is_light: false };
         let state = AppState::new(facts, ScreenSize { columns, rows: 24 }, theme, None);
