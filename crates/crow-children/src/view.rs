@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crow_acp::AgentUpdate;
+use crow_core::text_diff::{ChangeCounts, TextDiff};
 use crow_core::{ToolCallContent, ToolCallStatus, ToolKind};
 
 /// Calls in the view; of earlier ones only the number is displayed.
@@ -183,9 +184,9 @@ impl ChildView {
     pub(crate) fn changed_files(&self) -> ChangedFiles {
         let files = self.changes.iter().filter(|(_, change)| change.old.as_deref() != Some(&*change.new));
         let files = files.map(|(path, change)| {
-            let diff = similar::TextDiff::from_lines(change.old.as_deref().unwrap_or_default(), &change.new);
-            let count = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count();
-            let (n_added, n_removed) = (count(similar::ChangeTag::Insert), count(similar::ChangeTag::Delete));
+            let old = change.old.as_deref().unwrap_or_default();
+            let ChangeCounts { n_added, n_removed } =
+                TextDiff::compare_lines(old, &change.new).count_changes();
             ChildFileChange { path: path.clone(), n_added, n_removed }
         });
         ChangedFiles { files: files.collect(), n_uncounted: self.n_files_uncounted }

@@ -38,6 +38,7 @@ pub mod link;
 pub mod repair;
 pub mod shell;
 pub mod slash;
+pub mod text_diff;
 pub mod text_tool_calls;
 pub mod undo;
 

@@ -4,9 +4,8 @@
 
 use std::fmt;
 
-use similar::TextDiff;
-
 use crate::ContentHash;
+use crate::text_diff::TextDiff;
 
 #[cfg(test)]
 mod tests;
@@ -222,8 +221,7 @@ pub fn render_unified_diff(current: &str, target: &str) -> Option<String> {
     if current.len().max(target.len()) > COMPARED_BYTES_MAX {
         return None;
     }
-    let diff = TextDiff::from_lines(current, target);
-    let shown = diff.unified_diff().context_radius(2).missing_newline_hint(false).to_string();
+    let shown = TextDiff::compare_lines(current, target).render_hunks(2);
     let n_lines = shown.lines().count();
     let mut lines: Vec<String> = shown
         .lines()

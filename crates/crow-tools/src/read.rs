@@ -3,6 +3,7 @@
 use std::{io::Read as _, path::Path};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
+use crow_core::text_diff::TextDiff;
 use crow_core::{
     ContentPart, FileLocation, PageRange, ToolAccess, ToolCallContent, ToolCallInfo, ToolCallStatus,
     ToolKind, ToolResult, ToolSpec, check_image, escape_hidden, image_type,
@@ -216,14 +217,12 @@ pub(crate) fn read_error(path: &Path, display_path: &str, error: &ReadError) -> 
 fn similar_names(path: &Path) -> Vec<String> {
     let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return Vec::new() };
     let names = DirHandle::open(dir).and_then(|dir| dir.entry_names(LISTED_NAMES_MAX)).unwrap_or_default();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let similar = similar::get_close_matches(
-        name.to_string_lossy().as_ref(),
-        &names,
-        SIMILAR_NAMES_MAX,
-        SIMILARITY_MIN,
-    );
-    similar.into_iter().map(escape_hidden).collect()
+    let missing = name.to_string_lossy();
+    let similarity = |name: &str| TextDiff::compare_chars(&missing, name).similarity();
+    let names = names.iter().map(|name| (similarity(name), name));
+    let mut similar: Vec<_> = names.filter(|(similarity, _)| *similarity >= SIMILARITY_MIN).collect();
+    similar.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
+    similar.into_iter().take(SIMILAR_NAMES_MAX).map(|(_, name)| escape_hidden(name)).collect()
 }
 
 /// Renders one page of a text, with a note on how to continue.

@@ -2,12 +2,12 @@
 
 use std::{borrow::Cow, io::Write};
 
+use crow_core::text_diff::TextDiff;
 use crow_core::{
     ContentPart, PlanEntry, PlanStatus, Reply, ReplyEnd, SessionId, ToolCallContent, TranscriptEntry,
 };
 use crow_store::{LoadedSession, Store, StoredMessage, Timestamp};
 use serde_json::{Value, json};
-use similar::TextDiff;
 
 use super::{
     compactions,
@@ -92,10 +92,8 @@ fn write_entry(entry: &TranscriptEntry, time: Timestamp, out: &mut impl Write) -
             for content in &result.for_client {
                 if let ToolCallContent::Diff { path, old, new } = content {
                     let old = old.as_deref().unwrap_or_default();
-                    let diff = TextDiff::from_lines(old, new);
-                    let diff =
-                        diff.unified_diff().context_radius(CONTEXT_LINES).header(path, path).to_string();
-                    write_fenced("diff", &diff, out)?;
+                    let hunks = TextDiff::compare_lines(old, new).render_hunks(CONTEXT_LINES);
+                    write_fenced("diff", &format!("--- {path}\n+++ {path}\n{hunks}"), out)?;
                 }
             }
         }

@@ -3,12 +3,11 @@
 
 use std::ops::Range;
 
-use similar::{DiffOp, DiffTag, TextDiff};
-
 use super::matcher::EditMatcher;
 use super::place::{EditHit, EditOccurrences, EditPlace, EditRequest, check_places, dominant_ending};
 use super::refusal::EditRefusal;
 use super::{compare, exact};
+use crate::text_diff::{DiffOp, DiffTag, TextDiff};
 
 /// For longer texts, unchanged parts are not preserved; the whole text is replaced.
 const COMPARED_BYTES_MAX: usize = 16 * 1024;
@@ -132,7 +131,7 @@ fn merge_unchanged(found: &str, request: EditRequest<'_>, fold: FoldLevel) -> St
     let new: Vec<&str> = request.new.split_inclusive('\n').collect();
     let found = FoundText { text: found, old: request.old, fold };
     let mut text = String::with_capacity(request.new.len());
-    let diff = TextDiff::from_slices(&old, &new);
+    let diff = TextDiff::compare_tokens(old.clone(), new.clone());
     for op in diff.ops() {
         let (_, from, to) = op.as_tag_tuple();
         let mut at = old[..from.start].iter().map(|line| line.len()).sum::<usize>();
@@ -160,8 +159,8 @@ impl FoundText<'_> {
     /// Merges a new line with the old one that begins at `start`. If they have little in common, the new line is used
     /// as it is.
     fn merge_line(&self, start: usize, old: &str, new: &str) -> String {
-        let (old_tokens, new_tokens) = (split_tokens(old), split_tokens(new));
-        let diff = TextDiff::from_slices(&old_tokens, &new_tokens);
+        let old_tokens = split_tokens(old);
+        let diff = TextDiff::compare_tokens(old_tokens.clone(), split_tokens(new));
         let n_letters = |tokens: &[&str]| {
             tokens
                 .iter()
@@ -170,14 +169,13 @@ impl FoundText<'_> {
                 .sum::<usize>()
         };
         let is_same = |op: &&DiffOp| op.tag() == DiffTag::Equal;
-        let n_same: usize =
-            diff.ops().iter().filter(is_same).map(|op| n_letters(&old_tokens[op.old_range()])).sum();
+        let n_same: usize = diff.ops().iter().filter(is_same).map(|op| n_letters(diff.old_tokens(op))).sum();
         if 2 * n_same < n_letters(&old_tokens) {
             return new.to_owned();
         }
         let mut text = String::with_capacity(new.len());
         for op in diff.ops() {
-            let written = new_tokens[op.new_range()].concat();
+            let written = diff.new_tokens(op).concat();
             let before = start + old_tokens[..op.old_range().start].concat().len();
             let original =
                 if is_same(&op) { self.original_piece(before..before + written.len()) } else { None };

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use similar::TextDiff;
+use crate::text_diff::TextDiff;
 
 /// A place that is similar to the old text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -124,11 +124,11 @@ fn split_words(line: &str) -> impl Iterator<Item = &str> {
 fn similarity_percent(old: &str, text: &str) -> u8 {
     let n_bytes = old.len().max(text.len());
     let ratio = if n_bytes <= LETTERS_BYTES_MAX {
-        TextDiff::from_chars(old, text).ratio()
+        TextDiff::compare_chars(old, text).similarity()
     } else if n_bytes <= WORDS_BYTES_MAX {
-        TextDiff::from_words(old, text).ratio()
+        TextDiff::compare_words(old, text).similarity()
     } else {
-        TextDiff::from_lines(old, text).ratio()
+        TextDiff::compare_lines(old, text).similarity()
     };
     (ratio * 100.0) as u8
 }

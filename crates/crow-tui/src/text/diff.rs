@@ -1,9 +1,9 @@
 //! The change of a file: counts, line numbers, signs and the code in its colours. Unchanged lines far from a change are
 //! folded.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use similar::{ChangeTag, DiffOp, TextDiff};
+use crow_core::text_diff::{ChangeCounts, DiffOp, TextDiff};
 
 use super::{
     CodeHighlighter, ColorTheme, RowIndent, StyledRow, StyledSpan, TextStyle, expand_tabs, sanitize_line,
@@ -31,7 +31,7 @@ pub fn render_diff(
     theme: &ColorTheme,
 ) -> Vec<StyledRow> {
     let (old_text, new_text) = (sanitize_text(old.unwrap_or_default()), sanitize_text(new));
-    let diff = TextDiff::configure().timeout(COMPARE_MAX).diff_lines(old_text.as_str(), new_text.as_str());
+    let diff = TextDiff::compare_lines_until(&old_text, &new_text, Instant::now() + COMPARE_MAX);
     let mut rows = vec![header_row(path, old.is_none(), &diff, theme)];
     let n_digits = old_text.lines().count().max(new_text.lines().count()).max(1).to_string().len();
     let mut painter = DiffPainter {
@@ -95,15 +95,8 @@ pub fn fold_diff(mut rows: Vec<StyledRow>, theme: &ColorTheme) -> Vec<StyledRow>
 }
 
 /// The file and the number of lines added and removed.
-fn header_row(path: &str, is_new: bool, diff: &TextDiff<'_, '_, str>, theme: &ColorTheme) -> StyledRow {
-    let (mut n_added, mut n_removed) = (0, 0);
-    for change in diff.iter_all_changes() {
-        match change.tag() {
-            ChangeTag::Insert => n_added += 1,
-            ChangeTag::Delete => n_removed += 1,
-            ChangeTag::Equal => {}
-        }
-    }
+fn header_row(path: &str, is_new: bool, diff: &TextDiff<'_>, theme: &ColorTheme) -> StyledRow {
+    let ChangeCounts { n_added, n_removed } = diff.count_changes();
     let mut row = StyledRow::from_span(StyledSpan::styled(sanitize_line(path), theme.heading()));
     let gap = |row: &StyledRow, gap| if row.text().is_empty() { "" } else { gap };
     if is_new {
