@@ -5,6 +5,7 @@
 
 mod approvals;
 mod builtin_tools;
+mod call_approval;
 mod calls;
 mod clock;
 mod commands;
@@ -21,6 +22,7 @@ mod linked_content;
 mod location;
 mod memory;
 mod pending_session;
+mod permission_gate;
 mod prompt;
 mod prompt_parts;
 mod replay;

@@ -9,7 +9,7 @@ use std::path::Path;
 use crow_core::{Confinement, ContentPart, CrowPart, ToolAccess, escape_hidden, link};
 use crow_tools::ToolCx;
 
-use crate::calls;
+use crate::permission_gate;
 use crate::turn_context::{SessionState, TurnCx};
 
 /// Files of one prompt that are read; more links usually mean a directory.
@@ -61,7 +61,7 @@ async fn read_linked_file(cx: &TurnCx<'_>, uri: &str, remaining_bytes: &mut usiz
         return None;
     }
     let resolved = crow_files::resolve_links(Path::new(&path));
-    if let Err(reason) = calls::check_read_allowed(cx, &resolved) {
+    if let Err(reason) = permission_gate::check_read_allowed(cx, &resolved) {
         return Some(format!("Not read: {reason}. The tool `read` asks the person."));
     }
     let access = ToolAccess::Reads(vec![resolved.display().to_string()]);

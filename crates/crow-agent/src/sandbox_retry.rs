@@ -9,7 +9,8 @@ use crow_core::{
 };
 use crow_tools::{ToolCx, ToolProgress, ToolRegistry};
 
-use crate::calls::{ACCESS_CHANGED, PermissionGate, PreparedCall, approve_call};
+use crate::call_approval::{ACCESS_CHANGED, PreparedCall, approve_call};
+use crate::permission_gate::PermissionGate;
 use crate::turn_context::TurnCx;
 
 const RETRY_REASON: &str =

@@ -11,7 +11,9 @@ use crow_tools::{ToolCx, ToolRegistry};
 use futures_util::future::join_all;
 use serde_json::{Map, Value};
 
-use crate::calls::{PermissionGate, PreparedCall, announce_call, approve_call};
+use crate::call_approval::{PreparedCall, approve_call};
+use crate::calls::announce_call;
+use crate::permission_gate::PermissionGate;
 use crate::turn_context::{SessionState, TurnCx};
 use crate::{confirm, hooks};
 

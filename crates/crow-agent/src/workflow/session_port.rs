@@ -27,6 +27,7 @@ use crate::clock;
 use crate::compact;
 use crate::confirm::{ConfirmationRequest, ask_confirmation, replace_control_chars, synthetic_call_id};
 use crate::failures::store_failure;
+use crate::permission_gate;
 use crate::run_turn::run_turn;
 use crate::sentence::to_sentence;
 use crate::turn_context::{ClaimOutcome, SessionState, TurnCx, TurnHookState};
@@ -105,7 +106,7 @@ impl WorkflowPort for SessionPort<'_> {
     }
 
     fn forbidden_write_reason(&self, path: &Path) -> Option<String> {
-        calls::forbidden_write_reason(&self.cx, path)
+        permission_gate::forbidden_write_reason(&self.cx, path)
     }
 
     async fn server_tools(&mut self) -> Vec<ServerTool> {

@@ -1,0 +1,144 @@
+//! Approves a call before it runs: by the policy, or by the user, one question at a time.
+
+use std::pin::pin;
+use std::sync::atomic::Ordering;
+
+use crow_acp::{
+    ElicitationForm, ElicitationOutcome, GrantScope, OfferedAnswers, PermissionOutcome, PermissionRequest,
+    PermissionSubject,
+};
+use crow_core::{
+    ApprovalSource, GrantOffer, PermissionDecision, SessionUpdate, ToolAccess, ToolCall, ToolCallInfo,
+    ToolResult,
+};
+use crow_tools::{ToolCx, ToolRegistry};
+use futures_util::future::{Either, select};
+
+use crate::permission_gate::PermissionGate;
+use crate::turn_context::TurnCx;
+
+pub(crate) const ACCESS_CHANGED: &str =
+    "not run: its target has changed since it was allowed; check it again";
+const CANCELLED: &str = "not run: the turn was cancelled";
+const REJECTED: &str = "not run: the user rejected it";
+const AWAITS_INSTRUCTIONS: &str =
+    "not run: the user rejected an earlier call and will give instructions with the next message";
+
+/// A call with everything that is needed to run it.
+#[derive(Clone, Copy)]
+pub(crate) struct PreparedCall<'a> {
+    pub(crate) call: &'a ToolCall,
+    pub(crate) info: &'a ToolCallInfo,
+    pub(crate) tool_cx: ToolCx<'a>,
+}
+
+/// Decides whether a call may run and returns the source of the approval, or the result of a call that may not run.
+pub(crate) async fn approve_call(
+    cx: &TurnCx<'_>,
+    tools: &ToolRegistry,
+    PreparedCall { call, info, tool_cx }: PreparedCall<'_>,
+    gate: &PermissionGate,
+) -> Result<ApprovalSource, ToolResult> {
+    if cx.is_over() {
+        return Err(ToolResult::failure(CANCELLED));
+    }
+    let pending_question = |decision: PermissionDecision| match decision {
+        PermissionDecision::Allow => Ok(None),
+        PermissionDecision::Deny(reason) => Err(ToolResult::failure(format!("not run: {reason}"))),
+        PermissionDecision::Ask { offer, reason } => Ok(Some((offer, reason))),
+    };
+    gate.warn_sandbox_limits(cx, info);
+    if pending_question(gate.evaluate_call(cx, call, info))?.is_none() {
+        return Ok(gate.call_approval(cx, call, info));
+    }
+    let _turn_to_ask = gate.question_lock.lock().await;
+    let Some((offer, reason)) = pending_question(gate.evaluate_call(cx, call, info))? else {
+        return Ok(gate.call_approval(cx, call, info));
+    };
+    if gate.is_waiting_for_prompt() {
+        return Err(ToolResult::failure(AWAITS_INSTRUCTIONS));
+    }
+    // No question for a call that cannot be done.
+    let preview = match tools.preview_call(call, tool_cx).await {
+        Ok(preview) => preview,
+        // The error would reveal what exists, so a path outside the roots needs permission first.
+        Err(_) if matches!(info.access, ToolAccess::Writes(_)) && !gate.is_inside(info) => Vec::new(),
+        Err(result) => return Err(result),
+    };
+    let arguments = call.arguments.to_object();
+    let capabilities = cx.client.capabilities();
+    let request = PermissionRequest {
+        subject: PermissionSubject::Call,
+        call: call.id,
+        info,
+        arguments: &arguments,
+        preview: &preview,
+        reason: reason.as_deref(),
+        // A child would lose the text of the answer at the end of its turn.
+        offered_answers: OfferedAnswers::Remembered {
+            offer: &offer,
+            accepts_feedback: capabilities.forms || capabilities.tree_depth.is_none(),
+        },
+    };
+    let answer = cx.client.request_permission(cx.session, request, cx.cancel);
+    let outcome = match select(pin!(answer), pin!(gate.until_allowed_by_mode(cx, call, info))).await {
+        Either::Left((outcome, _)) => outcome,
+        // The client's request is cancelled when its future is dropped.
+        Either::Right(((), _)) => return Ok(gate.call_approval(cx, call, info)),
+    };
+    apply_permission_outcome(cx, gate, outcome, &offer).await
+}
+
+/// Turns an answer into a decision and stores a grant.
+async fn apply_permission_outcome(
+    cx: &TurnCx<'_>,
+    gate: &PermissionGate,
+    outcome: PermissionOutcome,
+    offer: &GrantOffer,
+) -> Result<ApprovalSource, ToolResult> {
+    let stored = match outcome {
+        PermissionOutcome::AllowOnce => Ok(()),
+        PermissionOutcome::AllowForSession => cx.approvals.remember_grant(GrantScope::Session, offer).await,
+        PermissionOutcome::AllowInProject => cx.approvals.remember_grant(GrantScope::Project, offer).await,
+        PermissionOutcome::RejectWithFeedback => {
+            return Err(ToolResult::failure(ask_for_instructions(cx, gate).await));
+        }
+        PermissionOutcome::Cancelled if cx.is_over() => return Err(ToolResult::failure(CANCELLED)),
+        PermissionOutcome::Cancelled => {
+            return Err(ToolResult::failure("not run: the question was closed without an answer"));
+        }
+        PermissionOutcome::Unavailable { reason } => {
+            let reason = format!("not run: it needs permission, and the user could not be asked ({reason})");
+            return Err(ToolResult::failure(reason));
+        }
+        PermissionOutcome::Reject | PermissionOutcome::RejectForSession => {
+            return Err(ToolResult::failure(REJECTED));
+        }
+    };
+    if let Err(reason) = stored {
+        cx.client.send_update(cx.session, SessionUpdate::Notice(reason));
+    }
+    Ok(ApprovalSource::User)
+}
+
+/// Requests instructions to replace a call: in a form if the client supports forms, otherwise with the next prompt, for
+/// which the turn ends.
+async fn ask_for_instructions(cx: &TurnCx<'_>, gate: &PermissionGate) -> String {
+    let form = ElicitationForm {
+        message: "What should be done instead?".to_owned(),
+        options: Vec::new(),
+        free_text: true,
+        is_about_trust: false,
+    };
+    match cx.client.elicit_form(cx.session, &form, cx.cancel).await {
+        ElicitationOutcome::Accepted(text) if !text.trim().is_empty() => {
+            format!("{REJECTED} and says: {}", text.trim())
+        }
+        ElicitationOutcome::Accepted(_) | ElicitationOutcome::Declined => REJECTED.into(),
+        ElicitationOutcome::Cancelled => CANCELLED.into(),
+        ElicitationOutcome::Unavailable { .. } => {
+            gate.awaits_instructions.store(true, Ordering::Relaxed);
+            format!("{REJECTED} and will give instructions with the next message")
+        }
+    }
+}
