@@ -182,7 +182,7 @@ fn commands_answer_without_a_model() {
             < text[note-4] No sessions in this directory yet.⏎
             = end_turn
             > prompt /undo sideways
-            < text[note-5] Nothing was undone. Type /undo, /undo --dry-run or /undo skip.⏎
+            < text[note-5] Nothing was undone. Type /undo, /undo N, /undo --dry-run or /undo skip.⏎
             = end_turn
         "#]],
     );
