@@ -28,6 +28,21 @@ pub fn has_input(input: &impl AsFd) -> io::Result<bool> {
     }
 }
 
+/// Whether the other end of a terminal is closed, so that nothing can follow what is still unread.
+pub fn is_hung_up(terminal: &impl AsFd) -> io::Result<bool> {
+    loop {
+        let mut poll_fds = [PollFd::new(terminal.as_fd(), PollFlags::empty())];
+        match poll(&mut poll_fds, PollTimeout::ZERO) {
+            Err(Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
+            Ok(_) => {
+                let events = poll_fds[0].revents().unwrap_or(PollFlags::empty());
+                return Ok(events.contains(PollFlags::POLLHUP));
+            }
+        }
+    }
+}
+
 /// Drops unread input that was typed at a terminal.
 pub fn discard_input(terminal: &impl AsFd) -> io::Result<()> {
     Ok(tcflush(terminal, FlushArg::TCIFLUSH)?)

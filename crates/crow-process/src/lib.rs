@@ -35,7 +35,7 @@ pub use environment::hide_environment;
 pub use filter::{FilterLimits, FilterResult, run_filter};
 pub use foreground::run_in_foreground;
 pub use groups::ProcessGroups;
-pub use input::{discard_input, has_input, wait_for_input};
+pub use input::{discard_input, has_input, is_hung_up, wait_for_input};
 pub use job::{BackgroundJob, JobInputError, JobStatus, JobWaitOptions};
 pub use launch_spec::SUBCOMMAND;
 pub use limits::{effective_uid, ignore_file_size_signal, raise_descriptor_limit};

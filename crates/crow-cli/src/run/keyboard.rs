@@ -91,8 +91,9 @@ impl InputQueue {
         self.n_bytes + self.partial_line.len() >= WAITING_BYTES_MAX
     }
 
-    /// Adds bytes read at a given time; an empty slice is the end of input.
-    fn add_bytes(&mut self, bytes: &[u8], arrived: Instant, is_terminal: bool) {
+    /// Adds bytes read at a given time; an empty slice is the end of input, which more may follow on a terminal that is
+    /// still open.
+    fn add_bytes(&mut self, bytes: &[u8], arrived: Instant, is_open_terminal: bool) {
         if self.quiet_at().is_none_or(|quiet_at| arrived >= quiet_at) {
             self.burst += 1;
             self.n_lines_of_burst = 0;
@@ -103,7 +104,7 @@ impl InputQueue {
                 self.end_line(arrived);
             } else {
                 self.push(Ok(None), arrived);
-                self.is_over = !is_terminal;
+                self.is_over = !is_open_terminal;
             }
         }
         for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
@@ -150,14 +151,7 @@ struct KeyboardShared {
 impl KeyboardInput {
     /// Starts to read stdin.
     pub(super) fn open() -> io::Result<Self> {
-        let stdin = io::stdin();
-        let shared = Arc::new(KeyboardShared {
-            input: File::from(stdin.as_fd().try_clone_to_owned()?),
-            is_terminal: stdin.is_terminal(),
-            queue: Mutex::default(),
-            arrived: Notify::new(),
-            removed: Condvar::new(),
-        });
+        let shared = Arc::new(KeyboardShared::new(File::from(io::stdin().as_fd().try_clone_to_owned()?)));
         let reader = shared.clone();
         // Never joined: it waits for input and ends with the process.
         thread::Builder::new().name("keyboard".into()).spawn(move || reader.read_until_end())?;
@@ -209,6 +203,16 @@ impl KeyboardInput {
 }
 
 impl KeyboardShared {
+    fn new(input: File) -> Self {
+        Self {
+            is_terminal: input.is_terminal(),
+            input,
+            queue: Mutex::default(),
+            arrived: Notify::new(),
+            removed: Condvar::new(),
+        }
+    }
+
     fn lock_queue(&self) -> MutexGuard<'_, InputQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -239,13 +243,18 @@ impl KeyboardShared {
                 Ok(false) => break,
                 Err(error) => return self.record_error(queue, error),
             }
-            match (&self.input).read(&mut chunk) {
-                Ok(n_bytes) => queue.add_bytes(&chunk[..n_bytes], Instant::now(), self.is_terminal),
+            match (&self.input).read(&mut chunk).and_then(|n_bytes| Ok((n_bytes, self.is_open_terminal()?))) {
+                Ok((n_bytes, is_open)) => queue.add_bytes(&chunk[..n_bytes], Instant::now(), is_open),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return self.record_error(queue, error),
             }
             self.arrived.notify_one();
         }
+    }
+
+    /// Whether input may follow its end. Reading from a terminal that was closed ends at once, without end.
+    fn is_open_terminal(&self) -> io::Result<bool> {
+        Ok(self.is_terminal && !crow_process::is_hung_up(&self.input)?)
     }
 
     fn record_error(&self, queue: &mut InputQueue, error: io::Error) {
@@ -291,6 +300,17 @@ mod tests {
     fn line_may_arrive_in_pieces_and_without_its_end() {
         check(&[(0, "on"), (500, "e\ntw"), (500, "")], &[("one", 2), ("tw", 3)]);
         check(&[(0, "a\r\n"), (500, ""), (500, "\n")], &[("a", 1), ("(end)", 2), ("", 3)]);
+    }
+
+    #[test]
+    fn closed_terminal_is_the_end_of_input() {
+        let terminal = nix::pty::openpty(None, None).unwrap();
+        let keyboard = KeyboardShared::new(File::from(terminal.slave));
+        drop(terminal.master);
+        let mut queue = keyboard.lock_queue();
+        keyboard.read_available(&mut queue);
+        assert!(matches!(queue.take_line(0), Some(Ok(None))));
+        assert!(queue.is_over());
     }
 
     #[test]
