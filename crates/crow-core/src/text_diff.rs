@@ -87,6 +87,7 @@ impl<'a> TextDiff<'a> {
         similar::diff_ratio(&self.ops, self.old.len(), self.new.len())
     }
 
+    /// Returns how many tokens the new text gained and the old one lost.
     pub fn count_changes(&self) -> ChangeCounts {
         let changed = || self.ops.iter().filter(|op| op.tag() != DiffTag::Equal);
         ChangeCounts {

@@ -154,3 +154,13 @@ fn signs_and_code_are_coloured() {
     let rows = render_diff("a.rs", Some("let a = 1;\n"), "let b = 1;\n", 80, &plain);
     assert!(rows.iter().flat_map(|row| &row.spans).all(|span| span.style.color.is_none()));
 }
+
+/// A line that is compared coarsely is removed and added, so that the result is still a diff.
+#[test]
+fn coarse_comparison_still_covers_both_texts() {
+    let old: String = (0..2_000).map(|n| format!("{}\n", n * 7 % 1_999)).collect();
+    let new: String = (0..2_000).map(|n| format!("{}\n", n * 11 % 1_999)).collect();
+    let diff = TextDiff::compare_lines_until(&old, &new, Instant::now());
+    let rebuilt: String = diff.ops().iter().flat_map(|op| diff.new_tokens(op).iter().copied()).collect();
+    assert_eq!(rebuilt, new);
+}
