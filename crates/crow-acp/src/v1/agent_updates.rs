@@ -29,8 +29,12 @@ pub(crate) fn to_agent_update(update: wire::SessionUpdate) -> Option<AgentUpdate
             content: Some(call.content.into_iter().filter_map(tool_content).collect()),
             input: call.raw_input,
         },
-        wire::SessionUpdate::ToolCallUpdate(call) if command_update(&call).is_some() => {
-            return command_update(&call);
+        // It was only about the call's command.
+        wire::SessionUpdate::ToolCallUpdate(call)
+            if call.fields == wire::ToolCallUpdateFields::default()
+                && call_command_update(&call).is_some() =>
+        {
+            return None;
         }
         wire::SessionUpdate::ToolCallUpdate(call) => AgentUpdate::Call {
             id: call.tool_call_id.0.to_string(),
@@ -84,8 +88,15 @@ fn command_info(command: wire::AvailableCommand) -> CommandInfo {
     }
 }
 
-/// Parses the output or the end of a call's command.
-fn command_update(call: &wire::ToolCallUpdate) -> Option<AgentUpdate> {
+/// Parses the output or the end of a call's command, which may come with other changes of the call.
+pub(crate) fn command_update(update: &wire::SessionUpdate) -> Option<AgentUpdate> {
+    match update {
+        wire::SessionUpdate::ToolCallUpdate(call) => call_command_update(call),
+        _ => None,
+    }
+}
+
+fn call_command_update(call: &wire::ToolCallUpdate) -> Option<AgentUpdate> {
     let meta = call.meta.as_ref()?;
     let id = call.tool_call_id.0.to_string();
     if let Some(output) = meta.get("terminal_output") {
@@ -209,3 +220,6 @@ fn tool_content(content: wire::ToolCallContent) -> Option<ToolCallContent> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests;
