@@ -104,7 +104,7 @@ async fn check_and_repair(
 
 /// Returns the note about a step that the user ended.
 pub(crate) fn stopped_note(command: WorkflowCommand) -> String {
-    format!("{command} was stopped. What is written was kept.")
+    format!("{command} was stopped. The files written so far were kept.")
 }
 
 /// Explains how to continue a step whose turn was interrupted.

@@ -150,7 +150,7 @@ fn step_is_stopped_in_a_form_or_by_a_prompt() {
             turn: speckit/clarify
             form: The model asks (size): How many albums? -> Text("cancel")
             speckit_ask: completed The person ended this step here. What is written stays; do not go on with it.
-            text: /speckit.clarify was stopped. What is written was kept.
+            text: /speckit.clarify was stopped. The files written so far were kept.
             = Ok(Completed)
         "#]],
     );
@@ -178,7 +178,7 @@ fn step_is_stopped_in_a_form_or_by_a_prompt() {
             = Ok(Completed)
             > cancel
             prompt: speckit/answer The person ended this step here. What is written stays; do not go on with it.
-            text: /speckit.clarify was stopped. What is written was kept.
+            text: /speckit.clarify was stopped. The files written so far were kept.
             = Ok(Completed)
         "#]],
     );
@@ -252,7 +252,7 @@ fn steps_that_create_pages_ask_as_well() {
             turn: speckit/specify
             form: The model asks: For whom? -> Text("cancel")
             speckit_ask: completed The person ended this step here. What is written stays; do not go on with it.
-            text: /speckit.specify was stopped. What is written was kept.
+            text: /speckit.specify was stopped. The files written so far were kept.
             = Ok(Completed)
         "#]],
     );

@@ -155,7 +155,7 @@ fn step_that_a_hook_ended_keeps_what_is_written() {
             text: No feature is selected, so the only one is used: specs/001-albums.
             feature: specs/001-albums
             turn: speckit/tasks
-            text: /speckit.tasks was stopped. What is written was kept.
+            text: /speckit.tasks was stopped. The files written so far were kept.
             = Ok(Completed)
         "#]],
     );

@@ -154,7 +154,7 @@ fn cancel_ends_the_step() {
             < title /speckit.clarify
             = end_turn
             > prompt cancel
-            < text[note-3] ⏎/speckit.clarify was stopped. What is written was kept.⏎
+            < text[note-3] ⏎/speckit.clarify was stopped. The files written so far were kept.⏎
             = end_turn
             > prompt hello
             < text[msg-6] Hello.
@@ -259,7 +259,7 @@ fn other_feature_waits_for_the_answer() {
             < text[note-3] A question waits for its answer; answer it or say `cancel`, then switch the feature.⏎
             = end_turn
             > prompt cancel
-            < text[note-4] ⏎/speckit.clarify was stopped. What is written was kept.⏎
+            < text[note-4] ⏎/speckit.clarify was stopped. The files written so far were kept.⏎
             = end_turn
             > prompt /speckit use 2
             < text[note-5] Switched to `.specify/specs/002-music`: spec⏎
