@@ -1,25 +1,19 @@
 //! Stores what the user allowed beyond single calls: for a session, stored with the session, and for a project, stored
 //! in the user's own configuration directory. A session's turns and its children share one [`GrantStore`].
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crow_acp::GrantScope;
-use crow_core::{Grant, GrantOffer, GrantSet, SessionId};
+use crow_core::{Grant, GrantOffer, GrantSet, PermissionsAction, SessionId};
+use crow_project::{project_root, read_grants};
 use crow_store::StoreError;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::runtime::AgentRuntime;
-use crow_project::ProjectRecords;
-use crow_project::repository_root;
 
 /// Key of the grants in a session's stored configuration.
 const CONFIG_KEY: &str = "approvals";
-
-/// Far larger than the record of any realistic number of grants.
-const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// The grants of a session and of the project it works in.
 #[derive(Debug)]
@@ -41,15 +35,6 @@ struct GrantState {
     problem: Option<String>,
     /// The last list shown by `/permissions`, in its order.
     listed: Vec<(GrantScope, Grant)>,
-}
-
-/// An action of the `/permissions` command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PermissionsAction {
-    List,
-    /// Removes one grant, by its number in the list.
-    Remove(usize),
-    Clear,
 }
 
 impl GrantStore {
@@ -272,7 +257,8 @@ impl GrantStore {
     ) -> Result<GrantSet, String> {
         let (config_dir, project) = (self.runtime.config().config_dir.clone(), project.to_owned());
         let changed =
-            tokio::task::spawn_blocking(move || self::change_grants(&config_dir, &project, change)).await;
+            tokio::task::spawn_blocking(move || crow_project::change_grants(&config_dir, &project, change))
+                .await;
         changed.unwrap_or_else(|error| Err(error.to_string()))
     }
 
@@ -280,87 +266,3 @@ impl GrantStore {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
-
-/// The record of one project.
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct ProjectGrantsRecord {
-    project: String,
-    allow: Value,
-}
-
-/// The permanent grants of one project.
-#[derive(Debug, PartialEq, Eq)]
-pub struct ProjectPermissions {
-    /// The project's directory.
-    pub project: PathBuf,
-    /// The grants of the project.
-    pub grants: GrantSet,
-}
-
-/// Returns the project of a directory: the repository around it, or the directory itself.
-pub(crate) fn project_root(directory: &Path) -> PathBuf {
-    repository_root(&crow_files::resolve_links(directory)).to_owned()
-}
-
-fn grant_records(config_dir: &Path) -> ProjectRecords<'_> {
-    ProjectRecords { config_dir, directory: "permissions", file_bytes_max: FILE_BYTES_MAX }
-}
-
-fn read_grants(config_dir: &Path, project: &Path) -> Result<GrantSet, String> {
-    let records = grant_records(config_dir);
-    let describe_error = |reason: &str| format!("{}: {reason}", records.path(project).display());
-    let record: Option<ProjectGrantsRecord> =
-        records.read(project).map_err(|reason| describe_error(&reason))?;
-    let Some(record) = record else { return Ok(GrantSet::default()) };
-    if record.project != project.display().to_string() {
-        return Err(describe_error("it is about another project"));
-    }
-    Ok(GrantSet::from_json(&record.allow))
-}
-
-/// Changes the record of a project and returns the grants in it. A record that cannot be read is not changed.
-fn change_grants(
-    config_dir: &Path,
-    project: &Path,
-    change: impl FnOnce(&mut GrantSet),
-) -> Result<GrantSet, String> {
-    // Another process may have changed the record since it was last read.
-    let mut stored_grants = read_grants(config_dir, project)?;
-    change(&mut stored_grants);
-    write_grants(config_dir, project, &stored_grants)
-        .map(|()| stored_grants)
-        .map_err(|error| error.to_string())
-}
-
-fn write_grants(config_dir: &Path, project: &Path, grants: &GrantSet) -> io::Result<()> {
-    if grants.is_empty() {
-        return grant_records(config_dir).remove(project).map(drop);
-    }
-    let record = ProjectGrantsRecord { project: project.display().to_string(), allow: grants.to_json() };
-    grant_records(config_dir).write(project, &record)
-}
-
-/// Lists the permanent grants of all projects, sorted by path; an unreadable record is an error in the list. Blocks.
-pub fn list_permissions(config_dir: &Path) -> Vec<Result<ProjectPermissions, String>> {
-    let config_dir = crow_files::resolve_links(config_dir);
-    let listed = grant_records(&config_dir)
-        .list(|record: &ProjectGrantsRecord| &record.project)
-        .into_iter()
-        .map(|record| {
-            let ProjectGrantsRecord { project, allow } = record?;
-            Ok(ProjectPermissions { project: project.into(), grants: GrantSet::from_json(&allow) })
-        });
-    let mut listed: Vec<_> = listed.collect();
-    listed.sort_by_key(|listed: &Result<ProjectPermissions, String>| {
-        listed.as_ref().map(|listed| listed.project.clone()).map_err(Clone::clone)
-    });
-    listed
-}
-
-/// Replaces the permanent grants of a project. Blocks.
-pub fn set_permissions(config_dir: &Path, project: &Path, grants: &GrantSet) -> io::Result<()> {
-    write_grants(&crow_files::resolve_links(config_dir), project, grants)
-}
-
-#[cfg(test)]
-mod tests;

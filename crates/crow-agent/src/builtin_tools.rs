@@ -5,7 +5,6 @@ use std::sync::Arc;
 use crow_children::ChildAgentsCell;
 use crow_core::SessionId;
 
-use crate::memory;
 use crate::runtime::AgentRuntime;
 use crate::tool_set::ToolSet;
 
@@ -15,7 +14,7 @@ pub(crate) fn unbound_tools(runtime: &AgentRuntime) -> Arc<ToolSet> {
         let task_tools =
             crow_children::task_tools(&ChildAgentsCell::default(), &runtime.config().agent_servers);
         let builtin_tools =
-            memory::memory_tools(&runtime.store, None).into_iter().chain(task_tools).collect();
+            crow_history::memory_tools(&runtime.store, None).into_iter().chain(task_tools).collect();
         Arc::new(ToolSet::new(runtime.shared_tools.with_tools(builtin_tools)))
     };
     runtime.own_tools.get_or_init(assemble).clone()
@@ -27,7 +26,7 @@ pub(crate) fn session_tools(
     session: &SessionId,
     children: Option<&ChildAgentsCell>,
 ) -> Arc<ToolSet> {
-    let own = memory::memory_tools(&runtime.store, Some(session));
+    let own = crow_history::memory_tools(&runtime.store, Some(session));
     let task_tools =
         children.map(|children| crow_children::task_tools(children, &runtime.config().agent_servers));
     let tools =

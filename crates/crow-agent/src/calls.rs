@@ -18,7 +18,6 @@ use crate::hooks;
 use crate::permission_gate::PermissionGate;
 use crate::sandbox_retry::{self, SandboxedCallResult};
 use crate::turn_context::{ClaimOutcome, SessionState, TurnCx};
-use crate::undo_recorder::CallUndoRecorder;
 
 const NOT_STORED: &str = "its result could not be stored; the turn ends here";
 
@@ -183,7 +182,7 @@ async fn run_call(
         }
         ToolProgress::SandboxUnavailable => set_display(OutputDisplay::AsContent),
     };
-    let undo_recorder = CallUndoRecorder::new(cx, gate.turn, call.id);
+    let undo_recorder = cx.undo_recorder(gate.turn, call.id);
     let tool_cx = ToolCx {
         workspace: cx.workspace,
         editor: Some(cx.editor),

@@ -3,35 +3,16 @@
 
 use crow_core::{
     Compaction, CompactionAttempt, CompactionOutcome, CompactionRejection, CompactionStage, CompactionStep,
-    CompactionTrigger, ContentPart, Failure, FailureKind, MessageId, Prompt, Reply, ReplyBuilder, ReplyDelta,
-    ReplyEnd, SessionUpdate, Transcript, TranscriptEntry, estimate_tool_tokens,
+    CompactionTrigger, ContextCommand, Failure, FailureKind, Reply, ReplyBuilder, ReplyDelta, ReplyEnd,
+    SUMMARY_CHECK, SessionUpdate, Transcript, compaction_id, compaction_sentence, compaction_started,
+    estimate_tool_tokens, format_tokens, to_sentence,
 };
 use crow_model::{ModelRequest, ModelSettings, ReplyListener};
 
 use crate::failures::store_failure;
-use crate::sentence::to_sentence;
 use crate::stored_session;
 use crate::turn_context::{SessionState, TurnCx};
-use crate::{clock, fallback, prompt};
-
-/// The request that verifies a summary; [`CompactionAttempt::on_check`] expects its keyword.
-const CHECK: &str = "Hold your notes against what you read. List what they lack that the agent needs, above all facts, \
-                     names, numbers, paths and constraints that the person stated; write only what is missing. If nothing \
-                     is missing, answer with the one word COMPLETE.";
-
-/// Below this number of tokens, thousands are shown with a decimal.
-const FEW_TOKENS: u64 = 10_000;
-
-/// A command that changes the context.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum ContextCommand {
-    /// Compacts it; `focus` is what to pay attention to.
-    Compact { focus: String },
-    /// Undoes the last compaction.
-    Undo,
-    /// Starts with an empty context.
-    Clear,
-}
+use crate::{clock, fallback};
 
 /// Runs the command; returns the outcome, and a sentence about it unless the client shows it on its own.
 pub(crate) async fn run_context_command(
@@ -85,7 +66,7 @@ pub(crate) async fn compact_context(
                 attempt.on_summary(&state.transcript, &reply)
             }
             CompactionStep::Verify { source, summary } => {
-                let reply = ask_for_summary(cx, focus, vec![source, summary, CHECK.to_owned()]).await;
+                let reply = ask_for_summary(cx, focus, vec![source, summary, SUMMARY_CHECK.to_owned()]).await;
                 attempt.on_check(&state.transcript, &reply)
             }
             CompactionStep::Commit(compaction) => {
@@ -166,9 +147,9 @@ async fn ask_for_summary(cx: &TurnCx<'_>, focus: &str, messages: Vec<String>) ->
         Ok((model, system))
     };
     match request.await {
-        Ok((model, system)) => match dialogue_transcript(system, messages) {
+        Ok((model, system)) => match Transcript::from_dialogue(system, messages) {
             Ok(transcript) => send_side_request(cx, &model, &transcript).await,
-            Err(failure) => failed(failure),
+            Err(error) => failed(Failure::new(FailureKind::Internal, error.to_string())),
         },
         Err(failure) => failed(failure),
     }
@@ -202,72 +183,11 @@ pub(crate) async fn send_side_request(
 
 async fn render_instructions(cx: &TurnCx<'_>, focus: &str) -> Result<String, Failure> {
     let (settings, focus) = (cx.runtime.config(), focus.to_owned());
-    let rendered =
-        tokio::task::spawn_blocking(move || prompt::render_compaction_prompt(&settings, &focus)).await;
+    let rendered = tokio::task::spawn_blocking(move || {
+        crow_project::render_compaction_prompt(&settings.prompts_dir, &focus)
+    })
+    .await;
     rendered.map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?
-}
-
-/// Builds a transcript in which user and model alternate.
-pub(crate) fn dialogue_transcript(system: String, messages: Vec<String>) -> Result<Transcript, Failure> {
-    let mut transcript = Transcript::new(system);
-    for (index, text) in messages.into_iter().enumerate() {
-        let id = MessageId::from_seq(index as u64);
-        let entry = match index % 2 {
-            0 => TranscriptEntry::Prompt(Prompt { id, parts: vec![ContentPart::Text(text)] }),
-            _ => {
-                let (thought, calls) = (String::new(), Vec::new());
-                TranscriptEntry::Reply(Reply {
-                    id,
-                    thought,
-                    text,
-                    calls,
-                    end: ReplyEnd::Complete,
-                    usage: None,
-                    provider_state: None,
-                    fallback_model: None,
-                })
-            }
-        };
-        let to_failure =
-            |error: crow_core::InvalidEntry| Failure::new(FailureKind::Internal, error.to_string());
-        transcript.push(entry).map_err(to_failure)?;
-    }
-    Ok(transcript)
-}
-
-/// Returns the id of a compaction, the same live and in a replay.
-pub(crate) fn compaction_id(at: u64, tokens_before: u64) -> String {
-    format!("compaction-{at}-{tokens_before}")
-}
-
-/// Returns the update that a compaction has started.
-pub(crate) fn compaction_started(id: String) -> SessionUpdate {
-    SessionUpdate::Compaction {
-        id,
-        stage: CompactionStage::Started,
-        text: "Compacting the conversation …".to_owned(),
-    }
-}
-
-/// Describes the result of a compaction.
-pub(crate) fn compaction_sentence(compaction: &Compaction) -> String {
-    let (before, after) = (format_tokens(compaction.tokens_before), format_tokens(compaction.tokens_after));
-    let summary = match &compaction.summary {
-        Some(_) => "Compacted: older messages are summarized for the model",
-        None if compaction.keep_from == compaction.at_seq => {
-            "Cleared: the model starts with an empty context"
-        }
-        None => "Compacted: old tool output is removed for the model",
-    };
-    format!("{summary}, {before} → {after} tokens. `/compact undo` undoes it.")
-}
-
-fn format_tokens(tokens: u64) -> String {
-    match tokens {
-        0..1000 => tokens.to_string(),
-        1000..FEW_TOKENS => format!("{}.{}k", tokens / 1000, tokens % 1000 / 100),
-        FEW_TOKENS.. => format!("{}k", tokens / 1000),
-    }
 }
 
 /// Updates of the client about one compaction: its start and its end.

@@ -22,8 +22,6 @@ use self::trust_form::TrustDecision;
 use crate::runtime::AgentRuntime;
 use crate::toolbox::Toolbox;
 
-pub(crate) use self::trust_command::TrustAction;
-
 /// Notices remembered as sent, so that each is sent once; a repository can cause new ones.
 const NOTICES_MAX: usize = 1000;
 

@@ -3,7 +3,7 @@
 use crow_acp::{OfferedAnswers, PermissionOutcome, PermissionRequest, PermissionSubject};
 use crow_core::{
     CallId, OutputStreaming, SessionUpdate, ToolAccess, ToolCallContent, ToolCallInfo, ToolCallStatus,
-    ToolKind,
+    ToolKind, replace_control_chars,
 };
 use serde_json::Map;
 
@@ -74,12 +74,3 @@ pub(crate) fn synthetic_call_id(cx: &TurnCx<'_>, state: &SessionState) -> CallId
 
 /// More calls than any reply has.
 const CALLS_OF_A_REPLY: usize = 100_000;
-
-/// Replaces characters that could control a terminal or reorder the text: repository and model content is untrusted.
-pub(crate) fn replace_control_chars(text: &str) -> String {
-    let is_unsafe = |char: char| {
-        (char.is_control() && char != '\n')
-            || matches!(char, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    text.chars().map(|char| if is_unsafe(char) { char::REPLACEMENT_CHARACTER } else { char }).collect()
-}

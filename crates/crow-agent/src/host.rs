@@ -24,7 +24,7 @@ use crate::handle::{SessionHandle, SessionMsg};
 use crate::runtime::AgentRuntime;
 use crate::session;
 use crate::session_init::SessionInit;
-use crate::{commands, location, session_init};
+use crate::{location, session_init};
 
 /// Messages of a client that may wait for the loop, which forwards each one at once.
 const EVENTS_LEN: usize = 64;
@@ -360,7 +360,7 @@ impl SessionHost {
             self.sessions.insert(session.clone(), handle);
         }
         answer.send(Ok(OpenSessionResult { session: session.clone(), options }));
-        self.client.send_update(&session, SessionUpdate::Commands(commands::available_commands()));
+        self.client.send_update(&session, SessionUpdate::Commands(session::available_commands()));
         tokio::spawn(async move { runtime.warm_up().await });
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crow_acp::SessionLocation;
 use crow_core::{Failure, FailureKind, SessionId};
+use crow_project::RenderedPrompt;
 use crow_store::NewSession;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle};
@@ -12,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock;
 use crate::failures::store_failure;
-use crate::prompt::{self, RenderedPrompt};
 use crate::runtime::AgentRuntime;
+use crate::session_prompt;
 use crate::session_settings::SessionSettings;
 
 /// A new session that is being stored.
@@ -107,7 +108,8 @@ pub(crate) async fn render_prompt_blocking(
     more_roots: Vec<PathBuf>,
 ) -> Result<RenderedPrompt, Failure> {
     let (settings, id) = (runtime.config(), id.clone());
-    let render = move || prompt::render_system_prompt(&cwd, &more_roots, &id, &settings, &clock::today());
+    let render =
+        move || session_prompt::render_system_prompt(&cwd, &more_roots, &id, &settings, &clock::today());
     let rendered = tokio::task::spawn_blocking(render).await;
     rendered.map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?
 }

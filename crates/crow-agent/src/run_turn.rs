@@ -22,7 +22,6 @@ use crate::fallback;
 use crate::handle::SteeringInput;
 use crate::hooks::{self, PromptRejection};
 use crate::linked_content;
-use crate::prompt_parts;
 use crate::reply_recovery;
 use crate::tool_set::ToolSet;
 use crate::turn_context::{SessionState, TurnCx, apply_entry};
@@ -126,7 +125,7 @@ impl TurnCx<'_> {
     ) -> Result<usize, Failure> {
         let mut n_prompts = 0;
         while let Ok(SteeringInput { content, answer }) = steering.try_recv() {
-            let parts = match prompt_parts::load_prompt_parts(content).await {
+            let parts = match crow_tools::load_prompt_parts(content).await {
                 Ok(parts) => hooks::on_prompt(self, parts).await.map_err(PromptRejection::into_failure),
                 Err(failure) => Err(failure),
             };

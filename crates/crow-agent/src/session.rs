@@ -1,7 +1,6 @@
 //! The driver of one session. Owns the inbox, the prompt queue and the settings; a running turn owns the session state
 //! and returns it.
 
-mod listing;
 mod mail;
 mod options;
 mod parent_port;
@@ -14,8 +13,9 @@ use std::time::Duration;
 use crow_acp::{Client, PromptBlock, PromptId, ResponseSender, SessionLocation, SteerOutcome, TurnScope};
 use crow_children::{ChildAgents, ChildAgentsCell, ChildAgentsInit};
 use crow_core::{
-    ChildTimes, ContentPart, Failure, FailureKind, SessionConfigOptions, SessionId, SessionUpdate,
-    Transcript, TurnEnd,
+    ChildTimes, CommandInfo, ContentPart, Failure, FailureKind, SessionCommand, SessionConfigOptions,
+    SessionId, SessionUpdate, Transcript, TurnEnd, parse_context_command, parse_session_command,
+    session_commands, to_sentence,
 };
 use crow_tools::Workspace;
 use tokio::sync::{mpsc, watch};
@@ -25,11 +25,9 @@ use tracing::Instrument;
 
 use crate::approvals::GrantStore;
 use crate::builtin_tools;
-use crate::commands::{self, SessionCommand};
 use crate::config_loader::{ConfigLoaderInit, ProjectConfigLoader};
 use crate::handle::{FinishedTurn, INBOX_LEN, SessionHandle, SessionMsg, SteeringInput};
 use crate::runtime::AgentRuntime;
-use crate::sentence::to_sentence;
 use crate::session::parent_port::{ParentSessionPort, SessionEnvironment};
 use crate::session_init::{self, SessionInit};
 use crate::session_settings::SessionSettings;
@@ -95,6 +93,11 @@ struct DriverChannels {
     turns: TaskTracker,
 }
 
+/// Returns the commands of every session: those about the session itself, then those of the workflow.
+pub(crate) fn available_commands() -> Vec<CommandInfo> {
+    session_commands().into_iter().chain(crow_workflow::available_commands()).collect()
+}
+
 /// Starts the project configuration of a session in a directory.
 fn start_config_loader(
     runtime: &Arc<AgentRuntime>,
@@ -109,7 +112,7 @@ fn start_config_loader(
         session: session.clone(),
         cwd: cwd.to_owned(),
         toolbox: toolbox.clone(),
-        builtin_commands: commands::available_commands(),
+        builtin_commands: available_commands(),
     })
 }
 
@@ -344,7 +347,7 @@ impl SessionDriver {
             });
         }
         if let [PromptBlock::Part(ContentPart::Text(text))] = content.as_slice() {
-            let command = commands::parse_command(text);
+            let command = parse_session_command(text);
             if let Some(SessionCommand::Undo(Some(request))) = command
                 && matches!(self.state, DriverState::Idle(_))
             {
@@ -352,7 +355,7 @@ impl SessionDriver {
             } else if let Some(command) = command {
                 let answer_text = self.run_command(&command).await;
                 return self.answer_command(answer_text, answer);
-            } else if let Some(context_command) = commands::parse_context_command(text) {
+            } else if let Some(context_command) = parse_context_command(text) {
                 work = Some(TurnWork::Context {
                     command: context_command,
                     message: self.runtime.next_message_id(),

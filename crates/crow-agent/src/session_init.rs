@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use crow_acp::SessionLocation;
 use crow_core::{
-    Compaction, Failure, FailureKind, MessageId, ModelInfo, SessionConfigOptions, SessionId, ThoughtLevel,
-    TokenUsage, TranscriptEntry,
+    Compaction, Failure, FailureKind, MessageId, ModelInfo, SessionConfigOptions, SessionId,
+    SideRequestUsage, ThoughtLevel, TokenUsage, TranscriptEntry,
 };
 use crow_model::ModelSettings;
-use crow_store::{SideRequestUsage, invent_name};
+use crow_store::invent_name;
 use crow_tools::Workspace;
 
 use crate::failures::store_failure;
@@ -17,11 +17,7 @@ use crate::runtime::AgentRuntime;
 use crate::session_settings::SessionSettings;
 use crate::stored_session::{StoredSession, read_stored_session};
 use crate::turn_context::{SessionState, StoredState};
-use crate::{clock, undo, workflow};
-
-/// Result of a call whose real result is unknown.
-pub(crate) const RESULT_UNKNOWN: &str =
-    "its result is unknown: Crow exited, or could not store it, while this call was running";
+use crate::{clock, workflow};
 
 /// The initial state of a session.
 #[derive(Debug)]
@@ -113,7 +109,7 @@ pub(crate) async fn fork_session(
     }
     if before.is_some() {
         // The note is about turns that the copy does not have.
-        undo::clear_pending_undo(&runtime.store, &fork_id).await.map_err(store_failure)?;
+        crow_history::clear_pending_undo(&runtime.store, &fork_id).await.map_err(store_failure)?;
         return load_session(runtime, &fork_id, location).await;
     }
     let init = load_session(runtime, &fork_id, location.clone()).await?;

@@ -1,11 +1,13 @@
 //! Reads stored sessions.
 
-use crow_core::{Compaction, Failure, FailureKind, Reply, SessionId, TokenUsage, Transcript};
-use crow_store::{SessionRow, SideRequestUsage};
+use crow_core::{
+    Compaction, Failure, FailureKind, Reply, SessionId, SideRequestUsage, TokenUsage, Transcript,
+};
+use crow_project::RenderedPrompt;
+use crow_store::SessionRow;
 
 use crate::failures::{session_not_found, store_failure};
 use crate::pending_session::render_prompt_blocking;
-use crate::prompt::RenderedPrompt;
 use crate::runtime::AgentRuntime;
 use crate::turn_context::{SessionState, StoredState};
 

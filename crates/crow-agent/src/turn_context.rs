@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crow_acp::{Client, ClientEditor, TurnScope};
 use crow_children::{ChildAgents, ContextUsage};
 use crow_core::{
-    ContentPart, Failure, FailureKind, Prompt, Reply, SessionId, SessionUpdate, TokenUsage, ToolCall,
+    CallId, ContentPart, Failure, FailureKind, Prompt, Reply, SessionId, SessionUpdate, TokenUsage, ToolCall,
     ToolCallInfo, ToolResult, ToolSpec, Transcript, TranscriptEntry, TurnLimits, context_limit,
 };
+use crow_history::CallUndoRecorder;
 use crow_model::ModelSettings;
 use crow_speckit::{BackgroundWork, StepBaseline};
 use crow_store::{DeliveredEntry, Delivery, DeliveryId, SessionLease, StoreError};
@@ -176,6 +177,11 @@ impl TurnCx<'_> {
             }
             None => result,
         }
+    }
+
+    /// Returns the recorder of the changes that a call makes; `turn` is the sequence number of the turn's prompt.
+    pub(crate) fn undo_recorder(&self, turn: u64, call: CallId) -> CallUndoRecorder<'_> {
+        CallUndoRecorder::new(&self.runtime.store, self.lease, turn, call, clock::now)
     }
 
     /// Whether a background job or a child agent is running.

@@ -6,18 +6,17 @@ use std::time::Duration;
 use crow_acp::{Client, PromptBlock, SessionLocation, TurnScope};
 use crow_children::ChildAgents;
 use crow_core::{
-    CompactionOutcome, ContentPart, Failure, FailureKind, MessageId, Prompt, SessionId, SessionUpdate,
-    Transcript, TranscriptEntry, TurnEnd,
+    CompactionOutcome, ContentPart, ContextCommand, Failure, FailureKind, MessageId, RESULT_UNKNOWN,
+    SessionId, SessionUpdate, Transcript, TranscriptEntry, TurnEnd, UndoRequest, prompt_title, text_title,
 };
-use crow_tools::{UndoContext, Workspace};
+use crow_tools::{UndoContext, Workspace, load_prompt_parts};
 use crow_workflow::WorkflowRequest;
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::approvals::GrantStore;
-use crate::commands::UndoRequest;
-use crate::compact::{self, ContextCommand};
+use crate::compact;
 use crate::config_loader::ProjectConfigLoader;
 use crate::failures::store_failure;
 use crate::handle::SteeringInput;
@@ -25,7 +24,6 @@ use crate::hooks::{self, PromptRejection};
 use crate::pending_session::PendingSession;
 use crate::run_turn::run_turn;
 use crate::runtime::AgentRuntime;
-use crate::session_init::RESULT_UNKNOWN;
 use crate::session_settings::SessionSettings;
 use crate::stored_session;
 use crate::toolbox::Toolbox;
@@ -33,10 +31,7 @@ use crate::turn_context::FallbackModel;
 use crate::turn_context::TurnHookState;
 use crate::turn_context::{SessionState, StoredState, TurnCx};
 use crate::workflow::{self, PromptInput, WorkflowInput};
-use crate::{clock, linked_content, prompt_parts, undo};
-
-/// Characters of a title; clients show it on one line.
-const TITLE_CHARS_MAX: usize = 60;
+use crate::{clock, linked_content};
 
 /// Time that a cancelled turn waits for the directories of a new session, which are read before the session is stored.
 const STORE_WAIT_MAX: Duration = Duration::from_secs(3);
@@ -199,7 +194,7 @@ impl TurnJob {
         cx.close_open_calls(state, RESULT_UNKNOWN).await?;
         let end = match work {
             TurnWork::Prompt(content) => {
-                let undo_note = tip.and_then(|tip| undo::pending_undo_part(&tip.config));
+                let undo_note = tip.and_then(|tip| crow_history::pending_undo_part(&tip.config));
                 let request = workflow::find_answer(&state.transcript, &content);
                 let input = PromptInput { content, undo_note };
                 match request {
@@ -215,7 +210,7 @@ impl TurnJob {
             }
             TurnWork::Undo { message, request } => self.undo_turns(cx, message, request).await,
             TurnWork::Workflow { request, content } => {
-                let undo_note = tip.and_then(|tip| undo::pending_undo_part(&tip.config));
+                let undo_note = tip.and_then(|tip| crow_history::pending_undo_part(&tip.config));
                 let input = PromptInput { content, undo_note };
                 self.run_workflow(cx, state, WorkflowInput { request, input }, steering).await
             }
@@ -280,10 +275,10 @@ impl TurnJob {
         let mail = cx.children.take_deliveries().await.map_err(store_failure)?;
         cx.append_prompt(state, parts, mail).await?;
         if has_undo_note {
-            undo::clear_pending_undo(&self.runtime.store, &self.id).await.map_err(store_failure)?;
+            crow_history::clear_pending_undo(&self.runtime.store, &self.id).await.map_err(store_failure)?;
         }
         // A compaction in the turn may remove the first prompt.
-        let title = state.transcript.entries().iter().find_map(entry_title);
+        let title = state.transcript.entries().iter().find_map(prompt_title);
         let end = run_turn(cx, state, steering).await?;
         self.set_title(state, title).await?;
         Ok(end)
@@ -331,10 +326,10 @@ impl TurnJob {
         let undo_context = UndoContext { workspace: cx.workspace, editor, cancel, mode };
         let mut text = String::new();
         for _ in 0..n_turns {
-            let outcome =
-                undo::undo_turn(&self.runtime.store, cx.lease, undo_context).await.map_err(store_failure)?;
+            let undone = crow_history::undo_turn(&self.runtime.store, cx.lease, undo_context, clock::now());
+            let outcome = undone.await.map_err(store_failure)?;
             if outcome.is_some() || text.is_empty() {
-                text.push_str(&undo::render_undo(outcome.as_ref(), &self.location.cwd, mode));
+                text.push_str(&crow_history::render_undo(outcome.as_ref(), &self.location.cwd, mode));
             }
             if self.cancel.is_cancelled() || !outcome.is_some_and(|undone| undone.is_complete()) {
                 break;
@@ -359,14 +354,10 @@ impl TurnJob {
             Some(_) if self.cancel.is_cancelled() => return Err(Ok(TurnEnd::Cancelled)),
             Some(fetched) => {
                 let mut parts = fetched.map_err(Err)?;
-                parts.extend(
-                    prompt_parts::load_prompt_parts(content.into_iter().skip(1).collect())
-                        .await
-                        .map_err(Err)?,
-                );
+                parts.extend(load_prompt_parts(content.into_iter().skip(1).collect()).await.map_err(Err)?);
                 parts
             }
-            None => prompt_parts::load_prompt_parts(content).await.map_err(Err)?,
+            None => load_prompt_parts(content).await.map_err(Err)?,
         };
         match hooks::on_prompt(cx, parts).await {
             Ok(parts) => {
@@ -408,20 +399,5 @@ async fn reload_state(
             cx.children.tree_budget().set_session_usage(result?);
             Ok(())
         }
-    }
-}
-
-/// Makes a title from a prompt: its first non-empty line.
-fn entry_title(entry: &TranscriptEntry) -> Option<String> {
-    let TranscriptEntry::Prompt(prompt) = entry else { return None };
-    let user_parts = prompt.parts.iter().filter(|part| part.crow_part().is_none()).cloned().collect();
-    Some(text_title(&Prompt { id: prompt.id.clone(), parts: user_parts }.text()))
-}
-
-fn text_title(text: &str) -> String {
-    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("(no text)");
-    match line.char_indices().nth(TITLE_CHARS_MAX) {
-        Some((end_index, _)) => format!("{}…", line[..end_index].trim_end()),
-        None => line.to_owned(),
     }
 }

@@ -22,7 +22,6 @@ use crate::{
     privacy,
     settings::{ConfigWarningKind, Environment, Settings},
     socket::{self, ListenAddress, ListenOptions},
-    table,
     token::ServerToken,
 };
 
@@ -90,7 +89,7 @@ pub(crate) fn build_runtime(settings: Settings) -> Result<AgentRuntime, Failure>
     let config_dir = crow_files::resolve_links(&settings.dir);
     let spill_dir = spill_dir(&settings);
     let notices =
-        privacy::make_all_private(&settings).iter().map(|warning| table::to_sentence(warning)).collect();
+        privacy::make_all_private(&settings).iter().map(|warning| crow_core::to_sentence(warning)).collect();
     let tool_config = builtin_tool_config(&settings);
     let launcher = AgentLauncher::new(tool_config.sandbox.clone());
     let tools = ToolRegistry::with_builtin_tools(tool_config);

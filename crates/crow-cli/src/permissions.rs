@@ -3,9 +3,8 @@
 use std::io::Write;
 use std::path::Path;
 
-use crow_agent::{ProjectPermissions, list_permissions, set_permissions};
 use crow_core::{Grant, GrantSet};
-use crow_project::find_repository_root;
+use crow_project::{ProjectPermissions, find_repository_root, list_permissions, set_permissions};
 use serde_json::json;
 
 use crate::cli::{PermissionsArgs, PermissionsSubcommand};

@@ -25,14 +25,6 @@ pub(crate) fn write_table<const N: usize>(
     Ok(())
 }
 
-/// Turns a clause, such as a warning, into a sentence for a form or the conversation.
-pub(crate) fn to_sentence(clause: &str) -> String {
-    let mut letters = clause.chars();
-    let first = letters.next().map(|first| first.to_uppercase().collect::<String>()).unwrap_or_default();
-    let stop = if clause.ends_with(['.', '?', '!']) { "" } else { "." };
-    format!("{first}{}{stop}", letters.as_str())
-}
-
 /// Replaces control characters, so that stored text cannot control the terminal.
 pub(crate) fn sanitize_line(text: &str) -> String {
     text.chars().map(|letter| if is_unprintable(letter) { ' ' } else { letter }).collect()
@@ -68,12 +60,6 @@ pub(crate) fn json_line(document: &serde_json::Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    #[test]
-    fn sentence_has_a_capital_and_a_full_stop() {
-        assert_eq!(super::to_sentence("not found: a, b"), "Not found: a, b.");
-        assert_eq!(super::to_sentence("is it running?"), "Is it running?");
-    }
-
     #[test]
     fn columns_are_aligned_by_display_width() {
         let rows = [["NAME", "N", "TEXT"], ["日本", "1", ""], ["a\u{1b}[31m", "22", "long enough"]];

@@ -10,7 +10,7 @@ use crate::{agent, cli::ToolsArgs, failure::CliError, settings::Settings, table}
 /// Lists the built-in tools.
 pub(crate) fn run(args: &ToolsArgs, settings: &Settings, out: &mut impl Write) -> Result<(), CliError> {
     let mut specs = ToolRegistry::with_builtin_tools(agent::builtin_tool_config(settings)).tool_specs();
-    specs.extend(crow_agent::memory_specs());
+    specs.extend(crow_history::memory_specs());
     specs.extend(crow_children::task_specs(&settings.agent_servers));
     if args.json {
         let tools = specs.iter().map(

@@ -5,10 +5,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crow_agent::{TurnUndone, undo_turn};
-use crow_core::SessionId;
+use crow_core::{SessionId, undo::UndoMode};
+use crow_history::{TurnUndone, undo_turn};
 use crow_store::{CreatorFilter, DatabaseAddress, ListQuery, SessionRow, Store};
-use crow_tools::{UndoContext, UndoMode, UndoStatus, UndoneFile, Workspace};
+use crow_tools::{UndoContext, UndoStatus, UndoneFile, Workspace};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -46,7 +46,7 @@ pub(crate) async fn run(
     };
     let lease = store.acquire_session_lease(&session.id).await?;
     let context = UndoContext { workspace: &workspace, editor: None, cancel: &cancel, mode };
-    let undone = undo_turn(&store, &lease, context).await;
+    let undone = undo_turn(&store, &lease, context, crate::current_time()).await;
     store.release_session_lease(lease).await;
     let undone = undone?;
     // After a power failure, an unsynced undo would look like another program's edit.

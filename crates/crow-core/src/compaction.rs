@@ -10,11 +10,13 @@ mod source;
 mod summary_message;
 mod tag_escape;
 mod token_estimate;
+mod updates;
 
 use crate::CallId;
 
-pub use attempt::{CompactionAttempt, CompactionRejection, CompactionStep};
+pub use attempt::{CompactionAttempt, CompactionRejection, CompactionStep, SUMMARY_CHECK};
 pub use token_estimate::{ContextTokens, context_limit, estimate_tool_tokens};
+pub use updates::{compaction_id, compaction_sentence, compaction_started, format_tokens};
 
 pub(crate) use summary_message::{removed_output, summary_message};
 pub(crate) use tag_escape::escape_closing_tag;

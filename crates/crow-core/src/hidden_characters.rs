@@ -22,6 +22,15 @@ pub fn escape_hidden_start(text: &str, chars_max: usize) -> String {
     }
 }
 
+/// Replaces characters that could control a terminal or reorder the text: repository and model content is untrusted.
+pub fn replace_control_chars(text: &str) -> String {
+    let is_unsafe = |char: char| {
+        (char.is_control() && char != '\n')
+            || matches!(char, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    text.chars().map(|char| if is_unsafe(char) { char::REPLACEMENT_CHARACTER } else { char }).collect()
+}
+
 /// Whether a character ends a line, moves a terminal's cursor, changes the writing direction or has no width. Joiners
 /// are kept: some languages need them.
 fn is_hidden(char: char) -> bool {

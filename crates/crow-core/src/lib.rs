@@ -20,9 +20,13 @@ mod mcp;
 mod message;
 mod pattern;
 mod permission;
+mod replay;
 mod reply;
 mod schedule;
 mod secrets;
+mod sentence;
+mod session_command;
+mod session_title;
 mod socket_table;
 mod spelling;
 mod sse;
@@ -50,7 +54,8 @@ pub use child::{
 };
 pub use compaction::{
     Compaction, CompactionAttempt, CompactionRejection, CompactionStep, CompactionTrigger, ContextTokens,
-    context_limit, estimate_tool_tokens,
+    SUMMARY_CHECK, compaction_id, compaction_sentence, compaction_started, context_limit,
+    estimate_tool_tokens, format_tokens,
 };
 pub use confinement::{
     ApprovalSource, Confinement, NetworkAccess, PartialSandbox, SandboxMode, SandboxPolicy, SandboxSupport,
@@ -58,7 +63,7 @@ pub use confinement::{
 pub use crow_part::{CrowPart, SpeckitPart};
 pub use front_matter::FrontMatter;
 pub use git_config::{GitConfigError, GitMention, git_mentions, is_inert_git_config, script_mentions};
-pub use hidden_characters::{escape_hidden, escape_hidden_start};
+pub use hidden_characters::{escape_hidden, escape_hidden_start, replace_control_chars};
 pub use hook::{
     HookConfig, HookDecision, HookEvent, HookExit, HookInput, HookMatcher, HookMatcherError, HookSession,
     parse_hook_output as read_hook,
@@ -81,9 +86,18 @@ pub use permission::{
     evaluate_call_in_sandbox, home_autorun_files, hook_manager_files, is_autorun_dir, is_autorun_entry,
     is_key_path, may_hold_autorun,
 };
+pub use replay::{
+    RESULT_UNKNOWN, SessionOwner, SideRequestUsage, UsageReplay, entry_updates, is_result, open_call_update,
+};
 pub use reply::{ModelEvent, ReplyBuilder, ReplyDelta};
 pub use schedule::conflicting_earlier_calls;
 pub use secrets::is_secret_value;
+pub use sentence::to_sentence;
+pub use session_command::{
+    ContextCommand, PermissionsAction, SessionCommand, TrustAction, UndoRequest, mode_list,
+    parse_context_command, parse_session_command, render_help, session_commands,
+};
+pub use session_title::{prompt_title, text_title};
 pub use socket_table::{SocketTable, read_socket_table};
 pub use spelling::nearest_name;
 pub use sse::{EVENT_LEN_MAX, EventTooLong, SseEvent, SseParser};

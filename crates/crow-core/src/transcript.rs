@@ -3,6 +3,7 @@
 //!
 //! Entries removed by a [`Compaction`] are no longer here; the session's journal has them.
 
+mod dialogue;
 mod entry;
 
 use std::collections::BTreeSet;

@@ -10,6 +10,17 @@ use crate::text_diff::TextDiff;
 #[cfg(test)]
 mod tests;
 
+/// The mode of an undo.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UndoMode {
+    /// The changes are undone.
+    Apply,
+    /// No file is changed; the result says what would be done.
+    Preview,
+    /// No file is changed; changes with a conflict count as undone from now on.
+    Skip,
+}
+
 /// The file at a path before a change, with its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UndoSnapshot {

@@ -1,16 +1,19 @@
-//! A repository's and a user's own files that configure a session: rules, servers, hooks, skills, prompt files, and the
-//! trust in them. Blocks. Must not know a session, a client or a model.
+//! A repository's and a user's own files that configure a session: rules, servers, hooks, skills, prompt files, the
+//! trust in them, what the user always allows, instructions and the templates of prompts. Blocks. Must not know a session, a client or a model.
 //!
 //! Untrusted content must never be used: content of a repository becomes part of [`ProjectConfig`] only from the bytes
 //! that were hashed and approved, never from a later read.
 
 mod config;
+mod grant_records;
+mod instructions;
 mod project_records;
 mod repository_config;
 mod repository_trust;
 mod scan;
 mod skill_files;
 mod survey;
+mod system_prompt;
 mod trust_question;
 mod trust_records;
 mod wording;
@@ -19,7 +22,10 @@ mod wording;
 mod tests;
 
 pub use config::{ApprovedFiles, ProjectConfig, mentions_skill, skills_part};
-pub use project_records::ProjectRecords;
+pub use grant_records::{
+    ProjectPermissions, change_grants, list_permissions, project_root, read_grants, set_permissions,
+};
+pub use instructions::INSTRUCTIONS_FILE;
 pub use repository_config::{RepositoryConfig, RepositoryConfigReader, VariableExpansion};
 pub use repository_trust::{
     RepositoryFileTrust, RepositoryTrust, find_repository_root, forget_trust, list_trust,
@@ -27,6 +33,7 @@ pub use repository_trust::{
 pub use scan::{ProjectConfigFile, repository_root};
 pub use skill_files::{PromptFile, Skill};
 pub use survey::{ConfigSources, ConfigSurvey, known_skills};
+pub use system_prompt::{RenderedPrompt, SystemPromptFacts, render_compaction_prompt, render_system_prompt};
 pub use trust_question::TrustQuestion;
 pub use trust_records::TrustedRepository;
 pub use wording::join_items;

@@ -15,7 +15,7 @@ const PROJECTS_MAX: usize = 10_000;
 
 /// One kind of record.
 #[derive(Debug, Clone, Copy)]
-pub struct ProjectRecords<'a> {
+pub(crate) struct ProjectRecords<'a> {
     pub config_dir: &'a Path,
     /// The subdirectory.
     pub directory: &'static str,
@@ -25,13 +25,13 @@ pub struct ProjectRecords<'a> {
 
 impl ProjectRecords<'_> {
     /// Returns the path of a project's record.
-    pub fn path(&self, project: &Path) -> PathBuf {
+    pub(crate) fn path(&self, project: &Path) -> PathBuf {
         let name = hash_content(project.as_os_str().as_encoded_bytes());
         self.config_dir.join(self.directory).join(format!("{name}.json"))
     }
 
     /// Reads the record of a project; `None` if there is none, or the reason why it is invalid.
-    pub fn read<T: DeserializeOwned>(&self, project: &Path) -> Result<Option<T>, String> {
+    pub(crate) fn read<T: DeserializeOwned>(&self, project: &Path) -> Result<Option<T>, String> {
         self.read_file(&self.path(project))
     }
 
@@ -42,7 +42,7 @@ impl ProjectRecords<'_> {
     }
 
     /// Replaces the record of a project atomically.
-    pub fn write<T: Serialize>(&self, project: &Path, record: &T) -> io::Result<()> {
+    pub(crate) fn write<T: Serialize>(&self, project: &Path, record: &T) -> io::Result<()> {
         let path = self.path(project);
         let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
         crow_files::create_private_dir(directory)?;
@@ -55,7 +55,7 @@ impl ProjectRecords<'_> {
     }
 
     /// Removes the record of a project; returns whether there was one.
-    pub fn remove(&self, project: &Path) -> io::Result<bool> {
+    pub(crate) fn remove(&self, project: &Path) -> io::Result<bool> {
         match fs::remove_file(self.path(project)) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
@@ -64,7 +64,7 @@ impl ProjectRecords<'_> {
     }
 
     /// Reads all records, with the project that each one is about; an invalid file is an error in the list.
-    pub fn list<T: DeserializeOwned>(&self, project: impl Fn(&T) -> &str) -> Vec<Result<T, String>> {
+    pub(crate) fn list<T: DeserializeOwned>(&self, project: impl Fn(&T) -> &str) -> Vec<Result<T, String>> {
         let directory = self.config_dir.join(self.directory);
         let names = list_names(&directory, AllowedRoot::Anywhere, PROJECTS_MAX).into_iter();
         let files = names.filter(|name| name.ends_with(".json")).map(|name| directory.join(name));

@@ -35,7 +35,7 @@ pub use imported_session::{ImportLosses, ImportedCompaction, ImportedSession};
 pub use postgres::PostgresAddress;
 pub use session::{
     CreatorFilter, ListQuery, LoadedSession, MessageRange, MessageRole, NewSession, SearchHit, SearchQuery,
-    SessionCursor, SessionRow, SessionTip, SideRequestUsage, StoredMessage, Timestamp,
+    SessionCursor, SessionRow, SessionTip, StoredMessage, Timestamp,
 };
 pub use session_name::invent_name;
 pub use speckit::{SpeckitEvent, SpeckitRow};

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use crow_core::{Compaction, Mode, Reply, SessionId, ThoughtLevel, TokenUsage, TranscriptEntry};
+use crow_core::{
+    Compaction, Mode, Reply, SessionId, SideRequestUsage, ThoughtLevel, TokenUsage, TranscriptEntry,
+};
 
 /// The agent type of Crow's own sessions that a user started.
 const OWN_ROOT: &str = "crow-cli";
@@ -74,15 +76,6 @@ pub struct LoadedSession {
     pub side_requests: Vec<SideRequestUsage>,
     /// The unfinished reply after them that was never stored.
     pub unfinished_reply: Option<Reply>,
-}
-
-/// Usage of a request that is not a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SideRequestUsage {
-    /// Sequence number of the next message.
-    pub seq: u64,
-    /// Tokens and cost.
-    pub usage: TokenUsage,
 }
 
 impl LoadedSession {

@@ -32,6 +32,7 @@ mod tool_names;
 mod hook;
 mod paging;
 mod policy;
+mod prompt_parts;
 mod search_hits;
 mod text_encoding;
 mod tree;
@@ -45,13 +46,14 @@ pub use mcp::{
     McpEnvironment, McpServers, McpSignIn, SignInError, SignInStatus, forget_sign_in, sign_in_status,
 };
 pub use policy::{PermissionPolicy, PolicySources};
+pub use prompt_parts::load_prompt_parts;
 pub use read::read_image;
 pub use registry::{ToolNameTaken, ToolRegistry};
 pub use serve::{McpHttpEndpoint, McpServeConfig, McpServeError, serve_http, serve_stdio};
 pub use terminal::{Shell, TerminalPreference};
 pub use tool::{PreviewFuture, Tool, ToolCx, ToolFuture, ToolProgress};
 pub use tree::{draw_tree, find_files_below};
-pub use undo::{RecordedChange, UndoContext, UndoMode, UndoStatus, UndoneFile, undo_changes};
+pub use undo::{RecordedChange, UndoContext, UndoStatus, UndoneFile, undo_changes};
 pub use undo_recorder::{UndoFuture, UndoRecorder};
 pub use web::WebConfig;
 pub use workspace::Workspace;

@@ -11,8 +11,8 @@ use crow_acp::{ClientEditor, ClientError};
 use crow_core::{
     ContentHash,
     undo::{
-        CurrentFileState, PlannedUndo, PriorFileState, UndoAction, UndoChange, UndoConflict, UndoSnapshot,
-        plan_undo, render_unified_diff,
+        CurrentFileState, PlannedUndo, PriorFileState, UndoAction, UndoChange, UndoConflict, UndoMode,
+        UndoSnapshot, plan_undo, render_unified_diff,
     },
 };
 use crow_files::{FileFingerprint, FileReplacement, hash_content};
@@ -38,17 +38,6 @@ pub struct UndoContext<'a> {
     pub cancel: &'a CancellationToken,
     /// Whether the changes are undone.
     pub mode: UndoMode,
-}
-
-/// The mode of an undo.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UndoMode {
-    /// The changes are undone.
-    Apply,
-    /// No file is changed; the result says what would be done.
-    Preview,
-    /// No file is changed; changes with a conflict count as undone from now on.
-    Skip,
 }
 
 /// A recorded change.

@@ -46,7 +46,6 @@ pub use config::{ParallelMode, PublicEnvironment, WorkflowConfig};
 pub use exit::WorkflowExit;
 pub use issues::ServerTool;
 pub use open_question::OpenQuestion;
-pub use parts::find_report;
 pub use policy::{EndedCall, StepPolicy};
 pub use port::{
     ChildTask, ConfirmationAnswer, ConfirmationSubject, FormAnswer, QuestionForm, StepConfirmation,

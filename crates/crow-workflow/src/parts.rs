@@ -12,18 +12,6 @@ pub(crate) fn hidden_part(part: SpeckitPart, text: String) -> ContentPart {
     ContentPart::FromCrow { kind: CrowPart::Speckit(part), text }
 }
 
-/// Returns the text of a report part.
-pub fn find_report(part: &ContentPart) -> Option<&str> {
-    match part {
-        ContentPart::FromCrow { kind: CrowPart::Speckit(SpeckitPart::Report), text } => Some(text),
-        ContentPart::FromCrow { .. }
-        | ContentPart::Text(_)
-        | ContentPart::Image { .. }
-        | ContentPart::Link { .. }
-        | ContentPart::Resource { .. } => None,
-    }
-}
-
 /// Returns the step that a prompt started.
 pub(crate) fn started_step(entry: &TranscriptEntry) -> Option<WorkflowCommand> {
     let step = |speckit_part: &SpeckitPart| {

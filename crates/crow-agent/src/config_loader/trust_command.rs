@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crow_core::{TrustAnswer, TrustSubject, escape_hidden};
+use crow_core::{TrustAction, TrustAnswer, TrustSubject, escape_hidden};
 use crow_project::{ConfigSurvey, join_items};
 use tokio::time::timeout;
 
@@ -10,19 +10,6 @@ use super::{FileDecision, LoaderState, ProjectConfigLoader};
 
 /// A disk that does not respond, or an open question, must not block the session.
 const LOOK_WAIT_MAX: Duration = Duration::from_secs(2);
-
-/// An action of the `/trust` command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TrustAction {
-    /// Shows the content and its effects.
-    Show,
-    /// Trusts the shown content until it changes.
-    Yes,
-    /// Trusts the shown content in this session.
-    Session,
-    /// Rejects all content until it changes.
-    No,
-}
 
 const TRUST_HINT: &str = "Read it first. Then type `/trust yes` to use it until it changes, `/trust session` to use \
                           it in this session, or `/trust no` to ignore it until it changes.\n";

@@ -6,13 +6,12 @@ use crow_acp::{
     Client, EarlierPrompt, OpenSessionResult, ResponseSender, SessionInfo, SessionLocation, SessionOpenKind,
     SessionPage,
 };
-use crow_core::{ContentPart, Failure, FailureKind, MessageId, SessionId, TranscriptEntry};
+use crow_core::{ContentPart, Failure, FailureKind, MessageId, SessionId, SessionOwner, TranscriptEntry};
 use crow_store::{CreatorFilter, ListQuery, SessionCursor};
 
 use crate::failures::store_failure;
 use crate::handle::{SessionHandle, SessionMsg};
 use crate::host::{HostEvent, HostShared};
-use crate::replay::SessionOwner;
 use crate::{clock, location, session_init};
 
 /// Sessions on one page of a list.

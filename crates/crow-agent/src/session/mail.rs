@@ -1,9 +1,8 @@
 //! Announces the results of tasks to the user and the model.
 
 use crow_acp::{ResponseSender, TurnScope};
-use crow_core::{SessionUpdate, TurnEnd};
+use crow_core::{SessionUpdate, TurnEnd, to_sentence};
 
-use crate::sentence::to_sentence;
 use crate::session::{DriverState, SessionDriver, WaitingPrompt};
 use crate::turn_job::TurnWork;
 

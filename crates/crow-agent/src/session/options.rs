@@ -1,12 +1,13 @@
 //! Changes the settings of a session, by the client's options and by slash commands.
 
-use crow_core::{Failure, FailureKind, Mode, SessionConfigOptions, SessionUpdate, ThoughtLevel};
+use crow_core::{
+    Failure, FailureKind, Mode, SessionCommand, SessionConfigOptions, SessionUpdate, ThoughtLevel, mode_list,
+    to_sentence,
+};
 use crow_store::StoreError;
 
-use crate::commands::{self, SessionCommand};
 use crate::failures::store_failure;
-use crate::sentence::to_sentence;
-use crate::session::{SessionDriver, listing};
+use crate::session::SessionDriver;
 
 impl SessionDriver {
     /// Runs a command and returns its answer.
@@ -14,14 +15,15 @@ impl SessionDriver {
         let settings = self.settings.borrow().clone();
         let result = match command {
             SessionCommand::Help => {
-                return commands::render_help(self.config_loader.available_commands().await);
+                return crow_core::render_help(self.config_loader.available_commands().await);
             }
             SessionCommand::Stop => {
                 self.on_cancel();
                 return "Stopped.\n".into();
             }
             SessionCommand::Sessions => {
-                return listing::render_sessions(&self.runtime.store, &self.location.cwd, &self.id).await;
+                return crow_history::render_sessions(&self.runtime.store, &self.location.cwd, &self.id)
+                    .await;
             }
             SessionCommand::Tasks => {
                 let tasks = self.children.list_tasks().await;
@@ -46,11 +48,7 @@ impl SessionDriver {
                 return "A turn is running. Stop it with /stop, then undo its changes.\n".into();
             }
             SessionCommand::Mode("") => {
-                return format!(
-                    "The mode is {}. The modes are {}.\n",
-                    settings.mode.as_str(),
-                    commands::mode_list()
-                );
+                return format!("The mode is {}. The modes are {}.\n", settings.mode.as_str(), mode_list());
             }
             SessionCommand::Model("") => {
                 let options = self.current_options();
@@ -81,7 +79,7 @@ impl SessionDriver {
         match option {
             "mode" => {
                 let mode = Mode::parse(value).ok_or_else(|| {
-                    invalid(format!("there is no mode {value}; the modes are: {}", commands::mode_list()))
+                    invalid(format!("there is no mode {value}; the modes are: {}", mode_list()))
                 })?;
                 ignore_missing_session(self.runtime.store.set_mode(&self.id, mode).await)?;
                 self.settings.send_modify(|settings| settings.mode = mode);

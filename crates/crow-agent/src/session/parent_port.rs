@@ -9,12 +9,13 @@ use crow_core::{
     Grant, GrantOffer, GrantSet, Mode, PermissionDecision, SandboxMode, SandboxSupport, SessionId,
     ToolAccess, ToolCallInfo,
 };
+use crow_project::project_root;
 use crow_store::Timestamp;
 use crow_tools::{GitCli, PermissionPolicy, PolicySources, Workspace};
 use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, watch};
 
-use crate::approvals::{GrantStore, project_root};
+use crate::approvals::GrantStore;
 use crate::clock;
 use crate::config_loader::ProjectConfigLoader;
 use crate::handle::SessionMsg;

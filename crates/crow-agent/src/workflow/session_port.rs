@@ -7,7 +7,7 @@ use crow_acp::{OfferedAnswers, PermissionOutcome, PermissionSubject};
 use crow_core::{
     CallId, ContentPart, CrowPart, Failure, FailureKind, MessageId, PlanEntry, Prompt, Reply, ReplyEnd,
     ReportOutcome, SessionUpdate, SpeckitPart, ToolArguments, ToolCall, ToolCallContent, ToolCallStatus,
-    Transcript, TranscriptEntry,
+    Transcript, TranscriptEntry, replace_control_chars, to_sentence,
 };
 use crow_speckit::{BackgroundWork, StepBaseline};
 use crow_store::{DeliveryId, SpeckitEvent, SpeckitRow};
@@ -25,13 +25,11 @@ use super::user_prompt::{self, PromptInput, SteeringReceiver};
 use crate::calls;
 use crate::clock;
 use crate::compact;
-use crate::confirm::{ConfirmationRequest, ask_confirmation, replace_control_chars, synthetic_call_id};
+use crate::confirm::{ConfirmationRequest, ask_confirmation, synthetic_call_id};
 use crate::failures::store_failure;
 use crate::permission_gate;
 use crate::run_turn::run_turn;
-use crate::sentence::to_sentence;
 use crate::turn_context::{ClaimOutcome, SessionState, TurnCx, TurnHookState};
-use crate::undo_recorder::CallUndoRecorder;
 use crow_files::hash_content;
 
 /// The source of the workflow's confirmations.
@@ -129,7 +127,7 @@ impl WorkflowPort for SessionPort<'_> {
 
     fn undo_recorder(&self) -> Box<dyn UndoRecorder + '_> {
         let call = synthetic_call_id(&self.cx, self.state);
-        Box::new(CallUndoRecorder::new(&self.cx, self.state.turn, call))
+        Box::new(self.cx.undo_recorder(self.state.turn, call))
     }
 
     fn background_work(&self) -> BackgroundWork {
@@ -217,7 +215,7 @@ impl WorkflowPort for SessionPort<'_> {
 
     async fn ask_model(&mut self, system: &str, prompt: String) -> Option<String> {
         let model = self.cx.current_model().ok()?;
-        let transcript = compact::dialogue_transcript(system.to_owned(), vec![prompt]).ok()?;
+        let transcript = Transcript::from_dialogue(system.to_owned(), vec![prompt]).ok()?;
         let reply = compact::send_side_request(&self.cx, &model, &transcript).await;
         (reply.end == ReplyEnd::Complete).then_some(reply.text)
     }

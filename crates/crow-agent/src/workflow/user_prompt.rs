@@ -1,17 +1,16 @@
 //! The prompt that made a workflow request.
 
 use crow_acp::PromptBlock;
-use crow_core::{ContentPart, SessionUpdate, TurnEnd};
+use crow_core::{ContentPart, SessionUpdate, TurnEnd, replace_control_chars};
+use crow_tools::load_prompt_parts;
 use crow_workflow::{WorkflowExit, WorkflowRequest};
 use tokio::sync::mpsc;
 
-use crate::confirm::replace_control_chars;
 use crate::failures::store_failure;
 use crate::handle::SteeringInput;
 use crate::hooks::{self, PromptRejection};
 use crate::linked_content;
 use crate::turn_context::{SessionState, TurnCx};
-use crate::{prompt_parts, undo};
 
 /// The receiver of a turn's steering input.
 pub(super) type SteeringReceiver<'a> = &'a mut mpsc::Receiver<SteeringInput>;
@@ -48,7 +47,7 @@ pub(super) async fn append_user_prompt(
     // Files that are created from here on belong to this prompt.
     state.turn = state.transcript.next_seq();
     let PromptInput { content, undo_note } = input;
-    let mut parts = match hooks::on_prompt(cx, prompt_parts::load_prompt_parts(content).await?).await {
+    let mut parts = match hooks::on_prompt(cx, load_prompt_parts(content).await?).await {
         Ok(parts) => linked_content::with_contents(cx, state, parts).await,
         Err(PromptRejection::Rejected(reason)) => {
             let text = format!("{}\n", replace_control_chars(reason.trim_end()));
@@ -66,7 +65,7 @@ pub(super) async fn append_user_prompt(
     let mail = cx.children.take_deliveries().await.map_err(store_failure)?;
     cx.append_prompt(state, parts, mail).await?;
     if has_undo_note {
-        undo::clear_pending_undo(&cx.runtime.store, cx.session).await.map_err(store_failure)?;
+        crow_history::clear_pending_undo(&cx.runtime.store, cx.session).await.map_err(store_failure)?;
     }
     Ok(())
 }

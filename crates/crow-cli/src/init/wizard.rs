@@ -18,7 +18,6 @@ use crate::{
     failure::{CliError, CliExitCode},
     providers::LIST_WAIT,
     settings::{self, CONFIG_FILE, Environment, SEARCH_COMPOSE, SEARCH_VARIABLE},
-    table::to_sentence,
 };
 
 /// Longer lists scroll.
@@ -132,7 +131,7 @@ where
         local_servers::scan_local_servers(context.servers, &[], context.list).await;
     spinner.stop(format!("Model servers on this machine: {}", servers.len()));
     for note in notes {
-        cliclack::log::info(to_sentence(&note)).map_err(prompt_error)?;
+        cliclack::log::info(crow_core::to_sentence(&note)).map_err(prompt_error)?;
     }
     Ok(servers.into_iter().map(|server| server.provider).collect())
 }
@@ -211,7 +210,7 @@ async fn ask_models(
             listing
         }
         Err(failure) => {
-            spinner.error(to_sentence(&format!("could not list the models: {}", failure.message)));
+            spinner.error(crow_core::to_sentence(&format!("could not list the models: {}", failure.message)));
             ModelListing::default()
         }
     };
@@ -229,7 +228,7 @@ async fn ask_models(
     let selected = selected.into_iter().filter_map(|n| listing.models.get(n));
     let (models, notes) = model_choice::select_models(&listing, selected);
     for note in notes {
-        cliclack::log::warning(to_sentence(&note)).map_err(prompt_error)?;
+        cliclack::log::warning(crow_core::to_sentence(&note)).map_err(prompt_error)?;
     }
     Ok(models)
 }

@@ -17,10 +17,11 @@ use std::{
 const FILE_LINES_MAX: usize = 600;
 
 /// The crates that each crate may use. A crate that is missing here has no place in the architecture.
-const ARROWS: [(&str, &[&str]); 16] = [
+const ARROWS: [(&str, &[&str]); 17] = [
     ("crow-core", &[]),
     ("crow-files", &["crow-core"]),
     ("crow-store", &["crow-core", "crow-files"]),
+    ("crow-history", &["crow-core", "crow-files", "crow-store", "crow-tools"]),
     ("crow-import", &["crow-core", "crow-files", "crow-store"]),
     ("crow-model", &["crow-core", "crow-files"]),
     ("crow-process", &["crow-core", "crow-files"]),
@@ -35,6 +36,7 @@ const ARROWS: [(&str, &[&str]); 16] = [
         &[
             "crow-core",
             "crow-files",
+            "crow-history",
             "crow-project",
             "crow-store",
             "crow-model",
@@ -52,6 +54,7 @@ const ARROWS: [(&str, &[&str]); 16] = [
             "crow-core",
             "crow-files",
             "crow-project",
+            "crow-history",
             "crow-store",
             "crow-import",
             "crow-model",

@@ -25,6 +25,11 @@ const SOURCE_PERCENT: u64 = 70;
 /// The model's answer to the verification if nothing is missing.
 const COMPLETE: &str = "complete";
 
+/// The request that verifies a summary; [`CompactionAttempt::on_check`] expects its keyword.
+pub const SUMMARY_CHECK: &str = "Hold your notes against what you read. List what they lack that the agent needs, above all facts, \
+                     names, numbers, paths and constraints that the person stated; write only what is missing. If nothing \
+                     is missing, answer with the one word COMPLETE.";
+
 /// The next step of an attempt.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CompactionStep {

@@ -1,10 +1,10 @@
 //! Usage of requests that are not messages.
 
-use crow_core::{SessionId, TokenUsage};
+use crow_core::{SessionId, SideRequestUsage, TokenUsage};
 
 use super::handle::Database;
 use crate::{
-    SideRequestUsage, StoreError, Timestamp,
+    StoreError, Timestamp,
     sql::{SqlError, SqlRow, SqlTransaction, values},
 };
 

@@ -1,14 +1,12 @@
 //! A session's data besides its messages, and operations on whole sessions.
 
 use crow_core::{
-    CallId, Compaction, ContentHash, ContentPart, MessageId, Prompt, SessionId, TokenUsage, TranscriptEntry,
+    CallId, Compaction, ContentHash, ContentPart, MessageId, Prompt, SessionId, SideRequestUsage, TokenUsage,
+    TranscriptEntry,
 };
 
 use super::{Place, begin, named, prompt, put, reply, say, session_in, words};
-use crate::{
-    MessageRange, NewFileChange, NewSession, SearchQuery, SideRequestUsage, StoreError, Timestamp,
-    UndoSnapshot,
-};
+use crate::{MessageRange, NewFileChange, NewSession, SearchQuery, StoreError, Timestamp, UndoSnapshot};
 
 pub(super) async fn search_is_limited_to_a_session_and_paged(place: Place) {
     let store = place.open().await;

@@ -5,12 +5,15 @@ use std::{
     sync::Mutex,
 };
 
-use crow_core::{CallId, ContentHash, ToolArguments, ToolCall, undo::UndoSnapshot};
+use crow_core::{
+    CallId, ContentHash, ToolArguments, ToolCall,
+    undo::{UndoMode, UndoSnapshot},
+};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
 use super::{Machine, show};
-use crate::{RecordedChange, ToolCx, UndoContext, UndoFuture, UndoMode, UndoRecorder, undo_changes};
+use crate::{RecordedChange, ToolCx, UndoContext, UndoFuture, UndoRecorder, undo_changes};
 
 /// Records in memory, or fails.
 #[derive(Default)]

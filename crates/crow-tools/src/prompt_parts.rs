@@ -3,11 +3,13 @@
 use crow_acp::PromptBlock;
 use crow_core::{ContentPart, Failure, FailureKind, escape_hidden_start, link, read_data_url};
 
+use crate::read::read_image as read_image_file;
+
 /// Characters of an address in a message: a `data:` address may be megabytes long.
 const URI_CHARS_MAX: usize = 200;
 
 /// Loads the content of a prompt.
-pub(crate) async fn load_prompt_parts(content: Vec<PromptBlock>) -> Result<Vec<ContentPart>, Failure> {
+pub async fn load_prompt_parts(content: Vec<PromptBlock>) -> Result<Vec<ContentPart>, Failure> {
     let mut parts = Vec::with_capacity(content.len());
     for block in content {
         parts.push(match block {
@@ -41,6 +43,6 @@ async fn read_image(uri: String) -> Result<ContentPart, Failure> {
     }
     let (path, _) = link::parse_file_link(&uri)
         .ok_or_else(|| to_failure("only file://, data:, https:// and http:// addresses are supported"))?;
-    let read_result = tokio::task::spawn_blocking(move || crow_tools::read_image(path.as_ref())).await;
+    let read_result = tokio::task::spawn_blocking(move || read_image_file(path.as_ref())).await;
     read_result.map_err(|error| to_failure(&error.to_string()))?.map_err(|reason| to_failure(&reason))
 }

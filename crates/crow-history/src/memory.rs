@@ -15,12 +15,12 @@ use serde_json::{Map, Value, json};
 use self::arguments::{
     CURRENT, LIMIT, LIMIT_MAX, MemoryRefusal, QueryMemoryArgs, SessionQuery, parse_arguments,
 };
-use crate::clock;
+use crate::time_text;
 
 const TITLE_CHARS_MAX: usize = 80;
 
 /// Creates the tools for a session. Without one they can be listed, and can read other sessions.
-pub(crate) fn memory_tools(store: &Store, session: Option<&SessionId>) -> Vec<Arc<dyn Tool>> {
+pub fn memory_tools(store: &Store, session: Option<&SessionId>) -> Vec<Arc<dyn Tool>> {
     vec![
         Arc::new(QueryMemoryTool { spec: memory_spec(), store: store.clone() }),
         Arc::new(QuerySessionTool { spec: session_spec(), store: store.clone(), session: session.cloned() }),
@@ -134,7 +134,7 @@ impl QueryMemoryTool {
              excerpt\n"
                 .to_owned();
         for hit in &hits {
-            let (time, speaker) = (clock::format_minute(hit.created), hit.role.as_str());
+            let (time, speaker) = (time_text::format_minute(hit.created), hit.role.as_str());
             text += &format!("{}, {}, {time}, {speaker}: {}\n", hit.session, hit.seq, hit.snippet);
         }
         if has_more {

@@ -1,5 +1,7 @@
 use std::fs;
 
+use crow_core::Grant;
+
 use super::*;
 
 fn prefix(text: &str) -> Grant {

@@ -6,7 +6,7 @@ use crow_store::{StoredMessage, Timestamp};
 use serde_json::Value;
 
 use super::arguments::RecordDetail;
-use crate::clock;
+use crate::time_text;
 
 /// Returns the text of a message at a level of detail; `None` if it has none.
 pub(super) fn entry_text(entry: &TranscriptEntry, detail: RecordDetail) -> Option<String> {
@@ -92,5 +92,5 @@ pub(super) fn render_message(
 }
 
 fn message_heading(seq: u64, speaker: &str, created: Timestamp) -> String {
-    format!("[{seq}] {speaker}, {}\n", clock::format_minute(created))
+    format!("[{seq}] {speaker}, {}\n", time_text::format_minute(created))
 }

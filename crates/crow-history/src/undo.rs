@@ -3,12 +3,11 @@
 
 use std::path::Path;
 
+use crow_core::undo::UndoMode;
 use crow_core::{ContentPart, CrowPart, SessionId};
-use crow_store::{ChangeId, SessionLease, Store, StoreError};
-use crow_tools::{RecordedChange, UndoContext, UndoMode, UndoStatus, UndoneFile};
+use crow_store::{ChangeId, SessionLease, Store, StoreError, Timestamp};
+use crow_tools::{RecordedChange, UndoContext, UndoStatus, UndoneFile};
 use serde_json::Value;
-
-use crate::clock;
 
 /// Key in a session's stored configuration: changes that were undone and not reported to the model yet.
 const UNREPORTED_KEY: &str = "undone";
@@ -27,7 +26,7 @@ pub struct TurnUndone {
 
 impl TurnUndone {
     /// Whether no file was left unchanged.
-    pub(crate) fn is_complete(&self) -> bool {
+    pub fn is_complete(&self) -> bool {
         self.files.iter().all(|file| file.status != UndoStatus::Conflict)
     }
 }
@@ -39,6 +38,7 @@ pub async fn undo_turn(
     store: &Store,
     lease: &SessionLease,
     context: UndoContext<'_>,
+    now: Timestamp,
 ) -> Result<Option<TurnUndone>, StoreError> {
     let changes = store.last_changes(lease.session()).await?;
     let Some(turn) = changes.first().map(|change| change.turn) else { return Ok(None) };
@@ -55,7 +55,7 @@ pub async fn undo_turn(
         let settled: Vec<ChangeId> = settled.filter_map(|&index| ids.get(index).copied()).collect();
         // Order matters: if the process ends here, the model gets a report too many rather than too few.
         remember_undone(store, lease.session(), &files).await?;
-        store.mark_changes_undone(lease, settled, clock::now()).await?;
+        store.mark_changes_undone(lease, settled, now).await?;
     }
     Ok(Some(TurnUndone { turn, files }))
 }
@@ -85,7 +85,7 @@ fn undone_files(config: &str) -> Vec<String> {
 }
 
 /// Returns the part of the next prompt that reports undone changes.
-pub(crate) fn pending_undo_part(config: &str) -> Option<ContentPart> {
+pub fn pending_undo_part(config: &str) -> Option<ContentPart> {
     let paths = undone_files(config);
     if paths.is_empty() {
         return None;
@@ -103,17 +103,17 @@ pub(crate) fn pending_undo_part(config: &str) -> Option<ContentPart> {
 }
 
 /// Replaces control characters in a path, so that it stays on one line.
-pub(crate) fn escape_path(path: &str) -> String {
+fn escape_path(path: &str) -> String {
     path.chars().map(|char| if char.is_control() { char::REPLACEMENT_CHARACTER } else { char }).collect()
 }
 
 /// Clears the pending report.
-pub(crate) async fn clear_pending_undo(store: &Store, session: &SessionId) -> Result<(), StoreError> {
+pub async fn clear_pending_undo(store: &Store, session: &SessionId) -> Result<(), StoreError> {
     store.set_config(session, UNREPORTED_KEY, None).await
 }
 
 /// Renders the outcome, or a preview of it.
-pub(crate) fn render_undo(turn: Option<&TurnUndone>, cwd: &Path, mode: UndoMode) -> String {
+pub fn render_undo(turn: Option<&TurnUndone>, cwd: &Path, mode: UndoMode) -> String {
     let Some(TurnUndone { files, .. }) = turn else {
         return "There is nothing to undo: this session has no file changes left.\n".into();
     };

@@ -4,7 +4,7 @@ use expect_test::{Expect, expect};
 
 use super::*;
 
-/// Creates files, and compares the instructions for `cwd` and the list of files below it.
+/// Creates files, and compares the instructions for `cwd`.
 #[track_caller]
 fn check(files: &[(&str, &str)], cwd: &str, expected: &Expect) {
     let directory = tempfile::tempdir().unwrap();
@@ -17,9 +17,7 @@ fn check(files: &[(&str, &str)], cwd: &str, expected: &Expect) {
             None => fs::write(path, text).unwrap(),
         }
     }
-    let (content, nested) =
-        (read_instructions(&root.join(cwd), &root.join("config")), nested_instructions(&root.join(cwd)));
-    expected.assert_eq(&format!("{content}\nnested {nested:?}"));
+    expected.assert_eq(&read_instructions(&root.join(cwd), &root.join("config")));
 }
 
 #[test]
@@ -38,56 +36,19 @@ fn instructions_of_the_user_precede_those_of_the_repository() {
 
             whole project
 
-            this part
-            nested []"#]],
+            this part"#]],
     );
 }
 
 #[test]
 fn directory_without_a_repository_is_read_alone() {
-    check(
-        &[("AGENTS.md", "not ours"), ("p/AGENTS.md", "ours")],
-        "p",
-        &expect![[r#"
-        ours
-        nested []"#]],
-    );
-}
-
-#[test]
-fn nested_files_are_listed_unless_ignored() {
-    check(
-        &[
-            ("p/.gitignore", "vendor\n"),
-            ("p/AGENTS.md", "ours"),
-            ("p/a/AGENTS.md", "a"),
-            ("p/a/b/AGENTS.md", "b"),
-            ("p/vendor/AGENTS.md", "theirs"),
-            ("p/a/link/AGENTS.md", "-> ../AGENTS.md"),
-        ],
-        "p",
-        &expect![[r#"
-            ours
-            nested ["a/AGENTS.md", "a/b/AGENTS.md"]"#]],
-    );
+    check(&[("AGENTS.md", "not ours"), ("p/AGENTS.md", "ours")], "p", &expect!["ours"]);
 }
 
 #[test]
 fn links_out_of_the_repository_and_binary_files_are_skipped() {
-    check(
-        &[("secret", "keys"), ("p/.git/HEAD", ""), ("p/AGENTS.md", "-> ../secret")],
-        "p",
-        &expect![[r#"
-
-            nested []"#]],
-    );
-    check(
-        &[("p/docs/AGENTS.md", "rules"), ("p/AGENTS.md", "-> docs/AGENTS.md")],
-        "p",
-        &expect![[r#"
-            rules
-            nested ["docs/AGENTS.md"]"#]],
-    );
+    check(&[("secret", "keys"), ("p/.git/HEAD", ""), ("p/AGENTS.md", "-> ../secret")], "p", &expect![""]);
+    check(&[("p/docs/AGENTS.md", "rules"), ("p/AGENTS.md", "-> docs/AGENTS.md")], "p", &expect!["rules"]);
     for target in [".env", "rules.txt", ".ssh/AGENTS.md"] {
         check(
             &[
@@ -100,32 +61,22 @@ fn links_out_of_the_repository_and_binary_files_are_skipped() {
             .chain([("p/AGENTS.md", format!("-> {target}").as_str())])
             .collect::<Vec<_>>(),
             "p",
-            &expect![[r#"
-
-            nested []"#]],
+            &expect![""],
         );
     }
     check(
         &[("config/rules.md", "rules"), ("config/AGENTS.md", "-> rules.md"), ("p/x", "")],
         "p",
-        &expect![[r#"
-            rules
-            nested []"#]],
+        &expect!["rules"],
     );
-    check(
-        &[("p/AGENTS.md/x", "")],
-        "p",
-        &expect![[r#"
-
-        nested []"#]],
-    );
+    check(&[("p/AGENTS.md/x", "")], "p", &expect![""]);
 }
 
 #[test]
 fn instructions_are_truncated_at_the_limit() {
     let long = "é".repeat(BYTES_MAX);
     let directory = tempfile::tempdir().unwrap();
-    fs::write(directory.path().join(FILE), long).unwrap();
+    fs::write(directory.path().join(INSTRUCTIONS_FILE), long).unwrap();
     let content = read_instructions(directory.path(), Path::new("/nowhere"));
     assert!(content.len() < BYTES_MAX + 20 && content.ends_with("… cut"), "{}", content.len());
 }
@@ -144,9 +95,9 @@ fn link_that_appears_during_the_read_is_not_followed() {
         scope.spawn(|| {
             while !is_over.load(Relaxed) {
                 fs::write(project.join("file"), "ours").unwrap();
-                fs::rename(project.join("file"), project.join(FILE)).unwrap();
+                fs::rename(project.join("file"), project.join(INSTRUCTIONS_FILE)).unwrap();
                 std::os::unix::fs::symlink("../secret.md", project.join("link")).unwrap();
-                fs::rename(project.join("link"), project.join(FILE)).unwrap();
+                fs::rename(project.join("link"), project.join(INSTRUCTIONS_FILE)).unwrap();
             }
         });
         let told = (0..20_000).find_map(|_| {

@@ -64,7 +64,7 @@ fn check(files: &[(&str, &str)], cwd: &str, template: &str, expected: &Expect) {
     }
     let settings = bare_settings(root);
     fs::create_dir_all(&settings.prompts_dir).unwrap();
-    fs::write(settings.prompts_dir.join(TEMPLATE_NAME), template).unwrap();
+    fs::write(settings.prompts_dir.join("system.jinja2"), template).unwrap();
     let session = SessionId::new("brave-otter");
     let rendered = match render_system_prompt(&root.join(cwd), &[], &session, &settings, "2026-01-02") {
         Ok(rendered) => rendered.text,
@@ -95,26 +95,6 @@ fn tree_shows_three_levels_without_ignored_files() {
 }
 
 #[test]
-fn instructions_are_not_rendered_as_a_template() {
-    check(
-        &[("p/AGENTS.md", "{{ 7 * 7 }}")],
-        "p",
-        "{{ agents_content }} {{ date }}",
-        &expect!["{{ 7 * 7 }} 2026-01-02"],
-    );
-}
-
-#[test]
-fn templates_of_the_python_version_render() {
-    check(
-        &[("p/a", "")],
-        "p",
-        "{{ workspace }} {% if table_schemas %}with tables{% endif %} {{ 'x '.strip() }}",
-        &expect!["$ROOT/p with tables x"],
-    );
-}
-
-#[test]
 fn template_can_use_the_database_address() {
     check(
         &[("p/a", "")],
@@ -124,31 +104,6 @@ fn template_can_use_the_database_address() {
             "sqlite:////config/crow.db messages (id, session_id, turn, seq, role, data, input_tokens, output_tokens, created)"
         ],
     );
-}
-
-#[test]
-fn template_error_gives_the_path() {
-    check(
-        &[("p/a", "")],
-        "p",
-        "{% if %}",
-        &expect![
-            "could not render the prompt template $ROOT/config/prompts/system.jinja2: syntax error: unexpected end of block (in <string>:1)"
-        ],
-    );
-}
-
-#[test]
-fn built_in_template_renders() {
-    let directory = tempfile::tempdir().unwrap();
-    let session = SessionId::new("brave-otter");
-    let text =
-        render_system_prompt(directory.path(), &[], &session, &bare_settings(directory.path()), "2026-01-02")
-            .unwrap()
-            .text;
-    assert!(text.starts_with("You are Crow"), "{text}");
-    assert!(text.contains(&directory.path().display().to_string()), "{text}");
-    assert!(!text.contains("{{"), "{text}");
 }
 
 #[test]
@@ -184,40 +139,6 @@ fn built_in_template_lists_skills_and_nested_instructions() {
 }
 
 #[test]
-fn template_of_an_earlier_version_is_used_if_it_was_changed() {
-    let directory = tempfile::tempdir().unwrap();
-    let root = directory.path();
-    let mut settings = bare_settings(root);
-    fs::create_dir_all(&settings.prompts_dir).unwrap();
-    let begins = |settings: &AgentConfig| {
-        let rendered =
-            render_system_prompt(root, &[], &SessionId::new("brave-otter"), settings, "2026-01-02").unwrap();
-        rendered.text.lines().next().unwrap_or_default().to_owned()
-    };
-    let ours = begins(&settings);
-    assert!(ours.starts_with("You are Crow"), "{ours}");
-    let earlier = settings.prompts_dir.join(LEGACY_NAME);
-    fs::write(&earlier, "MINE {{ session_id }} {{ workspace }}{{ nothing }}").unwrap();
-    assert_eq!(begins(&settings), format!("MINE brave-otter {}", root.display()));
-    settings.system_prompt_path = Some(root.join("named.jinja2"));
-    assert!(begins(&settings).starts_with("MINE"), "a path that names nothing is none");
-    fs::write(root.join("named.jinja2"), "NAMED").unwrap();
-    assert_eq!(begins(&settings), "NAMED");
-    fs::write(settings.prompts_dir.join(TEMPLATE_NAME), "NEWER").unwrap();
-    assert_eq!(begins(&settings), "NEWER");
-}
-
-#[test]
-fn default_templates_of_earlier_versions_are_known_by_hash() {
-    let hashes = ["ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"];
-    assert!(has_known_hash(&hashes, "abc") && has_known_hash(&hashes, "\nabc \n"));
-    assert!(
-        !has_known_hash(&hashes, "abc, and a line of my own")
-            && !has_known_hash(&LEGACY_DEFAULT_HASHES, TEMPLATE)
-    );
-}
-
-#[test]
 fn template_can_use_variables_of_later_python_versions() {
     check(
         &[
@@ -231,4 +152,25 @@ fn template_can_use_variables_of_later_python_versions() {
          {% for skill in skills %}{{ skill.name }}{% endfor %} {{ skills_dir }} {{ skills_roots | length }} {{ session_id }}",
         &expect!["AGENTS.md: be kind; sub/AGENTS.md ; lint $ROOT/config/skills 1 brave-otter"],
     );
+}
+
+#[test]
+fn nested_files_are_listed_unless_ignored() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = fs::canonicalize(directory.path()).unwrap();
+    for name in ["AGENTS.md", "a/AGENTS.md", "a/b/AGENTS.md", "vendor/AGENTS.md"] {
+        fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
+        fs::write(root.join(name), "ours").unwrap();
+    }
+    fs::write(root.join(".gitignore"), "vendor\n").unwrap();
+    fs::create_dir(root.join("a/link")).unwrap();
+    std::os::unix::fs::symlink("../AGENTS.md", root.join("a/link/AGENTS.md")).unwrap();
+    let list = |cwd: &str| crow_tools::find_files_below(&root.join(cwd), INSTRUCTIONS_FILE, NESTED_MAX);
+    assert_eq!(list(""), ["a/AGENTS.md", "a/b/AGENTS.md"]);
+    // Those above a directory are not below it.
+    assert_eq!(list("a/b"), Vec::<String>::new());
+    // The file of a directory may link to one below it.
+    fs::remove_file(root.join("AGENTS.md")).unwrap();
+    std::os::unix::fs::symlink("a/AGENTS.md", root.join("AGENTS.md")).unwrap();
+    assert_eq!(list(""), ["a/AGENTS.md", "a/b/AGENTS.md"]);
 }

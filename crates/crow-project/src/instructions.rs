@@ -4,9 +4,11 @@
 use std::path::Path;
 
 use crow_files::{AllowedRoot, read_bounded_text};
-use crow_project::repository_root;
 
-const FILE: &str = "AGENTS.md";
+use crate::scan::repository_root;
+
+/// The name of the files.
+pub const INSTRUCTIONS_FILE: &str = "AGENTS.md";
 
 /// Size of one file; larger files are not read.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
@@ -14,19 +16,18 @@ const FILE_BYTES_MAX: u64 = 1024 * 1024;
 /// Total size of all files; more is truncated, since every request contains them.
 const BYTES_MAX: usize = 64 * 1024;
 
-/// Nested files listed in a system prompt: every request contains their names.
-const NESTED_MAX: usize = 50;
-
 /// Reads the files: the user's own, then from the repository's root down to `cwd`, the nearest one last so that it
 /// takes precedence.
 pub(crate) fn read_instructions(cwd: &Path, config_dir: &Path) -> String {
-    let user_file = read_bounded_text(&config_dir.join(FILE), AllowedRoot::Anywhere, FILE_BYTES_MAX);
+    let user_file =
+        read_bounded_text(&config_dir.join(INSTRUCTIONS_FILE), AllowedRoot::Anywhere, FILE_BYTES_MAX);
     let cwd = crow_files::resolve_links(cwd);
     let root = repository_root(&cwd);
     let mut directories: Vec<&Path> =
         cwd.ancestors().take_while(|directory| directory.starts_with(root)).collect();
     directories.reverse();
-    let files = directories.iter().map(|directory| crow_files::resolve_links(&directory.join(FILE)));
+    let files =
+        directories.iter().map(|directory| crow_files::resolve_links(&directory.join(INSTRUCTIONS_FILE)));
     // A link could expose any file of the repository to the model, keys among them.
     let files = files.filter(|file| {
         file.extension().is_some_and(|extension| extension == "md")
@@ -42,11 +43,6 @@ pub(crate) fn read_instructions(cwd: &Path, config_dir: &Path) -> String {
         content.push_str("\n… cut");
     }
     content
-}
-
-/// Lists the instruction files below `cwd`, by their paths from there.
-pub(crate) fn nested_instructions(cwd: &Path) -> Vec<String> {
-    crow_tools::find_files_below(cwd, FILE, NESTED_MAX)
 }
 
 #[cfg(test)]

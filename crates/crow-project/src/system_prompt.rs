@@ -6,10 +6,10 @@ use crow_core::{Failure, FailureKind, SessionId, escape_hidden};
 use minijinja::{Environment, context};
 use sha2::{Digest as _, Sha256};
 
-use crate::instructions;
-use crate::runtime::AgentConfig;
 use crow_files::{AllowedRoot, read_bounded_text};
-use crow_project::known_skills;
+
+use crate::instructions;
+use crate::survey::{ConfigSources, known_skills};
 
 const TEMPLATE: &str = include_str!("../prompts/system.jinja2");
 const TEMPLATE_NAME: &str = "system.jinja2";
@@ -36,30 +36,52 @@ const TEMPLATE_BYTES_MAX: u64 = 1024 * 1024;
 
 /// A system prompt with its template.
 #[derive(Debug)]
-pub(crate) struct RenderedPrompt {
-    pub(crate) text: String,
-    pub(crate) template: String,
+pub struct RenderedPrompt {
+    /// The text.
+    pub text: String,
+    /// The template that it was rendered from.
+    pub template: String,
 }
 
-/// Renders the system prompt for a session; the working directory comes before the additional ones. Reads files: call
-/// it on a blocking thread.
-pub(crate) fn render_system_prompt(
-    cwd: &Path,
-    more_roots: &[PathBuf],
-    session: &SessionId,
-    config: &AgentConfig,
-    date: &str,
-) -> Result<RenderedPrompt, Failure> {
-    let agents_content = instructions::read_instructions(cwd, &config.config_dir);
-    let nested = instructions::nested_instructions(cwd);
+/// The facts of a system prompt.
+#[derive(Debug)]
+pub struct SystemPromptFacts<'a> {
+    /// The places of the configuration.
+    pub sources: &'a ConfigSources,
+    /// The configured template, as in earlier versions.
+    pub legacy_template: Option<&'a Path>,
+    /// Text after the rendered template.
+    pub addition: Option<&'a str>,
+    /// The session's name.
+    pub session: &'a SessionId,
+    /// The working directory.
+    pub cwd: &'a Path,
+    /// The additional directories.
+    pub more_roots: &'a [PathBuf],
+    /// The files of the working directory, as a tree.
+    pub display_tree: String,
+    /// Files named [`INSTRUCTIONS_FILE`](crate::INSTRUCTIONS_FILE) below the working directory, by their paths there.
+    pub nested_instructions: Vec<String>,
+    /// The address of the database, without the password.
+    pub db_uri: &'a str,
+    /// The tables that may be queried.
+    pub table_schemas: &'a str,
+    /// Today's date.
+    pub date: &'a str,
+}
+
+/// Renders the system prompt for a session. Blocks.
+pub fn render_system_prompt(facts: &SystemPromptFacts<'_>) -> Result<RenderedPrompt, Failure> {
+    let SystemPromptFacts { sources, cwd, more_roots, display_tree, nested_instructions: nested, .. } = facts;
+    let agents_content = instructions::read_instructions(cwd, &sources.config_dir);
     // As in later Python versions, one entry per file.
     let agents_full = match agents_content.is_empty() {
         true => Vec::new(),
         false => vec![context! { path => "AGENTS.md", content => &agents_content }],
     };
     let agents_catalog: Vec<_> = nested.iter().map(|path| context! { path => path, preview => "" }).collect();
-    let skills_dir = config.config_dir.join("skills");
-    let skills = known_skills(&config.config_sources(), cwd);
+    let skills_dir = sources.config_dir.join("skills");
+    let skills = known_skills(sources, cwd);
     let skills = skills.iter().map(|skill| {
         context! {
             name => &skill.name, description => escape_hidden(&skill.description), path => display_path(&skill.path),
@@ -68,37 +90,37 @@ pub(crate) fn render_system_prompt(
     let variables = context! {
         workspace => display_path(cwd),
         additional_directories => more_roots.iter().map(|root| display_path(root)).collect::<Vec<_>>(),
-        display_tree => crow_tools::draw_tree(cwd),
+        display_tree,
         agents_content,
         nested_agents => nested,
         agents_full,
         agents_catalog,
         skills => skills.collect::<Vec<_>>(),
-        db_uri => &config.db_uri,
-        table_schemas => crow_store::TABLES,
-        table_schema => crow_store::TABLES,
-        session_id => session.as_str(),
+        db_uri => facts.db_uri,
+        table_schemas => facts.table_schemas,
+        table_schema => facts.table_schemas,
+        session_id => facts.session.as_str(),
         skills_dir => display_path(&skills_dir),
         skills_roots => vec![display_path(&skills_dir)],
-        date,
+        date => facts.date,
         platform => std::env::consts::OS,
     };
-    let (path, template) = system_template(config)?;
+    let (path, template) = system_template(&sources.prompts_dir, facts.legacy_template)?;
     let mut text = render_template(&path, &template, variables)?;
-    if let Some(addition) = &config.system_prompt_addition {
+    if let Some(addition) = facts.addition {
         text = format!("{}\n\n{addition}\n", text.trim_end());
     }
     Ok(RenderedPrompt { text, template })
 }
 
 /// Finds the template of the system prompt: the user's own, under its current or an earlier name, or the built-in one.
-fn system_template(config: &AgentConfig) -> Result<(PathBuf, String), Failure> {
-    let default_path = config.prompts_dir.join(TEMPLATE_NAME);
+fn system_template(prompts_dir: &Path, legacy_template: Option<&Path>) -> Result<(PathBuf, String), Failure> {
+    let default_path = prompts_dir.join(TEMPLATE_NAME);
     if let Some(template) = read_template(&default_path)? {
         return Ok((default_path, template));
     }
-    let legacy_path = config.system_prompt_path.clone();
-    for path in legacy_path.into_iter().chain([config.prompts_dir.join(LEGACY_NAME)]) {
+    let legacy_template = legacy_template.map(Path::to_owned);
+    for path in legacy_template.into_iter().chain([prompts_dir.join(LEGACY_NAME)]) {
         match read_template(&path)? {
             Some(template) if !has_known_hash(&LEGACY_DEFAULT_HASHES, &template) => {
                 return Ok((path, template));
@@ -115,9 +137,9 @@ fn has_known_hash(hashes: &[&str], template: &str) -> bool {
     hashes.contains(&hash.as_str())
 }
 
-/// Renders the prompt for a compaction. Reads files: call it on a blocking thread.
-pub(crate) fn render_compaction_prompt(config: &AgentConfig, focus: &str) -> Result<String, Failure> {
-    let path = config.prompts_dir.join(COMPACT_NAME);
+/// Renders the prompt for a compaction. Blocks.
+pub fn render_compaction_prompt(prompts_dir: &Path, focus: &str) -> Result<String, Failure> {
+    let path = prompts_dir.join(COMPACT_NAME);
     let template = read_template(&path)?.unwrap_or_else(|| COMPACT.to_owned());
     render_template(&path, &template, context! { focus })
 }

@@ -1,20 +1,22 @@
-//! The slash commands that Crow answers itself.
+//! The slash commands that a session answers itself: their names, arguments and help. Runs none of them.
 
-use crow_core::{CommandInfo, Mode, slash};
-use crow_tools::UndoMode;
-
-use crate::approvals::PermissionsAction;
-use crate::compact::ContextCommand;
-use crate::config_loader::TrustAction;
+use crate::undo::UndoMode;
+use crate::{CommandInfo, Mode, slash};
 
 /// A command that acts at once.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum SessionCommand<'a> {
+pub enum SessionCommand<'a> {
+    /// Shows the commands.
     Help,
+    /// Shows the mode, or changes it to the one with this name.
     Mode(&'a str),
+    /// Shows the model, or changes it to the one with this name.
     Model(&'a str),
+    /// Lists the newest sessions of the directory.
     Sessions,
+    /// Lists the tasks of the session.
     Tasks,
+    /// Cancels the running turn and the tasks.
     Stop,
     /// Shows what the repository supplies, or sets whether it is used. `None`: invalid arguments.
     Trust(Option<TrustAction>),
@@ -27,14 +29,53 @@ pub(crate) enum SessionCommand<'a> {
 
 /// The file changes that a user wants to undo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct UndoRequest {
-    pub(crate) mode: UndoMode,
+pub struct UndoRequest {
+    /// The mode of the undo.
+    pub mode: UndoMode,
     /// Turns with changes, the newest first.
-    pub(crate) n_turns: u64,
+    pub n_turns: u64,
+}
+
+/// An action of the `/trust` command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TrustAction {
+    /// Shows the content and its effects.
+    Show,
+    /// Trusts the shown content until it changes.
+    Yes,
+    /// Trusts the shown content in this session.
+    Session,
+    /// Rejects all content until it changes.
+    No,
+}
+
+/// An action of the `/permissions` command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PermissionsAction {
+    /// Shows them with their numbers.
+    List,
+    /// Removes one grant, by its number in the list.
+    Remove(usize),
+    /// Removes all.
+    Clear,
+}
+
+/// A command that changes the context.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ContextCommand {
+    /// Compacts it.
+    Compact {
+        /// The topic that the summary must keep.
+        focus: String,
+    },
+    /// Undoes the last compaction.
+    Undo,
+    /// Starts with an empty context.
+    Clear,
 }
 
 /// Parses a prompt as one of Crow's commands; any other prompt with a slash is a normal prompt.
-pub(crate) fn parse_command(text: &str) -> Option<SessionCommand<'_>> {
+pub fn parse_session_command(text: &str) -> Option<SessionCommand<'_>> {
     let command = slash::parse_command(text)?;
     let argument = command.arguments.trim();
     match command.name {
@@ -83,7 +124,7 @@ fn parse_undo(argument: &str) -> Option<UndoRequest> {
 }
 
 /// Parses a prompt as one of the commands that run as a turn.
-pub(crate) fn parse_context_command(text: &str) -> Option<ContextCommand> {
+pub fn parse_context_command(text: &str) -> Option<ContextCommand> {
     let command = slash::parse_command(text)?;
     match (command.name, command.arguments.trim()) {
         ("compact", "undo") => Some(ContextCommand::Undo),
@@ -93,8 +134,8 @@ pub(crate) fn parse_context_command(text: &str) -> Option<ContextCommand> {
     }
 }
 
-/// Returns Crow's commands.
-pub(crate) fn available_commands() -> Vec<CommandInfo> {
+/// Returns the commands.
+pub fn session_commands() -> Vec<CommandInfo> {
     let command = |name: &str, description: &str, hint: Option<&str>| CommandInfo {
         name: name.into(),
         description: description.into(),
@@ -121,18 +162,15 @@ pub(crate) fn available_commands() -> Vec<CommandInfo> {
             Some("N | --dry-run | skip"),
         ),
     ]
-    .into_iter()
-    .chain(crow_workflow::available_commands())
-    .collect()
 }
 
 /// Returns the modes in one line.
-pub(crate) fn mode_list() -> String {
+pub fn mode_list() -> String {
     Mode::ALL.map(Mode::as_str).join(" | ")
 }
 
 /// Renders the answer of `/help`.
-pub(crate) fn render_help(commands: Vec<CommandInfo>) -> String {
+pub fn render_help(commands: Vec<CommandInfo>) -> String {
     let lines = commands.into_iter().map(|command| {
         let hint = command.hint.map(|hint| format!(" `{hint}`")).unwrap_or_default();
         format!("- `/{}`{hint}: {}", command.name, command.description)

@@ -5,7 +5,7 @@ use crow_store::{StoreError, Timestamp};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
-use crate::clock;
+use crate::time_text;
 
 /// Denotes the session of the call.
 pub(super) const CURRENT: &str = "current";
@@ -133,7 +133,7 @@ impl PageBoundArg {
             Self::Number(seq) => Ok(PageBound::Seq(seq.max(0).cast_unsigned())),
             Self::Text(text) => {
                 let seq = text.trim().trim_start_matches("msg-").parse().ok().map(PageBound::Seq);
-                seq.or_else(|| clock::parse_time(text.trim()).map(PageBound::Time)).ok_or_else(|| {
+                seq.or_else(|| time_text::parse_time(text.trim()).map(PageBound::Time)).ok_or_else(|| {
                     let reason = "is neither the number of a message nor a time such as 2026-01-31T12:00:00";
                     MemoryRefusal(format!("`{text}` {reason}"))
                 })

@@ -1,0 +1,42 @@
+//! The session updates about a compaction, the same live and in a replay.
+
+use crate::{Compaction, CompactionStage, SessionUpdate};
+
+/// Below this number of tokens, thousands are shown with a decimal.
+const FEW_TOKENS: u64 = 10_000;
+
+/// Returns the id of a compaction, the same live and in a replay.
+pub fn compaction_id(at: u64, tokens_before: u64) -> String {
+    format!("compaction-{at}-{tokens_before}")
+}
+
+/// Returns the update that a compaction has started.
+pub fn compaction_started(id: String) -> SessionUpdate {
+    SessionUpdate::Compaction {
+        id,
+        stage: CompactionStage::Started,
+        text: "Compacting the conversation …".to_owned(),
+    }
+}
+
+/// Describes the result of a compaction.
+pub fn compaction_sentence(compaction: &Compaction) -> String {
+    let (before, after) = (format_tokens(compaction.tokens_before), format_tokens(compaction.tokens_after));
+    let summary = match &compaction.summary {
+        Some(_) => "Compacted: older messages are summarized for the model",
+        None if compaction.keep_from == compaction.at_seq => {
+            "Cleared: the model starts with an empty context"
+        }
+        None => "Compacted: old tool output is removed for the model",
+    };
+    format!("{summary}, {before} → {after} tokens. `/compact undo` undoes it.")
+}
+
+/// Formats a number of tokens.
+pub fn format_tokens(tokens: u64) -> String {
+    match tokens {
+        0..1000 => tokens.to_string(),
+        1000..FEW_TOKENS => format!("{}.{}k", tokens / 1000, tokens % 1000 / 100),
+        FEW_TOKENS.. => format!("{}k", tokens / 1000),
+    }
+}
