@@ -8,7 +8,9 @@ mod arguments;
 mod child;
 mod compaction;
 mod confinement;
+mod content_part;
 mod crow_part;
+mod failure;
 mod front_matter;
 mod git_config;
 mod hidden_characters;
@@ -20,6 +22,7 @@ mod mcp;
 mod message;
 mod pattern;
 mod permission;
+mod plan_entry;
 mod replay;
 mod reply;
 mod schedule;
@@ -31,6 +34,7 @@ mod socket_table;
 mod spelling;
 mod sse;
 mod text_only;
+mod tool_call;
 mod transcript;
 mod tree_usage;
 mod trust;
@@ -60,7 +64,9 @@ pub use compaction::{
 pub use confinement::{
     ApprovalSource, Confinement, NetworkAccess, PartialSandbox, SandboxMode, SandboxPolicy, SandboxSupport,
 };
+pub use content_part::ContentPart;
 pub use crow_part::{CrowPart, SpeckitPart};
+pub use failure::{Failure, FailureKind};
 pub use front_matter::FrontMatter;
 pub use git_config::{GitConfigError, GitMention, git_mentions, is_inert_git_config, script_mentions};
 pub use hidden_characters::{escape_hidden, escape_hidden_start, replace_control_chars};
@@ -74,11 +80,7 @@ pub use image::{
 };
 pub use line_page::{LinePage, LinePager, PageRange, line_too_long};
 pub use mcp::{McpServer, McpTransport};
-pub use message::{
-    ContentPart, Failure, FailureKind, FileLocation, PlanEntry, PlanPriority, PlanStatus, Prompt,
-    ProviderState, Reply, ReplyEnd, SiteReach, TokenUsage, ToolAccess, ToolCall, ToolCallContent,
-    ToolCallInfo, ToolCallStatus, ToolKind, ToolResult, ToolSpec,
-};
+pub use message::{Prompt, ProviderState, Reply, ReplyEnd, TokenUsage};
 pub use pattern::{GlobError, LetterCase, PathGlob};
 pub use permission::{
     EffectivePolicy, Grant, GrantOffer, GrantSet, Mode, PermissionDecision, PermissionRule, PermissionRules,
@@ -86,6 +88,7 @@ pub use permission::{
     evaluate_call_in_sandbox, home_autorun_files, hook_manager_files, is_autorun_dir, is_autorun_entry,
     is_key_path, may_hold_autorun,
 };
+pub use plan_entry::{PlanEntry, PlanPriority, PlanStatus};
 pub use replay::{
     RESULT_UNKNOWN, SessionOwner, SideRequestUsage, UsageReplay, entry_updates, is_result, open_call_update,
 };
@@ -102,6 +105,10 @@ pub use socket_table::{SocketTable, read_socket_table};
 pub use spelling::nearest_name;
 pub use sse::{EVENT_LEN_MAX, EventTooLong, SseEvent, SseParser};
 pub use text_only::without_images;
+pub use tool_call::{
+    FileLocation, SiteReach, ToolAccess, ToolCall, ToolCallContent, ToolCallInfo, ToolCallStatus, ToolKind,
+    ToolResult, ToolSpec,
+};
 pub use transcript::{
     CompactionMismatch, InvalidEntry, ModelStep, ModelTranscript, OpenCallsError, Transcript, TranscriptEntry,
 };

@@ -3,10 +3,12 @@
 
 use super::cd_route::CdScope;
 use super::command_evaluation::{CommandEvaluation, risky_assignment};
+use super::file_lists::{FIND_FLAGS, FIND_VALUED, finds_files, lists_files};
 use super::harmless;
 use super::paths::{WordTarget, is_inside, is_key_path, is_readable, is_secret};
 use super::program_names::program_name;
-use super::protected_names::{may_name_any_key, may_name_key};
+use super::protected_names::may_name_any_key;
+use super::reader_words::{ParsedWords, is_one_word, parse_words};
 use super::readers::{READERS, ReaderOperands, ReaderProgram};
 use super::risks::find_risks;
 use crate::shell::{KnownExtent, RedirectDirection, ShellWord, SimpleCommand, WordPiece, WrapperEffect};
@@ -33,9 +35,6 @@ const LISTED_READERS: &[&str] = &[
 ];
 const LISTED_COUNTERS: &[&str] = &["wc", "ls", "stat", "du"];
 
-/// Options of `grep` that only filter its input.
-const FILTER_OPTIONS: &[&str] = &["-v", "-i", "-E", "-F", "-vE", "-vi", "-iv", "-Ev"];
-
 /// Builtins without effect outside the shell, for any words.
 const BUILTINS: &[&str] = &["true", "false", ":", "exit", "break", "continue", "return", "cd", "shift"];
 
@@ -55,71 +54,6 @@ const LIST_OPTIONS: &[&str] = &[
     "--no-merged",
     "--points-at",
     "--show-current",
-];
-
-/// Tests and actions of `find` that only read, without a value and with one.
-const FIND_FLAGS: &[&str] = &[
-    "-print",
-    "-print0",
-    "-ls",
-    "-prune",
-    "-quit",
-    "-depth",
-    "-empty",
-    "-not",
-    "-a",
-    "-and",
-    "-o",
-    "-or",
-    "!",
-    "(",
-    ")",
-    "-true",
-    "-false",
-    "-xdev",
-    "-mount",
-    "-readable",
-    "-writable",
-    "-executable",
-    "-nouser",
-    "-nogroup",
-    "-daystart",
-    "-P",
-    "-noleaf",
-    "-ignore_readdir_race",
-    ",",
-];
-const FIND_VALUED: &[&str] = &[
-    "-name",
-    "-iname",
-    "-path",
-    "-ipath",
-    "-wholename",
-    "-regex",
-    "-iregex",
-    "-regextype",
-    "-type",
-    "-maxdepth",
-    "-mindepth",
-    "-size",
-    "-mtime",
-    "-mmin",
-    "-ctime",
-    "-cmin",
-    "-atime",
-    "-amin",
-    "-perm",
-    "-user",
-    "-group",
-    "-printf",
-    "-links",
-    "-inum",
-    "-newermt",
-    "-lname",
-    "-xtype",
-    "-newer",
-    "-uid",
-    "-gid",
 ];
 
 impl CommandEvaluation<'_> {
@@ -376,66 +310,6 @@ impl CommandEvaluation<'_> {
     }
 }
 
-/// The parsed words of a command.
-struct ParsedWords<'a> {
-    operands: Vec<&'a ShellWord>,
-    /// Whether an option contained the pattern.
-    has_pattern: bool,
-}
-
-/// Separates options from operands; `None` if an option is not in the table.
-fn parse_words<'a>(reader: &ReaderProgram, words: &'a [ShellWord]) -> Option<ParsedWords<'a>> {
-    let mut parsed = ParsedWords { operands: Vec::new(), has_pattern: false };
-    let long: Vec<&str> = reader.long.split_whitespace().collect();
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        let text = word.text.as_str();
-        if !text.starts_with('-') || text == "-" {
-            parsed.operands.push(word);
-            continue;
-        }
-        if text == "--" && word.known_text().is_some() {
-            parsed.operands.extend(words);
-            break;
-        }
-        // A glob after `=` matches names that begin with the same option, if anything.
-        let is_joined = text.starts_with("--") && text.contains('=') && word.extent != KnownExtent::Unknown;
-        if !is_one_word(word) && !is_joined {
-            return None;
-        }
-        let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
-        let valued = format!("{name}=");
-        let is_long = text.starts_with("--") || long.contains(&text);
-        if is_long {
-            match value {
-                None if word.known_text().is_some() && long.contains(&name) => {}
-                None if word.known_text().is_some() && long.contains(&valued.as_str()) => {
-                    words.next().filter(|word| is_one_word(word))?;
-                }
-                Some(_) if long.contains(&valued.as_str()) => {}
-                _ => return None,
-            }
-            parsed.has_pattern |= ["--regexp", "--expression", "--files", "--type-list"].contains(&name);
-            continue;
-        }
-        word.known_text()?;
-        for (at, letter) in text[1..].char_indices() {
-            let is_number = letter.is_ascii_digit() && reader.flags.contains('#');
-            if reader.valued.contains(letter) {
-                parsed.has_pattern |= letter == 'e' && reader.operands == ReaderOperands::PatternThenFiles;
-                if text[1 + at + letter.len_utf8()..].is_empty() {
-                    words.next().filter(|word| is_one_word(word))?;
-                }
-                break;
-            }
-            if letter == '#' || !(is_number || reader.flags.contains(letter)) {
-                return None;
-            }
-        }
-    }
-    Some(parsed)
-}
-
 /// Returns the words after a subcommand of Git or another program, skipping harmless options.
 fn after_subcommand<'a>(words: &'a [ShellWord], names: &str) -> Option<&'a [ShellWord]> {
     let n_options = words.iter().take_while(|word| GIT_OPTIONS.contains(&word.text.as_str())).count();
@@ -461,50 +335,6 @@ pub(super) fn reads_startup_files(simple: &SimpleCommand) -> bool {
         })
 }
 
-/// Whether a command lists files.
-fn finds_files(simple: &SimpleCommand) -> bool {
-    let program = simple.words.first().and_then(ShellWord::known_text).unwrap_or_default();
-    ["find", "gfind", "fd", "fdfind", "git", "rg"].contains(&program)
-}
-
-/// Whether a command lists files inside the roots, or filters such a list.
-fn lists_files(simple: &SimpleCommand) -> bool {
-    let words: Vec<&str> = simple.words.iter().map(|word| word.text.as_str()).collect();
-    let are_plain = simple.assignments.is_empty()
-        && simple.redirections.iter().all(|redirection| redirection.direction == RedirectDirection::Out);
-    let has = |option: &str| words.iter().skip(1).any(|word| *word == option);
-    let n_operands = words.iter().skip(1).filter(|word| !word.starts_with('-')).count();
-    let names_no_key = !simple.words.iter().skip(1).any(finds_keys);
-    let lists = match words.first().copied().unwrap_or_default() {
-        "find" | "gfind" => !["-printf", "-ls", "-regex", "-iregex"].iter().any(|option| has(option)),
-        "fd" | "fdfind" => true,
-        "git" => words.get(1) == Some(&"ls-files"),
-        "rg" => has("-l") || has("--files") || has("--files-with-matches"),
-        "grep" => {
-            let is_list =
-                |word: &&str| word.starts_with('-') && !word.starts_with("--") && word.contains('l');
-            let filters = |word: &&str| !word.starts_with('-') || FILTER_OPTIONS.contains(word);
-            words.iter().skip(1).any(is_list) || (n_operands == 1 && words.iter().skip(1).all(filters))
-        }
-        "sort" | "uniq" => n_operands == 0,
-        "head" | "tail" => n_operands == 0 || (n_operands == 1 && has("-n")),
-        _ => false,
-    };
-    lists && are_plain && names_no_key
-}
-
-/// Whether a name pattern may match keys.
-fn finds_keys(pattern: &ShellWord) -> bool {
-    let Some(text) = pattern.known_text() else { return true };
-    let mut pieces = text.split(['*', '?', '[', ']']);
-    let mut word = ShellWord::from_text(pieces.next().unwrap_or_default());
-    for piece in pieces {
-        word.pieces.extend([WordPiece::Unknown(None), WordPiece::Known(piece.to_owned())]);
-        word.extent = KnownExtent::Prefix;
-    }
-    is_key_path(text) || may_name_key(&word)
-}
-
 /// Whether the script of a command only prints.
 fn only_prints(simple: &SimpleCommand) -> bool {
     let risky_words =
@@ -518,11 +348,6 @@ pub(super) fn plain_name(program: &str) -> Option<&str> {
     let name = program_name(program);
     let directory = &program[..program.len() - name.len()];
     ["", "/bin/", "/usr/bin/"].contains(&directory).then_some(name)
-}
-
-/// Whether a word stays one word after expansion.
-fn is_one_word(word: &ShellWord) -> bool {
-    word.extent != KnownExtent::Unknown && !word.pieces.contains(&WordPiece::Glob)
 }
 
 /// Whether a word is an option, or may become one.
