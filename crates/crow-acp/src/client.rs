@@ -286,8 +286,7 @@ impl AgentEventHandler {
             self.forward_event(ClientEvent::RawUpdate(raw_update)).await?;
         }
         let (message, outcome) = (v1::message_id(&update.update), v1::report_outcome(&update.update));
-        let command = v1::command_update(&update.update);
-        let updates = command.into_iter().chain(v1::to_agent_update(update.update));
+        let updates = v1::to_agent_updates(update.update).into_iter();
         for update in updates.chain(outcome.map(AgentUpdate::Outcome)) {
             let (session, message) = (session.clone(), message.clone());
             self.forward_event(ClientEvent::Update { session, message, update }).await?;

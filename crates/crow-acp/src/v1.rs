@@ -21,9 +21,7 @@ pub(crate) use self::agent_tree::{
     ClaimRequest, ClaimResponse, ReleaseNotification, agent_capabilities, initialize_request, turn_scope,
     turn_scope_meta,
 };
-pub(crate) use self::agent_updates::{
-    command_update, message_id, parse_permission_request, stop_reason, to_agent_update,
-};
+pub(crate) use self::agent_updates::{message_id, parse_permission_request, stop_reason, to_agent_updates};
 pub(crate) use self::client_requests::{
     client_error, create_terminal, kill_terminal, read_file, read_terminal, release_terminal, terminal_id,
     terminal_output, to_terminal_exit, wait_for_exit, write_file,

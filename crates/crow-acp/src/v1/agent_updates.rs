@@ -16,7 +16,19 @@ use super::{agent_tree, plan};
 use crate::agent_update::{AgentUpdate, StopReason};
 use crate::permission::{AgentPermissionRequest, PermissionOption};
 
-pub(crate) fn to_agent_update(update: wire::SessionUpdate) -> Option<AgentUpdate> {
+/// Parses an update. A change of a call may also be about the call's command, whose output or end then comes first.
+pub(crate) fn to_agent_updates(update: wire::SessionUpdate) -> Vec<AgentUpdate> {
+    let command = match &update {
+        wire::SessionUpdate::ToolCallUpdate(call) => command_update(call),
+        _ => None,
+    };
+    let is_only_about_command = command.is_some()
+        && matches!(&update, wire::SessionUpdate::ToolCallUpdate(call) if call.fields == wire::ToolCallUpdateFields::default());
+    let change = if is_only_about_command { None } else { to_agent_update(update) };
+    command.into_iter().chain(change).collect()
+}
+
+fn to_agent_update(update: wire::SessionUpdate) -> Option<AgentUpdate> {
     Some(match update {
         wire::SessionUpdate::UserMessageChunk(chunk) => AgentUpdate::Prompt(block_text(chunk.content)?),
         wire::SessionUpdate::AgentMessageChunk(chunk) => AgentUpdate::Text(block_text(chunk.content)?),
@@ -29,13 +41,6 @@ pub(crate) fn to_agent_update(update: wire::SessionUpdate) -> Option<AgentUpdate
             content: Some(call.content.into_iter().filter_map(tool_content).collect()),
             input: call.raw_input,
         },
-        // It was only about the call's command.
-        wire::SessionUpdate::ToolCallUpdate(call)
-            if call.fields == wire::ToolCallUpdateFields::default()
-                && call_command_update(&call).is_some() =>
-        {
-            return None;
-        }
         wire::SessionUpdate::ToolCallUpdate(call) => AgentUpdate::Call {
             id: call.tool_call_id.0.to_string(),
             title: call.fields.title,
@@ -88,15 +93,8 @@ fn command_info(command: wire::AvailableCommand) -> CommandInfo {
     }
 }
 
-/// Parses the output or the end of a call's command, which may come with other changes of the call.
-pub(crate) fn command_update(update: &wire::SessionUpdate) -> Option<AgentUpdate> {
-    match update {
-        wire::SessionUpdate::ToolCallUpdate(call) => call_command_update(call),
-        _ => None,
-    }
-}
-
-fn call_command_update(call: &wire::ToolCallUpdate) -> Option<AgentUpdate> {
+/// Parses the output or the end of a call's command.
+fn command_update(call: &wire::ToolCallUpdate) -> Option<AgentUpdate> {
     let meta = call.meta.as_ref()?;
     let id = call.tool_call_id.0.to_string();
     if let Some(output) = meta.get("terminal_output") {

@@ -9,8 +9,7 @@ fn check(mut change: Value, expected: &Expect) {
     change["sessionUpdate"] = "tool_call_update".into();
     change["toolCallId"] = "c".into();
     let update: wire::SessionUpdate = serde_json::from_value(change).unwrap();
-    let updates: Vec<AgentUpdate> =
-        command_update(&update).into_iter().chain(to_agent_update(update)).collect();
+    let updates = to_agent_updates(update);
     expected.assert_eq(&updates.iter().map(|update| format!("{update:?}\n")).collect::<String>());
 }
 
