@@ -1,28 +1,26 @@
 //! The agent's end of a connection: SDK requests become [`IncomingRequest`]s, and handlers return at once, because
 //! the SDK reads nothing while one of them runs.
 
+mod request_handler;
+
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
 
 use agent_client_protocol as sdk;
-use crow_core::{Failure, FailureKind, SessionId};
+use crow_core::SessionId;
 use futures_util::{SinkExt, StreamExt, stream};
 use sdk::v1::schema as wire;
 use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
 
 use crate::capabilities::SharedCapabilities;
 use crate::connected_client::Client;
 use crate::handshake::HandshakeGate;
-use crate::incoming::{AgentInfo, IncomingRequest, PromptId, ResponseSender, SessionOpenKind};
+use crate::incoming::{AgentInfo, IncomingRequest};
 use crate::outbox::Outbox;
+use crate::server::request_handler::RequestHandler;
 use crate::transport::LineTransport;
-use crate::v1::{
-    self, ListPromptsRequest, ListPromptsResponse, SetModelRequest, SetModelResponse, SteerRequest,
-    SteerResponse,
-};
+use crate::v1;
 
 /// The connection ended in another way than by the client closing it.
 #[derive(Debug, thiserror::Error)]
@@ -87,27 +85,6 @@ fn wrap_transport(lines: LineTransport, outbox: Arc<Outbox>) -> impl sdk::Connec
     sdk::Lines::new(outgoing, incoming.chain(end_of_input).boxed())
 }
 
-type Responder<T> = sdk::Responder<T, sdk::V1>;
-
-fn response_sender<T, W>(
-    responder: Responder<W>,
-    to_response: impl FnOnce(T) -> Result<W, Failure> + Send + 'static,
-) -> ResponseSender<T>
-where
-    T: 'static,
-    W: sdk::JsonRpcResponse,
-{
-    ResponseSender::new(move |result: Result<T, Failure>| {
-        let result = match result.and_then(to_response) {
-            Ok(response) => responder.respond(response),
-            Err(failure) => responder.respond_with_error(v1::to_rpc_error(&failure)),
-        };
-        if let Err(error) = result {
-            tracing::debug!(%error, "the client has disconnected; its answer was dropped");
-        }
-    })
-}
-
 /// Adds one handler for each method.
 macro_rules! requests {
     ($builder:expr, $door:expr, $($method:ident),+ $(,)?) => {
@@ -157,281 +134,4 @@ fn build_agent<E: From<IncomingRequest> + Send + 'static>(
         },
         sdk::on_receive_notification!(),
     )
-}
-
-type HandlerResult = Result<(), sdk::Error>;
-
-/// The receiver of requests.
-struct RequestHandler<E> {
-    incoming: mpsc::Sender<E>,
-    agent_info: Arc<AgentInfo>,
-    capabilities: SharedCapabilities,
-    n_prompts: Arc<AtomicU64>,
-}
-
-impl<E> Clone for RequestHandler<E> {
-    fn clone(&self) -> Self {
-        let Self { incoming, agent_info, capabilities, n_prompts } = self;
-        Self {
-            incoming: incoming.clone(),
-            agent_info: agent_info.clone(),
-            capabilities: capabilities.clone(),
-            n_prompts: n_prompts.clone(),
-        }
-    }
-}
-
-impl<E: From<IncomingRequest> + Send + 'static> RequestHandler<E> {
-    /// Forwards a request to the host. If the host is gone the process is ending, and the dropped answer says so.
-    async fn forward_request(&self, request: IncomingRequest) -> HandlerResult {
-        if self.incoming.send(request.into()).await.is_err() {
-            tracing::debug!("a request came after the host ended");
-        }
-        Ok(())
-    }
-
-    async fn initialize(
-        &self,
-        request: wire::InitializeRequest,
-        responder: Responder<wire::InitializeResponse>,
-    ) -> HandlerResult {
-        self.capabilities.set_once(v1::client_capabilities(&request));
-        responder.respond(v1::initialize_response(&self.agent_info, self.capabilities.get()))?;
-        self.forward_request(IncomingRequest::Initialized).await
-    }
-
-    async fn sign_in(
-        &self,
-        request: wire::AuthenticateRequest,
-        responder: Responder<wire::AuthenticateResponse>,
-    ) -> HandlerResult {
-        let answer = response_sender(responder, |()| Ok(wire::AuthenticateResponse::new()));
-        match v1::check_sign_in_method(&request.method_id.0) {
-            Ok(()) => self.forward_request(IncomingRequest::Authenticate { answer }).await,
-            Err(failure) => reject_request(answer, failure),
-        }
-    }
-
-    async fn sign_out(
-        &self,
-        _: wire::LogoutRequest,
-        responder: Responder<wire::LogoutResponse>,
-    ) -> HandlerResult {
-        let answer = response_sender(responder, |()| Ok(wire::LogoutResponse::new()));
-        self.forward_request(IncomingRequest::Logout { answer }).await
-    }
-
-    async fn new_session(
-        &self,
-        request: wire::NewSessionRequest,
-        responder: Responder<wire::NewSessionResponse>,
-    ) -> HandlerResult {
-        let answer = response_sender(responder, |session| Ok(v1::new_session_response(&session)));
-        match v1::session_location(request.cwd, request.additional_directories, request.mcp_servers) {
-            Ok(location) => {
-                self.forward_request(IncomingRequest::Open { kind: SessionOpenKind::New, location, answer })
-                    .await
-            }
-            Err(failure) => reject_request(answer, failure),
-        }
-    }
-
-    async fn load_session(
-        &self,
-        request: wire::LoadSessionRequest,
-        responder: Responder<wire::LoadSessionResponse>,
-    ) -> HandlerResult {
-        let answer = response_sender(responder, |session| Ok(v1::load_session_response(&session)));
-        let kind = SessionOpenKind::Load(SessionId::new(&*request.session_id.0));
-        match v1::session_location(request.cwd, request.additional_directories, request.mcp_servers) {
-            Ok(location) => self.forward_request(IncomingRequest::Open { kind, location, answer }).await,
-            Err(failure) => reject_request(answer, failure),
-        }
-    }
-
-    async fn resume_session(
-        &self,
-        request: wire::ResumeSessionRequest,
-        responder: Responder<wire::ResumeSessionResponse>,
-    ) -> HandlerResult {
-        let answer = response_sender(responder, |session| Ok(v1::resume_session_response(&session)));
-        let kind = SessionOpenKind::Resume(SessionId::new(&*request.session_id.0));
-        match v1::session_location(request.cwd, request.additional_directories, request.mcp_servers) {
-            Ok(location) => self.forward_request(IncomingRequest::Open { kind, location, answer }).await,
-            Err(failure) => reject_request(answer, failure),
-        }
-    }
-
-    async fn fork_session(
-        &self,
-        request: wire::ForkSessionRequest,
-        responder: Responder<wire::ForkSessionResponse>,
-    ) -> HandlerResult {
-        let answer = response_sender(responder, |session| Ok(v1::fork_session_response(&session)));
-        let session = SessionId::new(&*request.session_id.0);
-        let kind = SessionOpenKind::Fork { session, before: v1::fork_end(request.meta.as_ref()) };
-        match v1::session_location(request.cwd, request.additional_directories, request.mcp_servers) {
-            Ok(location) => self.forward_request(IncomingRequest::Open { kind, location, answer }).await,
-            Err(failure) => reject_request(answer, failure),
-        }
-    }
-
-    async fn list_sessions(
-        &self,
-        request: wire::ListSessionsRequest,
-        responder: Responder<wire::ListSessionsResponse>,
-    ) -> HandlerResult {
-        let answer = response_sender(responder, |page| Ok(v1::list_sessions_response(page)));
-        self.forward_request(IncomingRequest::ListSessions {
-            cwd: request.cwd,
-            cursor: request.cursor,
-            answer,
-        })
-        .await
-    }
-
-    async fn list_prompts(
-        &self,
-        request: ListPromptsRequest,
-        responder: Responder<ListPromptsResponse>,
-    ) -> HandlerResult {
-        let answer = response_sender(responder, |prompts| Ok(v1::list_prompts_response(prompts)));
-        let session = SessionId::new(&*request.session_id.0);
-        self.forward_request(IncomingRequest::ListPrompts { session, answer }).await
-    }
-
-    async fn close_session(
-        &self,
-        request: wire::CloseSessionRequest,
-        responder: Responder<wire::CloseSessionResponse>,
-    ) -> HandlerResult {
-        let answer = response_sender(responder, |()| Ok(wire::CloseSessionResponse::new()));
-        self.forward_request(IncomingRequest::Close {
-            session: SessionId::new(&*request.session_id.0),
-            answer,
-        })
-        .await
-    }
-
-    async fn delete_session(
-        &self,
-        request: wire::DeleteSessionRequest,
-        responder: Responder<wire::DeleteSessionResponse>,
-    ) -> HandlerResult {
-        let answer = response_sender(responder, |()| Ok(wire::DeleteSessionResponse::new()));
-        self.forward_request(IncomingRequest::Delete {
-            session: SessionId::new(&*request.session_id.0),
-            answer,
-        })
-        .await
-    }
-
-    async fn start_prompt(
-        &self,
-        request: wire::PromptRequest,
-        responder: Responder<wire::PromptResponse>,
-    ) -> HandlerResult {
-        let session = SessionId::new(&*request.session_id.0);
-        let prompt_id = PromptId(self.n_prompts.fetch_add(1, Ordering::Relaxed));
-        let answered_token = CancellationToken::new();
-        self.watch_for_cancellation(&session, prompt_id, responder.cancellation(), answered_token.clone());
-        let answered_token = answered_token.drop_guard();
-        let answer = response_sender(responder, move |end| {
-            drop(answered_token);
-            v1::prompt_response(end)
-        });
-        let turn_scope = v1::turn_scope(request.meta.as_ref());
-        match v1::prompt_blocks(request.prompt) {
-            Ok(content) => {
-                self.forward_request(IncomingRequest::Prompt {
-                    session,
-                    prompt_id,
-                    content,
-                    turn_scope,
-                    answer,
-                })
-                .await
-            }
-            Err(failure) => reject_request(answer, failure),
-        }
-    }
-
-    /// Informs the host when the client cancels a prompt before it is answered.
-    fn watch_for_cancellation(
-        &self,
-        session: &SessionId,
-        prompt_id: PromptId,
-        cancellation: sdk::RequestCancellation,
-        answered_token: CancellationToken,
-    ) {
-        let (handler, session) = (self.clone(), session.clone());
-        tokio::spawn(async move {
-            tokio::select! {
-                biased;
-                () = answered_token.cancelled() => {}
-                () = cancellation.cancelled() => {
-                    // A failure is already in the log.
-                    let _ = handler.forward_request(IncomingRequest::Withdraw { session, prompt_id }).await;
-                }
-            }
-        });
-    }
-
-    async fn steer_turn(&self, request: SteerRequest, responder: Responder<SteerResponse>) -> HandlerResult {
-        let answer = response_sender(responder, |outcome| Ok(v1::steer_response(outcome)));
-        let session = SessionId::new(&*request.session_id.0);
-        match v1::prompt_blocks(request.prompt) {
-            Ok(content) => self.forward_request(IncomingRequest::Steer { session, content, answer }).await,
-            Err(failure) => reject_request(answer, failure),
-        }
-    }
-
-    async fn set_mode(
-        &self,
-        request: wire::SetSessionModeRequest,
-        responder: Responder<wire::SetSessionModeResponse>,
-    ) -> HandlerResult {
-        let answer = response_sender(responder, |_| Ok(wire::SetSessionModeResponse::new()));
-        let session = SessionId::new(&*request.session_id.0);
-        let (option, value) = ("mode".to_owned(), request.mode_id.0.to_string());
-        self.forward_request(IncomingRequest::SetOption { session, option, value, answer }).await
-    }
-
-    async fn set_model(
-        &self,
-        request: SetModelRequest,
-        responder: Responder<SetModelResponse>,
-    ) -> HandlerResult {
-        let answer = response_sender(responder, |_| Ok(SetModelResponse::default()));
-        let session = SessionId::new(&*request.session_id.0);
-        let (option, value) = ("model".to_owned(), request.model_id);
-        self.forward_request(IncomingRequest::SetOption { session, option, value, answer }).await
-    }
-
-    async fn set_option(
-        &self,
-        request: wire::SetSessionConfigOptionRequest,
-        responder: Responder<wire::SetSessionConfigOptionResponse>,
-    ) -> HandlerResult {
-        let to_response =
-            |options| Ok(wire::SetSessionConfigOptionResponse::new(v1::config_options(&options)));
-        let answer = response_sender(responder, to_response);
-        let session = SessionId::new(&*request.session_id.0);
-        let option = request.config_id.0.to_string();
-        match request.value.as_value_id() {
-            Some(value) => {
-                let value = value.0.to_string();
-                self.forward_request(IncomingRequest::SetOption { session, option, value, answer }).await
-            }
-            None => {
-                let reason = format!("the option {option} accepts only its listed values");
-                reject_request(answer, Failure::new(FailureKind::InvalidValue, reason))
-            }
-        }
-    }
-}
-
-fn reject_request<T>(answer: ResponseSender<T>, failure: Failure) -> HandlerResult {
-    answer.send(Err(failure));
-    Ok(())
 }
