@@ -355,8 +355,13 @@ impl SessionHost {
         let options = session_init::session_options(&runtime, &init.settings);
         if !self.sessions.contains_key(&session) {
             let (client, cancel) = (self.client.clone(), self.shared.cancel.child_token());
-            let handle =
-                session::start_session(init, runtime.clone(), client, cancel, self.shared.turns.clone());
+            let handle = session::start::start_session(
+                init,
+                runtime.clone(),
+                client,
+                cancel,
+                self.shared.turns.clone(),
+            );
             self.sessions.insert(session.clone(), handle);
         }
         answer.send(Ok(OpenSessionResult { session: session.clone(), options }));

@@ -1,0 +1,199 @@
+//! Starts the driver of a session, and builds again what depends on its directories.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::Arc;
+
+use crow_acp::{Client, SessionLocation};
+use crow_children::{ChildAgents, ChildAgentsCell, ChildAgentsInit};
+use crow_core::{ChildTimes, SessionId};
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tracing::Instrument;
+
+use super::parent_port::{ParentSessionPort, SessionEnvironment};
+use super::{DriverState, SessionDriver, available_commands};
+use crate::approvals::GrantStore;
+use crate::config_loader::{ConfigLoaderInit, ProjectConfigLoader};
+use crate::handle::{INBOX_LEN, SessionHandle, SessionMsg};
+use crate::runtime::AgentRuntime;
+use crate::session_init::{self, SessionInit};
+use crate::toolbox::{Toolbox, ToolboxInit};
+use crate::turn_context::StoredState;
+use crate::{builtin_tools, stored_session};
+
+/// The ends of a driver's channels that the session's handle does not have.
+struct DriverChannels {
+    inbox: mpsc::Receiver<SessionMsg>,
+    inbox_sender: mpsc::WeakSender<SessionMsg>,
+    turn_cancel: watch::Sender<CancellationToken>,
+    cancel: CancellationToken,
+    turns: TaskTracker,
+}
+
+/// Starts the project configuration of a session in a directory.
+fn start_config_loader(
+    runtime: &Arc<AgentRuntime>,
+    client: &Client,
+    session: &SessionId,
+    cwd: &Path,
+    toolbox: &Arc<Toolbox>,
+) -> Arc<ProjectConfigLoader> {
+    ProjectConfigLoader::start(ConfigLoaderInit {
+        runtime: runtime.clone(),
+        client: client.clone(),
+        session: session.clone(),
+        cwd: cwd.to_owned(),
+        toolbox: toolbox.clone(),
+        builtin_commands: available_commands(),
+    })
+}
+
+/// Creates the set of children of a session, which is empty.
+fn create_children(
+    session: ParentSessionPort,
+    client: &Client,
+    depth: u32,
+    cancel: CancellationToken,
+) -> Arc<ChildAgents> {
+    ChildAgents::new(ChildAgentsInit {
+        launcher: Arc::new(session.runtime.launcher.clone()),
+        store: session.runtime.store.clone(),
+        client: client.clone(),
+        parent: session.session.clone(),
+        depth,
+        times: ChildTimes::default(),
+        cancel,
+        session: Arc::new(session),
+    })
+}
+
+fn build_driver(
+    init: SessionInit,
+    runtime: Arc<AgentRuntime>,
+    client: Client,
+    channels: DriverChannels,
+) -> SessionDriver {
+    let SessionInit { id, location, settings, mut state, compactions, usage, variables, .. } = init;
+    let DriverChannels { inbox, inbox_sender, turn_cancel, cancel, turns } = channels;
+    stored_session::apply_latest_compaction(&mut state.transcript, compactions);
+    let depth = runtime.tree_depth(&client);
+    let children_cell = runtime.config().tree_limits.may_start(depth).then(ChildAgentsCell::default);
+    let workspace = Arc::new(session_init::session_workspace(&runtime, &location));
+    workspace.set_variables(variables);
+    let toolbox = Arc::new(Toolbox::open(ToolboxInit {
+        runtime: &runtime,
+        client: &client,
+        session: &id,
+        location: &location,
+        workspace: &workspace,
+        base_tools: builtin_tools::session_tools(&runtime, &id, children_cell.as_ref()),
+    }));
+    let config_loader = start_config_loader(&runtime, &client, &id, &location.cwd, &toolbox);
+    let settings = watch::Sender::new(settings);
+    let environment = watch::Sender::new(SessionEnvironment {
+        workspace: workspace.clone(),
+        config_loader: config_loader.clone(),
+    });
+    let is_child = client.capabilities().tree_depth.is_some();
+    let grants = Arc::new(GrantStore::new(runtime.clone(), id.clone(), is_child));
+    let port = ParentSessionPort {
+        session: id.clone(),
+        runtime: runtime.clone(),
+        settings: settings.subscribe(),
+        environment: environment.subscribe(),
+        grants: grants.clone(),
+        inbox_sender: inbox_sender.clone(),
+    };
+    let children = create_children(port, &client, depth, cancel.child_token());
+    children.tree_budget().set_session_usage(usage);
+    if let Some(children_cell) = &children_cell {
+        children_cell.set_children(&children);
+    }
+    SessionDriver {
+        workspace,
+        toolbox,
+        config_loader,
+        children,
+        grants,
+        children_cell,
+        environment,
+        id,
+        runtime,
+        client,
+        location,
+        settings,
+        inbox,
+        inbox_sender,
+        state: DriverState::Idle(Box::new(state)),
+        queue: VecDeque::new(),
+        close_responders: Vec::new(),
+        turn_cancel,
+        cancel,
+        turns,
+    }
+}
+
+/// Starts a session's driver. It ends when it is closed or the last handle is dropped; `cancel` stops its turn.
+pub(crate) fn start_session(
+    init: SessionInit,
+    runtime: Arc<AgentRuntime>,
+    client: Client,
+    cancel: CancellationToken,
+    turns: TaskTracker,
+) -> SessionHandle {
+    let (sender, inbox) = mpsc::channel(INBOX_LEN);
+    let turn_cancel = watch::Sender::new(CancellationToken::new());
+    let closed = CancellationToken::new();
+    let handle = SessionHandle {
+        id: init.id.clone(),
+        inbox: sender.clone(),
+        turn_cancel: turn_cancel.subscribe(),
+        closed: closed.clone(),
+    };
+    let is_new = matches!(init.state.stored_state, StoredState::Pending(_));
+    let inbox_sender = sender.downgrade();
+    let channels = DriverChannels { inbox, inbox_sender, turn_cancel, cancel, turns };
+    let mut session = build_driver(init, runtime, client, channels);
+    let span = tracing::info_span!(target: crate::SESSION_SPAN, "session", session = %session.id);
+    let life = async move {
+        let _closed = closed.drop_guard();
+        if !is_new {
+            session.resume_work().await;
+        }
+        session.run().await;
+    };
+    tokio::spawn(life.instrument(span));
+    handle
+}
+
+impl SessionDriver {
+    /// Changes the directories of the session from the next turn on.
+    pub(super) fn change_location(&mut self, location: SessionLocation) {
+        if location == self.location {
+            return;
+        }
+        if (&location.cwd, &location.additional_directories)
+            != (&self.location.cwd, &self.location.additional_directories)
+        {
+            let workspace = session_init::session_workspace(&self.runtime, &location);
+            self.workspace = Arc::new(workspace.with_shared_jobs(&self.workspace));
+        }
+        self.toolbox = Arc::new(Toolbox::open(ToolboxInit {
+            runtime: &self.runtime,
+            client: &self.client,
+            session: &self.id,
+            location: &location,
+            workspace: &self.workspace,
+            base_tools: builtin_tools::session_tools(&self.runtime, &self.id, self.children_cell.as_ref()),
+        }));
+        self.config_loader =
+            start_config_loader(&self.runtime, &self.client, &self.id, &location.cwd, &self.toolbox);
+        self.location = location;
+        self.environment.send_replace(SessionEnvironment {
+            workspace: self.workspace.clone(),
+            config_loader: self.config_loader.clone(),
+        });
+    }
+}
