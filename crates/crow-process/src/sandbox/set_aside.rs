@@ -11,9 +11,12 @@ use std::{
 
 use crow_core::is_inert_git_config;
 use nix::{
-    errno::Errno,
-    fcntl::{OFlag, OpenHow, RenameFlags, ResolveFlag, openat2, renameat2},
+    fcntl::{OFlag, OpenHow, ResolveFlag, openat2},
     sys::stat::{Mode, SFlag, fchmod, fstat},
+};
+use rustix::{
+    fs::{RenameFlags, renameat_with},
+    io::Errno,
 };
 
 /// The suffix of the new name.
@@ -122,9 +125,10 @@ fn rename_aside(directory: &OwnedFd, name: &OsStr) -> io::Result<String> {
     for n in 1..=NAMES_MAX {
         let free_name =
             if n == 1 { format!("{name_text}.{SUFFIX}") } else { format!("{name_text}.{SUFFIX}-{n}") };
-        match renameat2(directory, name, directory, free_name.as_str(), RenameFlags::RENAME_NOREPLACE) {
+        // The system call itself: the C library has a function for it only since glibc 2.28.
+        match renameat_with(directory, name, directory, free_name.as_str(), RenameFlags::NOREPLACE) {
             Ok(()) => return Ok(free_name),
-            Err(Errno::EEXIST | Errno::ENOTEMPTY) => {}
+            Err(Errno::EXIST | Errno::NOTEMPTY) => {}
             Err(error) => return Err(error.into()),
         }
     }
