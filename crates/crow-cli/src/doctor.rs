@@ -23,6 +23,7 @@ use crate::{
     database::store_options,
     failure::{CliError, CliExitCode},
     init,
+    platform::current_platform_notice,
     privacy::{self, ExposedPath},
     providers::{self, LIST_WAIT},
     settings::{ConfigWarning, ConfigWarningKind, Environment, MCP_AUTH_DIR, Settings, default_shell},
@@ -375,6 +376,9 @@ async fn check_machine<W: Write>(shell: &Shell, report: &mut CheckReport<'_, W>)
         ),
     };
     report.add(CheckResult::new("shell", state, text))?;
+    if let Some(notice) = current_platform_notice() {
+        report.add(CheckResult::new("system", CheckState::Warning, notice.to_owned()))?;
+    }
     let support = match agent_info().program {
         Some(exe) => SandboxWrapper::new(exe, SandboxDefaults::default()).sandbox_support().await.clone(),
         None => SandboxSupport::Unavailable { reason: "Crow's own program was not found".into() },

@@ -19,6 +19,7 @@ mod migration_notice;
 mod models;
 mod money;
 mod permissions;
+mod platform;
 mod privacy;
 mod providers;
 mod run;
