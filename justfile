@@ -19,3 +19,7 @@ fmt:
 # Run all that must hold before a change lands.
 ci:
     .ci/run
+
+# Build the documents as a site, into target/site.
+site:
+    .ci/run site

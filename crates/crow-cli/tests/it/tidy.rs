@@ -4,6 +4,7 @@
 
 mod circles;
 mod documents;
+mod links;
 mod names;
 mod prose;
 
