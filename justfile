@@ -23,3 +23,11 @@ ci:
 # Build the documents as a site, into target/site.
 site:
     .ci/run site
+
+# Build every package for this system, into target/packages.
+packages:
+    .ci/run packages
+
+# Install each package in a fresh place and run it. Needs root, mmdebstrap, buildah, nix, ruby and Pythons 3.10 to 3.13.
+packages-test *NAMES:
+    python3 packaging/test.py {{NAMES}}
