@@ -14,6 +14,8 @@ pub enum PermissionOutcome {
     AllowForSession,
     /// Approved permanently for this project.
     AllowInProject,
+    /// Approved permanently for this project, with a prefix that the user has written.
+    AllowPrefixInProject(String),
     /// Rejected once.
     Reject,
     /// Rejected for the rest of the session.
@@ -32,7 +34,8 @@ impl PermissionOutcome {
     /// Whether the call is approved.
     pub fn is_allowed(&self) -> bool {
         match self {
-            Self::AllowOnce | Self::AllowForSession | Self::AllowInProject => true,
+            Self::AllowOnce | Self::AllowForSession => true,
+            Self::AllowInProject | Self::AllowPrefixInProject(_) => true,
             Self::Reject | Self::RejectForSession | Self::RejectWithFeedback => false,
             Self::Cancelled | Self::Unavailable { .. } => false,
         }
@@ -129,6 +132,8 @@ pub enum GrantScope {
 pub enum PermissionAnswer {
     /// The ID of an option.
     Selected(String),
+    /// The ID of an option, with another prefix of commands than the one it has.
+    SelectedPrefix { option: String, prefix: String },
     /// No user could be asked.
     Unavailable {
         /// The reason, to be shown in parentheses.
@@ -145,4 +150,6 @@ pub struct PermissionOption {
     pub allows: bool,
     /// Whether it applies from now on.
     pub always: bool,
+    /// The prefix of the commands that it would allow, if the agent accepts another one.
+    pub prefix: Option<String>,
 }

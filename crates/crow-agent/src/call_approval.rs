@@ -36,9 +36,10 @@ pub(crate) struct PreparedCall<'a> {
 pub(crate) async fn approve_call(
     cx: &TurnCx<'_>,
     tools: &ToolRegistry,
-    PreparedCall { call, info, tool_cx }: PreparedCall<'_>,
+    prepared: PreparedCall<'_>,
     gate: &PermissionGate,
 ) -> Result<ApprovalSource, ToolResult> {
+    let PreparedCall { call, info, tool_cx } = prepared;
     if cx.is_over() {
         return Err(ToolResult::failure(CANCELLED));
     }
@@ -86,13 +87,14 @@ pub(crate) async fn approve_call(
         // The client's request is cancelled when its future is dropped.
         Either::Right(((), _)) => return Ok(gate.call_approval(cx, call, info)),
     };
-    apply_permission_outcome(cx, gate, outcome, &offer).await
+    apply_permission_outcome(cx, gate, prepared, outcome, &offer).await
 }
 
 /// Turns an answer into a decision and stores a grant.
 async fn apply_permission_outcome(
     cx: &TurnCx<'_>,
     gate: &PermissionGate,
+    prepared: PreparedCall<'_>,
     outcome: PermissionOutcome,
     offer: &GrantOffer,
 ) -> Result<ApprovalSource, ToolResult> {
@@ -100,6 +102,14 @@ async fn apply_permission_outcome(
         PermissionOutcome::AllowOnce => Ok(()),
         PermissionOutcome::AllowForSession => cx.approvals.remember_grant(GrantScope::Session, offer).await,
         PermissionOutcome::AllowInProject => cx.approvals.remember_grant(GrantScope::Project, offer).await,
+        PermissionOutcome::AllowPrefixInProject(prefix) => {
+            match gate.change_prefix(cx, prepared, offer, prefix.trim()) {
+                Ok(changed) => cx.approvals.remember_grant(GrantScope::Project, &changed).await,
+                Err(reason) => {
+                    Err(format!("The permission was not stored, and the command is allowed once: {reason}."))
+                }
+            }
+        }
         PermissionOutcome::RejectWithFeedback => {
             return Err(ToolResult::failure(ask_for_instructions(cx, gate).await));
         }

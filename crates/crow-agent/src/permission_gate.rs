@@ -7,12 +7,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crow_core::{
-    ApprovalSource, CallId, GrantSet, Mode, PermissionDecision, SandboxSupport, ToolAccess, ToolCall,
-    ToolCallInfo, ToolKind,
+    ApprovalSource, CallId, GrantOffer, GrantSet, Mode, PermissionDecision, SandboxSupport, ToolAccess,
+    ToolCall, ToolCallInfo, ToolKind,
 };
 use crow_tools::{PermissionPolicy, PolicySources, ToolRegistry};
 use tokio::sync::Mutex;
 
+use crate::call_approval::PreparedCall;
 use crate::runtime::AgentConfig;
 use crate::turn_context::{SessionState, TurnCx, WarnedOnce};
 
@@ -96,9 +97,37 @@ impl PermissionGate {
         call: &ToolCall,
         info: &ToolCallInfo,
     ) -> PermissionDecision {
+        self.evaluate_with_grants(cx, call, info, &cx.approvals.all_grants())
+    }
+
+    /// Replaces the prefix of an offer by one that the user has written; the error is the reason why it cannot be.
+    pub(crate) fn change_prefix(
+        &self,
+        cx: &TurnCx<'_>,
+        PreparedCall { call, info, .. }: PreparedCall<'_>,
+        offer: &GrantOffer,
+        prefix: &str,
+    ) -> Result<GrantOffer, String> {
+        let changed = offer.with_prefix(prefix)?;
+        let mut grants = cx.approvals.all_grants();
+        grants.extend(changed.project.iter().cloned());
+        match self.evaluate_with_grants(cx, call, info, &grants) {
+            PermissionDecision::Allow => Ok(changed),
+            PermissionDecision::Ask { .. } | PermissionDecision::Deny(_) => {
+                Err(format!("`{prefix}` does not cover this command"))
+            }
+        }
+    }
+
+    fn evaluate_with_grants(
+        &self,
+        cx: &TurnCx<'_>,
+        call: &ToolCall,
+        info: &ToolCallInfo,
+        grants: &GrantSet,
+    ) -> PermissionDecision {
         let policy = self.permission_policy(cx, call);
-        let decision =
-            policy.evaluate(effective_mode(cx, info), &cx.approvals.all_grants(), &call.name, info);
+        let decision = policy.evaluate(effective_mode(cx, info), grants, &call.name, info);
         match cx.step_policy {
             Some(step_policy) => step_policy.narrow_decision(decision, call, &info.access),
             None => decision,

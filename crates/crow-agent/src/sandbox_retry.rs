@@ -154,7 +154,8 @@ impl PermissionGate {
         match cx.client.request_permission(cx.session, request, cx.cancel).await {
             PermissionOutcome::AllowOnce
             | PermissionOutcome::AllowForSession
-            | PermissionOutcome::AllowInProject => SandboxedCallResult::Retry,
+            | PermissionOutcome::AllowInProject
+            | PermissionOutcome::AllowPrefixInProject(_) => SandboxedCallResult::Retry,
             PermissionOutcome::Reject
             | PermissionOutcome::RejectForSession
             | PermissionOutcome::RejectWithFeedback => {

@@ -189,6 +189,7 @@ fn permission_request(info: &ToolCallInfo, reason: Option<String>) -> AgentPermi
         name: name.to_owned(),
         allows: id == ALLOW_ID,
         always: false,
+        prefix: None,
     };
     AgentPermissionRequest {
         subject: PermissionSubject::Call,

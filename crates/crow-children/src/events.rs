@@ -248,7 +248,7 @@ impl ChildEventHandler {
                         Some(PermissionAnswer::Unavailable { reason }) => request.reject(&format!(
                             "not allowed: it needs permission, and the user could not be asked ({reason})"
                         )),
-                        Some(PermissionAnswer::Selected(_)) => {
+                        Some(PermissionAnswer::Selected(_) | PermissionAnswer::SelectedPrefix { .. }) => {
                             request.reject("not allowed: the user rejected it");
                         }
                         None => request.reject("not allowed: the question was closed without an answer"),

@@ -86,7 +86,7 @@ pub use permission::{
     EffectivePolicy, Grant, GrantOffer, GrantSet, Mode, PermissionDecision, PermissionRule, PermissionRules,
     RuleError, SessionRoots, approval_source, approval_source_in_sandbox, evaluate_call,
     evaluate_call_in_sandbox, home_autorun_files, hook_manager_files, is_autorun_dir, is_autorun_entry,
-    is_key_path, may_hold_autorun,
+    is_key_path, may_hold_autorun, parse_prefix,
 };
 pub use plan_entry::{PlanEntry, PlanPriority, PlanStatus};
 pub use replay::{

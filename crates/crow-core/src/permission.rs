@@ -37,7 +37,7 @@ pub use self::autorun::{
     home_autorun_files, hook_manager_files, is_autorun_dir, is_autorun_entry, may_hold_autorun,
 };
 use self::file_writes::{evaluate_writes, protection_reason};
-pub use self::grants::{Grant, GrantOffer, GrantSet};
+pub use self::grants::{Grant, GrantOffer, GrantSet, parse_prefix};
 pub use self::paths::is_key_path;
 use self::paths::{holds_protected, is_readable, is_secret};
 pub use self::policy::{EffectivePolicy, Mode, PermissionDecision, SessionRoots};

@@ -64,7 +64,8 @@ pub struct FakeClient {
     stdin: Option<pipe::Sender>,
     lines: Lines<BufReader<pipe::Receiver>>,
     next_id: u64,
-    /// The answers to the next permission requests; the default is to allow once.
+    /// The answers to the next permission requests; the default is to allow once. `OPTION: PREFIX` answers with a prefix
+    /// that the user has written.
     pub permission_answers: VecDeque<String>,
     /// The answers to the next forms: a value on offer, free text, `declined` or `cancelled`; the default is the first
     /// value.

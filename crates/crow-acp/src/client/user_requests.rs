@@ -8,7 +8,6 @@ use tokio::sync::oneshot;
 use super::events::ClientEvent;
 use super::{AgentEventHandler, HandlerResult, Responder, log_send_error};
 use crate::form::ElicitationOutcome;
-use crate::permission::PermissionAnswer;
 use crate::v1;
 
 impl AgentEventHandler {
@@ -21,17 +20,14 @@ impl AgentEventHandler {
         let (sender, receiver) = oneshot::channel();
         tokio::spawn(async move {
             let cancellation = responder.cancellation();
-            let outcome = tokio::select! {
+            let answer = tokio::select! {
                 biased;
-                () = cancellation.cancelled() => return log_send_error(responder.respond(v1::permission_response(None))),
-                answered = receiver => answered,
+                () = cancellation.cancelled() => None,
+                answered = receiver => answered.ok(),
             };
-            log_send_error(match outcome {
-                Ok(PermissionAnswer::Selected(id)) => responder.respond(v1::permission_response(Some(id))),
-                Ok(PermissionAnswer::Unavailable { reason }) => {
-                    responder.respond_with_error(v1::no_user_error(&reason))
-                }
-                Err(_) => responder.respond(v1::permission_response(None)),
+            log_send_error(match v1::permission_response(answer) {
+                Ok(response) => responder.respond(response),
+                Err(error) => responder.respond_with_error(error),
             });
         });
         self.forward_event(ClientEvent::Permission { session, question: Box::new(question), answer: sender })

@@ -10,7 +10,7 @@ use crow_core::{CommandInfo, SessionId, ToolCallContent, ToolCallStatus, ToolKin
 use sdk::v1::schema as wire;
 use serde_json::Value;
 
-use super::permission::{grant_offer, permission_subject};
+use super::permission::{grant_offer, permission_subject, prefix_in};
 use super::session_config::session_options;
 use super::{agent_tree, plan};
 use crate::agent_update::{AgentUpdate, StopReason};
@@ -122,6 +122,7 @@ pub(crate) fn parse_permission_request(
     let fields = request.tool_call.fields;
     let choices = request.options.into_iter().map(|option| PermissionOption {
         id: option.option_id.0.to_string(),
+        prefix: prefix_in(option.meta.as_ref()),
         name: option.name,
         allows: matches!(
             option.kind,

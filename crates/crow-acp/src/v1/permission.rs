@@ -10,6 +10,7 @@ use crate::permission::{
     PermissionOutcome, PermissionRequest, PermissionSubject,
 };
 use crate::v1::primitives::{session_id, to_meta};
+use crate::v1::rpc_errors::no_user_error;
 use crate::v1::tool_calls::{tool_call_locations, tool_content, tool_kind};
 
 const ALLOW_ONCE: &str = "allow_once";
@@ -26,6 +27,10 @@ const SUBJECT_CONTINUE: &str = "go_on";
 
 /// The key in `_meta` of a child's request for what an approval would be remembered as.
 const GRANT_OFFER_KEY: &str = "crow/remembers";
+
+/// The key in `_meta` of an option for the prefix of the commands that it allows, and of the answer for the prefix that
+/// the user has written in its place.
+const PREFIX_KEY: &str = "crow/prefix";
 
 /// Longer descriptions of a grant do not fit on a button.
 const LABEL_CHARS_MAX: usize = 60;
@@ -79,7 +84,9 @@ fn permission_options(
         }
         if !offer.project.is_empty() {
             let name = grant_label("Always allow", &offer.project, "in this project");
-            options.push(option(ALLOW_PROJECT, &name, wire::PermissionOptionKind::AllowAlways));
+            let option = option(ALLOW_PROJECT, &name, wire::PermissionOptionKind::AllowAlways);
+            let prefix = offer.editable_prefix();
+            options.push(option.meta(prefix.and_then(|prefix| to_meta(json!({ PREFIX_KEY: prefix })))));
         }
     }
     if offered_answers == OfferedAnswers::Session {
@@ -179,7 +186,8 @@ impl AgentPermissionRequest {
     pub fn grant_scope(&self, answer: &PermissionAnswer) -> Option<GrantScope> {
         match answer {
             PermissionAnswer::Selected(id) => grant_scope(id),
-            PermissionAnswer::Unavailable { .. } => None,
+            // A child is not asked for other prefixes than its own.
+            PermissionAnswer::SelectedPrefix { .. } | PermissionAnswer::Unavailable { .. } => None,
         }
     }
 }
@@ -203,8 +211,8 @@ pub(crate) fn permission_outcome(
     answer: Result<wire::RequestPermissionResponse, sdk::Error>,
     offered_answers: OfferedAnswers<'_>,
 ) -> PermissionOutcome {
-    let outcome = match answer {
-        Ok(answer) => answer.outcome,
+    let (outcome, prefix) = match answer {
+        Ok(answer) => (answer.outcome, prefix_in(answer.meta.as_ref())),
         Err(error) if matches!(i32::from(error.code), -32700 | -32602) => {
             return PermissionOutcome::Unavailable { reason: "the client's answer cannot be read".into() };
         }
@@ -224,7 +232,10 @@ pub(crate) fn permission_outcome(
             PermissionOutcome::AllowForSession
         }
         (ALLOW_PROJECT, OfferedAnswers::Remembered { offer, .. }) if !offer.project.is_empty() => {
-            PermissionOutcome::AllowInProject
+            match prefix.filter(|prefix| offer.editable_prefix().as_ref() != Some(prefix)) {
+                Some(prefix) => PermissionOutcome::AllowPrefixInProject(prefix),
+                None => PermissionOutcome::AllowInProject,
+            }
         }
         (REJECT_WITH_FEEDBACK, OfferedAnswers::Remembered { accepts_feedback: true, .. }) => {
             PermissionOutcome::RejectWithFeedback
@@ -233,12 +244,27 @@ pub(crate) fn permission_outcome(
     }
 }
 
-/// Converts a client's answer; no answer counts as cancelled.
-pub(crate) fn permission_response(option_id: Option<String>) -> wire::RequestPermissionResponse {
-    wire::RequestPermissionResponse::new(match option_id {
-        Some(id) => wire::RequestPermissionOutcome::Selected(wire::SelectedPermissionOutcome::new(id)),
-        None => wire::RequestPermissionOutcome::Cancelled,
-    })
+/// Parses the prefix of an option, or of an answer.
+pub(super) fn prefix_in(meta: Option<&wire::Meta>) -> Option<String> {
+    meta?.get(PREFIX_KEY)?.as_str().map(str::to_owned)
+}
+
+/// Converts a client's answer; no answer counts as cancelled. The error is the reason why there is no user.
+pub(crate) fn permission_response(
+    answer: Option<PermissionAnswer>,
+) -> Result<wire::RequestPermissionResponse, sdk::Error> {
+    let select = |id: String| {
+        let outcome = wire::SelectedPermissionOutcome::new(id);
+        wire::RequestPermissionResponse::new(wire::RequestPermissionOutcome::Selected(outcome))
+    };
+    match answer {
+        Some(PermissionAnswer::Selected(id)) => Ok(select(id)),
+        Some(PermissionAnswer::SelectedPrefix { option, prefix }) => {
+            Ok(select(option).meta(to_meta(json!({ PREFIX_KEY: prefix }))))
+        }
+        Some(PermissionAnswer::Unavailable { reason }) => Err(no_user_error(&reason)),
+        None => Ok(wire::RequestPermissionResponse::new(wire::RequestPermissionOutcome::Cancelled)),
+    }
 }
 
 #[cfg(test)]

@@ -265,9 +265,9 @@ impl WorkflowPort for SessionPort<'_> {
             ConfirmationRequest { source: SOURCE, title: &confirmation.title, content, subject, answers };
         match ask_confirmation(&self.cx, request, self.state).await {
             PermissionOutcome::AllowOnce => ConfirmationAnswer::Allowed { is_lasting: false },
-            PermissionOutcome::AllowForSession | PermissionOutcome::AllowInProject => {
-                ConfirmationAnswer::Allowed { is_lasting: true }
-            }
+            PermissionOutcome::AllowForSession
+            | PermissionOutcome::AllowInProject
+            | PermissionOutcome::AllowPrefixInProject(_) => ConfirmationAnswer::Allowed { is_lasting: true },
             PermissionOutcome::Reject => ConfirmationAnswer::Rejected { is_lasting: false },
             PermissionOutcome::RejectForSession | PermissionOutcome::RejectWithFeedback => {
                 ConfirmationAnswer::Rejected { is_lasting: true }

@@ -85,6 +85,46 @@ fn check(test: impl Future<Output = String>, expected: &Expect) {
 }
 
 #[test]
+fn prefix_is_narrower_than_offered_and_covers_the_command() {
+    let test = async {
+        let mut stage = Stage::new("", json!({})).await;
+        let session = stage.open().await;
+        let mut shown =
+            stage.asked(&session, &["./work.sh one two"], &["allow_project: ./work.sh one"]).await;
+        shown += "its other words are asked\n";
+        shown += &stage.asked(&session, &["./work.sh one three", "./work.sh two"], &["reject_once"]).await;
+        shown += "it has to cover the command, and to be one\n";
+        for prefix in ["./work.sh one", "sh", "./work.sh four && rm", ""] {
+            let before = stage.client.log().len();
+            shown +=
+                &stage.asked(&session, &["./work.sh four"], &[&format!("allow_project: {prefix}")]).await;
+            let log = stage.client.log();
+            let notices = log[before..].lines().filter(|line| line.contains("was not stored"));
+            shown += &notices.map(|line| format!("{line}\n")).collect::<String>();
+        }
+        shown + &stage.command(&session, "/permissions").await
+    };
+    check(
+        test,
+        &expect![[r#"
+        ? `./work.sh one two` [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_project: ./work.sh one
+        its other words are asked
+        ? `./work.sh two` [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> reject_once
+        it has to cover the command, and to be one
+        ? `./work.sh four` [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_project: ./work.sh one
+        < thought[] The permission was not stored, and the command is allowed once: `./work.sh one` does not cover this command.⏎
+        ? `./work.sh four` [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_project: sh
+        < thought[] The permission was not stored, and the command is allowed once: commands that begin with `sh` always ask.⏎
+        ? `./work.sh four` [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_project: ./work.sh four && rm
+        < thought[] The permission was not stored, and the command is allowed once: commands that begin with `./work.sh four && rm` always ask.⏎
+        ? `./work.sh four` [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_project: 
+        < thought[] The permission was not stored, and the command is allowed once: the prefix is empty.⏎
+        < text[note-1] Always allowed in $HOME/project:⏎⏎1. `./work.sh one …`⏎⏎Allowed for this session:⏎⏎2. `./work.sh one two`⏎⏎`/permissions remove N` removes one, `/permissions clear` removes all.⏎
+    "#]],
+    );
+}
+
+#[test]
 fn project_grant_survives_the_process_and_is_revoked() {
     let test = async {
         let mut stage = Stage::new("", json!({})).await;

@@ -337,7 +337,12 @@ impl<'a> CommandEvaluation<'a> {
             .map(|(_, words)| LastingCommand { words, is_exact: false, is_granted: false })
             .chain(self.grants.lasting_commands());
         for rule in rules {
-            let Some(n_covered) = count_covered_words(rule.words, &simple.words) else { continue };
+            if count_covered_words(rule.words, &simple.words).is_none() {
+                continue;
+            }
+            let Some(n_covered) = count_covered_words(rule.approving_words(), &simple.words) else {
+                continue;
+            };
             let is_exceeded = (rule.is_exact && n_covered < simple.words.len())
                 || (rule.is_granted && prefixes::has_more_targets(&simple.words, n_covered));
             if is_exceeded {

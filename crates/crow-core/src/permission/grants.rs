@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::prefix_table::{is_offered, runs_project};
+use super::prefix_table::{count_table_words, is_grantable, runs_project};
 use crate::shell::{self, ShellWord};
 
 /// A permission of the user beyond a single call.
@@ -67,8 +67,8 @@ impl Grant {
         }
     }
 
-    /// Decodes the output of [`Grant::to_json`]; `None` for anything else, including a prefix that is no longer
-    /// offered.
+    /// Decodes the output of [`Grant::to_json`]; `None` for anything else, including a prefix that may no
+    /// longer be one.
     pub fn from_json(value: &Value) -> Option<Self> {
         let value = value.as_object()?;
         let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
@@ -76,8 +76,8 @@ impl Grant {
         let has_keys = |n_keys: usize| value.len() == n_keys;
         match (text("effect")?.as_str(), target.as_str()) {
             ("run", _) if has_keys(2) && !target.is_empty() => Some(Self::Run(target)),
-            ("run_prefix", _) if has_keys(2) => Some(Self::RunPrefix(offered_words(&target, false)?)),
-            ("run_whole", _) if has_keys(2) => Some(Self::RunExact(offered_words(&target, true)?)),
+            ("run_prefix", _) if has_keys(2) => Some(Self::RunPrefix(grantable_words(&target, false)?)),
+            ("run_whole", _) if has_keys(2) => Some(Self::RunExact(grantable_words(&target, true)?)),
             ("edit", "project") if has_keys(2) => Some(Self::Edits),
             ("read", _) if has_keys(2) => Some(Self::Read(target)),
             ("write", _) if has_keys(2) => Some(Self::Write(target)),
@@ -90,11 +90,27 @@ impl Grant {
 }
 
 /// Parses the words of a permanent grant.
-fn offered_words(text: &str, is_exact: bool) -> Option<Vec<String>> {
+fn grantable_words(text: &str, is_exact: bool) -> Option<Vec<String>> {
     let words = shell::parse_words(text).ok()?;
     let words: Vec<String> =
         words.iter().map(|word| word.known_text().map(str::to_owned)).collect::<Option<_>>()?;
-    is_offered(&words, is_exact).then_some(words)
+    is_grantable(&words, is_exact).then_some(words)
+}
+
+/// Longer prefixes are a mistake.
+const PREFIX_BYTES_MAX: usize = 4096;
+
+/// Parses a prefix that the user has written; the error is the reason why it cannot be allowed permanently.
+pub fn parse_prefix(text: &str) -> Result<Grant, String> {
+    let text = text.trim();
+    if text.len() > PREFIX_BYTES_MAX || text.contains(char::is_control) {
+        return Err("a prefix is one line of a few words".to_owned());
+    }
+    if text.is_empty() {
+        return Err("the prefix is empty".to_owned());
+    }
+    let words = grantable_words(text, false);
+    words.map(Grant::RunPrefix).ok_or_else(|| format!("commands that begin with `{text}` always ask"))
 }
 
 fn quote_words(words: &[String]) -> String {
@@ -193,6 +209,14 @@ pub(super) struct LastingCommand<'a> {
     pub(super) is_granted: bool,
 }
 
+impl LastingCommand<'_> {
+    /// Returns the words that approve what they do. Words that the user added to a prefix of the table only narrow it.
+    pub(super) fn approving_words(&self) -> &[String] {
+        let n_words = if self.is_granted && !self.is_exact { count_table_words(self.words) } else { None };
+        n_words.and_then(|n_words| self.words.get(..n_words)).unwrap_or(self.words)
+    }
+}
+
 impl Extend<Grant> for GrantSet {
     fn extend<T: IntoIterator<Item = Grant>>(&mut self, grants: T) {
         grants.into_iter().for_each(|grant| {
@@ -227,6 +251,28 @@ impl GrantOffer {
     /// Offers grants for the session only.
     pub(super) fn for_session(grants: Vec<Grant>) -> Self {
         Self { session: grants, project: Vec::new() }
+    }
+
+    /// Returns the prefix that the user may edit: the only one among the permanent grants.
+    pub fn editable_prefix(&self) -> Option<String> {
+        let mut prefixes = self.project.iter().filter_map(|grant| {
+            let Grant::RunPrefix(words) = grant else { return None };
+            Some(quote_words(words))
+        });
+        prefixes.next().filter(|_| prefixes.next().is_none())
+    }
+
+    /// Returns the offer with another prefix than [`Self::editable_prefix`]; the error is the reason why that cannot be
+    /// allowed permanently.
+    pub fn with_prefix(&self, prefix: &str) -> Result<Self, String> {
+        let prefix = parse_prefix(prefix)?;
+        if self.editable_prefix().is_none() {
+            return Err("there is no prefix to change".to_owned());
+        }
+        let replace =
+            |grant: &Grant| if matches!(grant, Grant::RunPrefix(_)) { &prefix } else { grant }.clone();
+        let replace_all = |grants: &[Grant]| grants.iter().map(replace).collect();
+        Ok(Self { session: replace_all(&self.session), project: replace_all(&self.project) })
     }
 
     /// Encodes the offer, for a parent that asks on behalf of a child.

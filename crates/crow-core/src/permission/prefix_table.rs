@@ -127,13 +127,24 @@ pub(super) fn project_script<'a>(words: &[&'a str]) -> Option<&'a str> {
     (is_plain && !program_name(program).is_empty()).then_some(program)
 }
 
-/// Whether these words could be offered today: as a complete prefix, or as a whole command.
-pub(super) fn is_offered(words: &[String], is_exact: bool) -> bool {
+/// Whether these words may be a grant today: as a prefix or a longer one, or as a whole command.
+pub(super) fn is_grantable(words: &[String], is_exact: bool) -> bool {
+    match is_exact {
+        true => {
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            matches!(find_row(&words), Some((_, PrefixExtent::Exact)))
+        }
+        false => count_table_words(words).is_some(),
+    }
+}
+
+/// Returns the number of words that the table has of a prefix; the user may have added others.
+pub(super) fn count_table_words(words: &[String]) -> Option<usize> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match find_row(&words) {
-        Some((_, PrefixExtent::Prefix(n_words))) => !is_exact && n_words == words.len(),
-        Some((_, PrefixExtent::Exact)) => is_exact,
-        None => !is_exact && words.len() == 1 && project_script(&words).is_some(),
+        Some((_, PrefixExtent::Prefix(n_words))) => Some(n_words),
+        Some((_, PrefixExtent::Exact)) => None,
+        None => project_script(&words).map(|_| 1),
     }
 }
 

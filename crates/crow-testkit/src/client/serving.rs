@@ -17,7 +17,15 @@ impl FakeClient {
             (_, Some(ResponseFault::Error)) => Err(error(-32603, "the dialog broke")),
             ("cancelled", _) => Ok(json!({"outcome": {"outcome": "cancelled"}})),
             (_, Some(_)) => Ok(json!({"outcome": {"outcome": "selected", "optionId": "allow_once"}})),
-            (option_id, None) => Ok(json!({"outcome": {"outcome": "selected", "optionId": option_id}})),
+            (answer, None) => {
+                let (option_id, prefix) =
+                    answer.split_once(": ").map_or((answer, None), |(id, prefix)| (id, Some(prefix)));
+                let mut result = json!({"outcome": {"outcome": "selected", "optionId": option_id}});
+                if let Some(prefix) = prefix {
+                    result["_meta"] = json!({"crow/prefix": prefix});
+                }
+                Ok(result)
+            }
         };
         self.send_response(&message["id"], result, fault).await;
     }

@@ -142,6 +142,12 @@ pub(crate) enum AppCommand {
         id: QuestionId,
         option: String,
     },
+    /// Answers a call with a prefix that the user has written.
+    AnswerPrefix {
+        id: QuestionId,
+        option: String,
+        prefix: String,
+    },
     AnswerForm {
         id: QuestionId,
         outcome: ElicitationOutcome,

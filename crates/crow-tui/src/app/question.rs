@@ -26,6 +26,8 @@ pub(crate) enum AnswerEffect {
     Option(String),
     /// Rejects with this option, and sends a text that the user types.
     Instead(String),
+    /// Lets the user change the prefix of the commands that the option allows.
+    Prefix { option: String, prefix: String },
     /// Chooses a label of a form.
     Choice(String),
     /// Asks for a text as the answer of a form.
@@ -108,6 +110,13 @@ impl WaitingQuestion {
         matches!(&self.subject, QuestionSubject::Form(form) if form.free_text && form.options.is_empty())
     }
 
+    /// Whether the composer has the prefix of an answer.
+    pub(crate) fn edits_prefix(&self) -> bool {
+        let answers = self.answers();
+        let effect = answers.get(self.selected).map(|answer| &answer.effect);
+        self.takes_text && matches!(effect, Some(AnswerEffect::Prefix { .. }))
+    }
+
     /// Lists the answers; approving once is first, and an answer for later is never selected by itself.
     pub(crate) fn answers(&self) -> Vec<OfferedAnswer> {
         match &self.subject {
@@ -139,7 +148,10 @@ fn call_answers(request: &AgentPermissionRequest) -> Vec<OfferedAnswer> {
             name: option.name.clone(),
             description: String::new(),
             allows: option.allows,
-            effect: AnswerEffect::Option(option.id.clone()),
+            effect: match &option.prefix {
+                Some(prefix) => AnswerEffect::Prefix { option: option.id.clone(), prefix: prefix.clone() },
+                None => AnswerEffect::Option(option.id.clone()),
+            },
         });
     }
     let has_instead = answers.iter().any(|answer| answer.key == Some(KeyAction::AnswerInstead));

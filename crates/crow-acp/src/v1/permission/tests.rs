@@ -180,6 +180,35 @@ fn grants_of_a_child_reach_its_parent() {
 }
 
 #[test]
+fn prefix_can_be_changed_in_an_answer() {
+    let offer =
+        GrantOffer { session: vec![prefix(&["cargo", "test"])], project: vec![prefix(&["cargo", "test"])] };
+    let info = ToolCallInfo {
+        title: "x".into(),
+        kind: ToolKind::Execute,
+        locations: Vec::new(),
+        access: ToolAccess::Nothing,
+    };
+    let arguments = Map::new();
+    let answers = OfferedAnswers::Remembered { offer: &offer, accepts_feedback: false };
+    let asked = question(PermissionSubject::Call, answers, &info, &arguments);
+    let request = permission_request(&SessionId::new("quiet-crow"), asked, false);
+    let heard = v1::parse_permission_request(request).1;
+    let prefixes =
+        heard.options.iter().filter_map(|option| Some(format!("{}: {}", option.id, option.prefix.as_ref()?)));
+    assert_eq!(prefixes.collect::<Vec<_>>(), ["allow_project: cargo test"]);
+    let outcome = |option: &str, prefix: &str| {
+        let answer =
+            PermissionAnswer::SelectedPrefix { option: option.to_owned(), prefix: prefix.to_owned() };
+        permission_outcome(permission_response(Some(answer)), answers)
+    };
+    let changed = PermissionOutcome::AllowPrefixInProject("cargo test -p x".to_owned());
+    assert_eq!(outcome("allow_project", "cargo test -p x"), changed);
+    assert_eq!(outcome("allow_project", "cargo test"), PermissionOutcome::AllowInProject);
+    assert_eq!(outcome("allow_always", "cargo test -p x"), PermissionOutcome::AllowForSession);
+}
+
+#[test]
 fn approval_must_have_been_offered() {
     let offer = GrantOffer { session: vec![Grant::Edits], project: Vec::new() };
     let answer = |id: &str, answers| {

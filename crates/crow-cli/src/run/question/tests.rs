@@ -10,6 +10,7 @@ fn question(title: &str, input: Value) -> AgentPermissionRequest {
         name: name.into(),
         allows,
         always,
+        prefix: None,
     };
     AgentPermissionRequest {
         subject: PermissionSubject::Call,
@@ -160,6 +161,7 @@ fn answers_of_crow_have_letters() {
         name: name.into(),
         allows,
         always,
+        prefix: None,
     };
     let mut asked = question("x", json!({}));
     asked.options = vec![

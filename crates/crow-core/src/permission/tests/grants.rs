@@ -161,6 +161,195 @@ fn prefix_allows_commands_and_confines_project_code() {
     .assert_eq(&lines.map(shown).concat());
 }
 
+/// Replaces the prefix of the offer for a line, and shows what the offer then allows.
+#[track_caller]
+fn check_prefix(line: &str, prefix: &str, lines: &[&str], expected: &Expect) {
+    let rules = PermissionRules::default();
+    let decision = |line: &str, grants: &GrantSet| decide(Mode::Ask, &rules, &runs(line), grants);
+    let PermissionDecision::Ask { offer, .. } = decision(line, &GrantSet::default()) else {
+        panic!("{line} needs no permission")
+    };
+    let shown = match offer.with_prefix(prefix) {
+        Err(reason) => format!("{reason}\n"),
+        Ok(changed) => {
+            let grants = changed.project.iter().cloned().collect();
+            let shown = lines.iter().map(|line| match decision(line, &grants) {
+                PermissionDecision::Allow => format!("{line} => allow\n"),
+                PermissionDecision::Ask { reason, .. } => {
+                    format!("{line} => ask: {}\n", reason.unwrap_or_default())
+                }
+                PermissionDecision::Deny(reason) => format!("{line} => deny: {reason}\n"),
+            });
+            format!("{}\n{}", offered(&changed), shown.collect::<String>())
+        }
+    };
+    expected.assert_eq(&shown);
+}
+
+#[test]
+fn longer_prefix_narrows_an_offer() {
+    check_prefix(
+        "cargo test -p core parse",
+        "cargo test -p core",
+        &[
+            "cargo test -p core parse",
+            "cargo test -p core",
+            "cargo test -p other",
+            "cargo test",
+            "timeout 9 cargo test -p core",
+        ],
+        &expect![[r#"
+            session: `cargo test -p core parse`, `cargo test -p core …`; project: `cargo test -p core …`
+            cargo test -p core parse => allow
+            cargo test -p core => allow
+            cargo test -p other => ask: 
+            cargo test => ask: 
+            timeout 9 cargo test -p core => allow
+        "#]],
+    );
+    check_prefix(
+        "git commit -m 'a b'",
+        " git commit  -m 'a b' ",
+        &["git commit -m 'a b' x", "git commit -m c"],
+        &expect![[r#"
+            session: `git commit -m 'a b'`, `git commit -m 'a b' …`; project: `git commit -m 'a b' …`
+            git commit -m 'a b' x => allow
+            git commit -m c => ask: 
+        "#]],
+    );
+    // The user sees the words, but not what an option among them does with the words after it.
+    check_prefix(
+        "cargo test -p core",
+        "cargo test --config",
+        &["cargo test --config x", "cargo test -p core"],
+        &expect![[r#"
+            session: `cargo test -p core`, `cargo test --config …`; project: `cargo test --config …`
+            cargo test --config x => ask: cargo sets configuration, which can name a program to run
+            cargo test -p core => ask: 
+        "#]],
+    );
+    check_prefix(
+        "make test",
+        "make test deploy",
+        &["make test", "make test deploy"],
+        &expect![[r#"
+        session: `make test`, `make test deploy …`; project: `make test deploy …`
+        make test => ask: 
+        make test deploy => ask: 
+    "#]],
+    );
+    check_prefix(
+        "cd sub && cargo test",
+        "cargo test -p core",
+        &["cd sub && cargo test -p core", "cd sub && cargo test"],
+        &expect![[r#"
+            session: `cd sub && cargo test`, `cargo test -p core …`; project: `cargo test -p core …`
+            cd sub && cargo test -p core => allow
+            cd sub && cargo test => ask: no rule covers `cargo test`
+        "#]],
+    );
+}
+
+#[test]
+fn prefix_that_the_table_does_not_have_is_rejected() {
+    for (line, prefix, expected) in [
+        ("cargo test", "cargo", "commands that begin with `cargo` always ask"),
+        ("cargo test", "", "the prefix is empty"),
+        ("cargo test", "python3", "commands that begin with `python3` always ask"),
+        ("cargo test", "cargo $X", "commands that begin with `cargo $X` always ask"),
+        ("cargo test", "cargo test && rm", "commands that begin with `cargo test && rm` always ask"),
+        ("cargo test", "cargo test\nrm", "a prefix is one line of a few words"),
+        ("make test", "make", "commands that begin with `make` always ask"),
+        ("npm install", "npm install left-pad", "commands that begin with `npm install left-pad` always ask"),
+        ("rm x", "cargo test", "there is no prefix to change"),
+        ("cargo test && npm test", "cargo test -p x", "there is no prefix to change"),
+    ] {
+        let PermissionDecision::Ask { offer, .. } =
+            decide(Mode::Ask, &PermissionRules::default(), &runs(line), &GrantSet::default())
+        else {
+            panic!("{line} needs no permission")
+        };
+        assert_eq!(offer.with_prefix(prefix), Err(expected.to_owned()), "{line}");
+    }
+}
+
+/// Lines that change files, or seem to.
+const EDITING_LINES: [&str; 25] = [
+    "touch x",
+    "mkdir -p a/b",
+    "sed -i s/a/b/ x",
+    "cp x y",
+    "mv x y",
+    "echo a > x",
+    "echo a >> x",
+    "tee x < y",
+    "mkdir a && cargo test",
+    "cd sub && touch x",
+    "touch x; rm y",
+    "touch /etc/x",
+    "touch ../x",
+    "echo a > Makefile",
+    "echo a > .git/config",
+    "echo a > $X",
+    "cp x .git/hooks/pre-commit",
+    "sed -i s/a/b/e x",
+    "sed -i w/etc/x y",
+    "touch x | cat",
+    "rmdir x",
+    "ln -s /etc x",
+    "cat > x <<'E'\na\nE",
+    "printf a > package.json",
+    "git add x && touch y",
+];
+
+#[test]
+fn offered_grants_allow_what_was_asked() {
+    let rules = PermissionRules::default();
+    let writes = |path: &str| ToolAccess::Writes(vec![path.to_owned()]);
+    let accesses = EDITING_LINES
+        .map(runs)
+        .into_iter()
+        .chain(["/w/a/x", "/w/a/.git/config", "/w/a/.envrc", "/elsewhere/x"].map(writes));
+    let mut shown = String::new();
+    for access in accesses {
+        for mode in Mode::ALL {
+            let PermissionDecision::Ask { offer, .. } = decide(mode, &rules, &access, &GrantSet::default())
+            else {
+                continue;
+            };
+            for grants in [&offer.session, &offer.project].into_iter().filter(|grants| !grants.is_empty()) {
+                let granted: GrantSet = grants.iter().cloned().collect();
+                assert_eq!(
+                    decide(mode, &rules, &access, &granted),
+                    PermissionDecision::Allow,
+                    "{access:?} {granted:?}"
+                );
+            }
+            if mode == Mode::Ask && offer.project.contains(&Grant::Edits) {
+                shown.push_str(&format!("{access:?}\n"));
+            }
+        }
+    }
+    // Edits are offered for these and no others.
+    expect![[r#"
+        Runs("touch x")
+        Runs("mkdir -p a/b")
+        Runs("sed -i s/a/b/ x")
+        Runs("cp x y")
+        Runs("mv x y")
+        Runs("echo a > x")
+        Runs("echo a >> x")
+        Runs("tee x < y")
+        Runs("cd sub && touch x")
+        Runs("echo a > Makefile")
+        Runs("touch x | cat")
+        Runs("cat > x <<'E'\na\nE")
+        Runs("printf a > package.json")
+        Writes(["/w/a/x"])
+    "#]]
+    .assert_eq(&shown);
+}
+
 #[test]
 fn read_grant_does_not_allow_writing() {
     let grants = GrantSet::from_iter([Grant::Read("/elsewhere/x".to_owned())]);

@@ -53,7 +53,12 @@ pub(super) const KEY_TABLE: &[KeyBinding] = &[
     bind(C::Anywhere, &["wheeldown"], A::ScrollDown, "on the full screen, scroll down a little"),
     bind(C::Question, &["y"], A::AnswerAllowOnce, "approve once"),
     bind(C::Question, &["a"], A::AnswerAllowSession, "approve for this session"),
-    bind(C::Question, &["p"], A::AnswerAllowProject, "always approve in this project"),
+    bind(
+        C::Question,
+        &["p"],
+        A::AnswerAllowProject,
+        "always approve in this project; a prefix can be changed first",
+    ),
     bind(C::Question, &["n"], A::AnswerReject, "reject"),
     bind(C::Question, &["e"], A::AnswerInstead, "reject, and say what to do instead"),
     bind(C::Question, &["x"], A::AnswerRejectAlways, "reject from now on"),

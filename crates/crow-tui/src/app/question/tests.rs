@@ -12,6 +12,7 @@ fn request(options: &[(&str, bool, bool)]) -> QuestionSubject {
         name: (*name).to_owned(),
         allows: *allows,
         always: *always,
+        prefix: None,
     });
     QuestionSubject::Call(Box::new(AgentPermissionRequest {
         subject: PermissionSubject::Call,

@@ -120,9 +120,9 @@ impl QuestionSenders {
         }
     }
 
-    pub(super) fn answer_call(&mut self, id: QuestionId, option: String) {
+    pub(super) fn answer_call(&mut self, id: QuestionId, answer: PermissionAnswer) {
         if let Some(AnswerSender::Call(sender)) = self.waiting.remove(&id) {
-            send_answer(sender, PermissionAnswer::Selected(option));
+            send_answer(sender, answer);
         }
     }
 

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crow_acp::ClientEvent;
+use crow_acp::{ClientEvent, PermissionAnswer};
 use crow_core::SessionId;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -218,7 +218,12 @@ impl<H: ClientHost> AppLoop<H> {
             AppCommand::ReadImage(path) => self.tasks.read_image(path),
             AppCommand::StoreHistory(entry) => self.tasks.store_history(&entry),
             AppCommand::StoreDraft(text) => self.tasks.store_draft(&text),
-            AppCommand::AnswerCall { id, option } => self.questions.answer_call(id, option),
+            AppCommand::AnswerCall { id, option } => {
+                self.questions.answer_call(id, PermissionAnswer::Selected(option));
+            }
+            AppCommand::AnswerPrefix { id, option, prefix } => {
+                self.questions.answer_call(id, PermissionAnswer::SelectedPrefix { option, prefix });
+            }
             AppCommand::AnswerForm { id, outcome } => self.questions.answer_form(id, outcome),
             AppCommand::DropQuestion(id) => self.questions.drop_question(id),
             AppCommand::WriteFile { path, text } => self.tasks.write_file(path, text),

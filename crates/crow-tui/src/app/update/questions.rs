@@ -117,6 +117,11 @@ fn give_answer(state: &mut AppState, answer: &OfferedAnswer, now: Instant) {
             question.takes_text = true;
             state.stashed_draft = Some(state.composer.take());
         }
+        AnswerEffect::Prefix { prefix, .. } => {
+            question.takes_text = true;
+            state.stashed_draft = Some(state.composer.take());
+            state.composer.set_text(prefix);
+        }
     }
 }
 
@@ -137,10 +142,10 @@ fn answer_form(state: &mut AppState, outcome: ElicitationOutcome) {
 pub(super) fn perform_in_answer(state: &mut AppState, action: KeyAction, time: KeyTime) {
     match action {
         KeyAction::Close => {
+            sending::restore_draft(state);
             if let Some(question) = state.question() {
                 (question.takes_text, question.is_focused) = (false, true);
             }
-            sending::restore_draft(state);
         }
         KeyAction::Choose => send_text_answer(state, time.now),
         _ => {}
@@ -163,7 +168,19 @@ fn send_text_answer(state: &mut AppState, now: Instant) {
         sending::restore_draft(state);
         return answer_form(state, ElicitationOutcome::Accepted(answer));
     }
-    let Some(AnswerEffect::Instead(option)) = chosen else { return };
+    let option = match chosen {
+        Some(AnswerEffect::Prefix { option, .. }) => {
+            if let Err(reason) = crow_core::parse_prefix(&text) {
+                return state.set_flash(reason, now);
+            }
+            // The prefix is no part of the draft.
+            sending::restore_draft(state);
+            state.questions.pop_front();
+            return state.request(AppCommand::AnswerPrefix { id, option, prefix: text });
+        }
+        Some(AnswerEffect::Instead(option)) => option,
+        _ => return,
+    };
     state.questions.pop_front();
     state.request(AppCommand::AnswerCall { id, option });
     sending::send_draft(state, now);

@@ -11,6 +11,7 @@ use crate::app::{
         vi::ViState,
     },
     event::{AppCommand, SessionChoice},
+    question::WaitingQuestion,
     state::{AppState, QUEUE_MAX, RunningTurn},
 };
 
@@ -141,10 +142,14 @@ pub(super) fn stop_turn(state: &mut AppState) {
     take_queue_back(state);
 }
 
-/// Returns the draft that an answer had displaced; an unfinished answer stays in it.
+/// Returns the draft that an answer had displaced; an unfinished answer stays in it, but for a prefix.
 pub(super) fn restore_draft(state: &mut AppState) {
+    let has_prefix = state.questions.front().is_some_and(WaitingQuestion::edits_prefix);
     if let Some(mut draft) = state.stashed_draft.take() {
-        draft.append_draft(&state.composer.take());
+        let answer = state.composer.take();
+        if !has_prefix {
+            draft.append_draft(&answer);
+        }
         state.composer = draft;
     }
 }

@@ -158,6 +158,10 @@ fn render_hint(state: &AppState, question: &WaitingQuestion, context: RowContext
         n_questions => format!(" · {} more questions", n_questions - 1),
     };
     let has_text = !state.composer.is_empty();
+    if question.edits_prefix() {
+        let text = format!("enter always allows commands that begin so · esc returns{more}");
+        return styled_row(text, theme.secondary());
+    }
     if question.takes_text {
         return styled_row(format!("enter sends the answer · esc returns{more}"), theme.secondary());
     }

@@ -255,6 +255,7 @@ fn question_shows_all_and_how_to_answer() {
         name: name.into(),
         allows,
         always,
+        prefix: None,
     };
     let request = crow_acp::AgentPermissionRequest {
         subject: crow_acp::PermissionSubject::Call,

@@ -7,13 +7,21 @@ use proptest::prelude::*;
 
 use super::{Stage, check};
 use crate::{
-    app::event::{AppEvent, DrawnFrame},
+    app::{
+        event::{AppEvent, DrawnFrame},
+        question::QuestionSubject,
+    },
     screen::{InputEvent, KeyCode, KeyPress},
 };
 
 fn ask(stage: &mut Stage, id: u64) {
-    let option =
-        |id: &str, allows, always| PermissionOption { id: id.into(), name: id.into(), allows, always };
+    let option = |id: &str, allows, always| PermissionOption {
+        id: id.into(),
+        name: id.into(),
+        allows,
+        always,
+        prefix: None,
+    };
     let request = AgentPermissionRequest {
         subject: PermissionSubject::Call,
         call: "call".into(),
@@ -29,6 +37,30 @@ fn ask(stage: &mut Stage, id: u64) {
         offer: None,
     };
     stage.apply(AppEvent::Permission { id, request: Box::new(request) });
+}
+
+/// A command waits that the user may allow by a prefix.
+fn asked_with_prefix() -> Stage {
+    let mut stage = Stage::open();
+    stage.keys("'go' enter");
+    ask(&mut stage, 1);
+    let Some(QuestionSubject::Call(request)) = stage.state.question().map(|question| &mut question.subject)
+    else {
+        panic!("a question waits")
+    };
+    request.options.insert(
+        2,
+        PermissionOption {
+            id: "project".into(),
+            name: "Always allow `cargo test …` in this project".into(),
+            allows: true,
+            always: true,
+            prefix: Some("cargo test".into()),
+        },
+    );
+    draw(&mut stage, 1, true);
+    stage.show();
+    stage
 }
 
 fn draw(stage: &mut Stage, id: u64, is_complete: bool) {
@@ -184,6 +216,84 @@ fn rejection_says_what_to_do_instead() {
         history "use trash"
         Steer("use trash")
         dr|
+    "#]],
+    );
+}
+
+#[test]
+fn prefix_can_be_changed_before_it_is_allowed() {
+    check(
+        &mut asked_with_prefix(),
+        "500ms p",
+        &expect![[r#"
+        cargo test|
+    "#]],
+    );
+    check(
+        &mut asked_with_prefix(),
+        "500ms p enter",
+        &expect![[r#"
+        AnswerPrefix { id: 1, option: "project", prefix: "cargo test" }
+        |
+    "#]],
+    );
+    check(
+        &mut asked_with_prefix(),
+        "500ms p '_-p_core' enter",
+        &expect![[r#"
+        AnswerPrefix { id: 1, option: "project", prefix: "cargo test -p core" }
+        |
+    "#]],
+    );
+    check(
+        &mut asked_with_prefix(),
+        "500ms p alt-backspace enter",
+        &expect![[r#"
+        cargo |
+        flash: commands that begin with `cargo` always ask
+    "#]],
+    );
+}
+
+#[test]
+fn changed_prefix_is_no_part_of_the_draft() {
+    let mut drafted = asked_with_prefix();
+    check(
+        &mut drafted,
+        "'dr' 500ms tab p '_x' esc",
+        &expect![[r#"
+        StoreDraft("dr")
+        dr|
+    "#]],
+    );
+    check(
+        &mut drafted,
+        "p '_-q' enter",
+        &expect![[r#"
+        AnswerPrefix { id: 1, option: "project", prefix: "cargo test -q" }
+        dr|
+    "#]],
+    );
+    let mut withdrawn = asked_with_prefix();
+    withdrawn.keys("'dr' 500ms tab p");
+    withdrawn.apply(AppEvent::QuestionWithdrawn(1));
+    check(
+        &mut withdrawn,
+        "",
+        &expect![[r#"
+        StoreDraft("dr")
+        dr|
+    "#]],
+    );
+    check(
+        &mut asked_with_prefix(),
+        "500ms p ctrl-c ctrl-c ctrl-c",
+        &expect![[r#"
+        history "cargo test"
+        CancelTurn
+        Quit
+        |
+        flash: ctrl-c again quits
     "#]],
     );
 }
