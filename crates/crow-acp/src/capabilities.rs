@@ -30,10 +30,12 @@ pub struct AcpClientCapabilities {
 }
 
 /// The client's part of `initialize`.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct ClientInfo {
     pub version: &'static str,
     pub capabilities: AcpClientCapabilities,
+    /// The name of the agent in its questions; `None` if the user knows who asks.
+    pub agent_name: Option<String>,
     /// Whether the client also wants each update as raw JSON.
     pub wants_raw_updates: bool,
 }

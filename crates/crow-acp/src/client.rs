@@ -9,7 +9,7 @@ mod user_requests;
 
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use agent_client_protocol as sdk;
@@ -28,7 +28,7 @@ use crate::capabilities::{AcpAgentCapabilities, ClientInfo};
 use crate::config_option::ConfigOption;
 use crate::incoming::{SessionInfo, TurnScope};
 use crate::transport::{IncomingLines, LineTransport, OutgoingLines};
-use crate::v1::{self, ClaimRequest, ClaimResponse, ReleaseNotification, SteerRequest};
+use crate::v1::{self, AnnouncedCalls, ClaimRequest, ClaimResponse, ReleaseNotification, SteerRequest};
 
 /// The longest start of an agent that first downloads itself; a slower one never answers.
 pub const INITIALIZE_TIMEOUT: Duration = Duration::from_secs(60);
@@ -167,14 +167,19 @@ pub async fn drive_agent<R>(
     events: mpsc::Sender<ClientEvent>,
     main: impl AsyncFnOnce(AgentConnection) -> R,
 ) -> Result<R, Failure> {
-    let handler = AgentEventHandler { events, wants_raw_updates: client_info.wants_raw_updates };
+    let handler = AgentEventHandler {
+        events,
+        wants_raw_updates: client_info.wants_raw_updates,
+        agent_name: client_info.agent_name.clone(),
+        calls: Arc::default(),
+    };
     let disconnect_reason = Arc::<OnceLock<Failure>>::default();
     let incoming = end_on_error(with_backpressure(lines.incoming), Arc::clone(&disconnect_reason));
     let outgoing = record_error(lines.outgoing, Arc::clone(&disconnect_reason));
     let mut result = None;
     let connection_result = build_client(&handler)
         .connect_with(sdk::Lines::new(outgoing, incoming), async |agent| {
-            let initialize = agent.send_request(v1::initialize_request(client_info)).block_task();
+            let initialize = agent.send_request(v1::initialize_request(&client_info)).block_task();
             let response = match tokio::time::timeout(INITIALIZE_TIMEOUT, initialize).await {
                 Ok(Ok(answer)) => v1::agent_capabilities(&answer),
                 Ok(Err(error)) if sdk::is_incoming_transport_closed(&error) => {
@@ -264,6 +269,9 @@ struct AgentEventHandler {
     events: mpsc::Sender<ClientEvent>,
     /// Updates are forwarded as raw JSON as well.
     wants_raw_updates: bool,
+    /// The agent's name in its questions.
+    agent_name: Option<String>,
+    calls: Arc<Mutex<AnnouncedCalls>>,
 }
 
 type HandlerResult = Result<(), sdk::Error>;
@@ -278,7 +286,12 @@ impl AgentEventHandler {
         Ok(())
     }
 
+    fn lock_calls(&self) -> MutexGuard<'_, AnnouncedCalls> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     async fn on_update(&self, update: wire::SessionNotification) -> HandlerResult {
+        self.lock_calls().apply_update(&update.session_id, &update.update);
         let session = SessionId::new(&*update.session_id.0);
         if self.wants_raw_updates
             && let Ok(raw_update) = serde_json::to_value(&update.update)

@@ -100,6 +100,7 @@ pub struct AgentPermissionRequest {
     pub subject: PermissionSubject,
     /// The agent's ID of the call.
     pub call: String,
+    /// Empty if the agent says nothing about the call.
     pub title: String,
     /// Determines the icon.
     pub kind: ToolKind,
@@ -117,6 +118,27 @@ impl AgentPermissionRequest {
         let option = self.options.iter().find(|choice| choice.allows && !choice.always)?;
         Some(PermissionAnswer::Selected(option.id.clone()))
     }
+
+    /// Finds the option that rejects the call, if possible this call only.
+    pub fn reject(&self) -> Option<PermissionAnswer> {
+        let rejections = || self.options.iter().filter(|choice| !choice.allows);
+        let option = rejections().find(|choice| !choice.always).or_else(|| rejections().next())?;
+        Some(PermissionAnswer::Selected(option.id.clone()))
+    }
+
+    /// Names the agent, for a user who may not know which one asks.
+    pub(crate) fn name_agent(&mut self, name: &str) {
+        if self.title.is_empty() {
+            self.title = undescribed_title(name);
+        } else {
+            self.content.insert(0, ToolCallContent::Text(format!("Requested by {name}.")));
+        }
+    }
+}
+
+/// The title of a request that says nothing about its call.
+pub(crate) fn undescribed_title(agent_name: &str) -> String {
+    format!("{agent_name} asks for permission without saying for what")
 }
 
 /// The scope of an approval beyond its call.

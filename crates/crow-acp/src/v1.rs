@@ -2,6 +2,7 @@
 
 mod agent_tree;
 mod agent_updates;
+mod announced_calls;
 mod client_requests;
 mod elicitation;
 mod error_details;
@@ -22,6 +23,7 @@ pub(crate) use self::agent_tree::{
     turn_scope_meta,
 };
 pub(crate) use self::agent_updates::{message_id, parse_permission_request, stop_reason, to_agent_updates};
+pub(crate) use self::announced_calls::AnnouncedCalls;
 pub(crate) use self::client_requests::{
     client_error, create_terminal, kill_terminal, read_file, read_terminal, release_terminal, terminal_id,
     terminal_output, to_terminal_exit, wait_for_exit, write_file,

@@ -25,8 +25,12 @@ async fn question_times_out_after_twelve_hours() {
         locations: Vec::new(),
         access: ToolAccess::Nothing,
     };
-    let hello =
-        ClientInfo { version: "1", capabilities: AcpClientCapabilities::default(), wants_raw_updates: false };
+    let hello = ClientInfo {
+        version: "1",
+        capabilities: AcpClientCapabilities::default(),
+        agent_name: None,
+        wants_raw_updates: false,
+    };
     let answered = crow_acp::drive_agent(to_agent, hello, events, async |_| {
         let question = PermissionRequest {
             subject: PermissionSubject::Call,

@@ -10,12 +10,12 @@ use crow_acp::{
     AgentPermissionRequest, AgentUpdate, ChildPermissionRequest, ClientAccessRequest, ClientEvent,
     ParentClient, PermissionAnswer, PermissionSubject,
 };
-use crow_core::{CallId, SessionId, SessionUpdate, ToolCallContent, ToolCallInfo, ToolCallStatus, ToolKind};
+use crow_core::{CallId, SessionId, SessionUpdate, ToolCallContent, ToolCallInfo, ToolCallStatus};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::access::{ApprovalCache, ClientAccessDecision, decide_access, is_allowed};
+use crate::access::{ApprovalCache, ClientAccessDecision, decide_access, is_allowed, judge_question};
 use crate::budget::BudgetSlot;
 use crate::record::ChildRecorder;
 use crate::shared::ChildrenShared;
@@ -169,13 +169,15 @@ impl ChildEventHandler {
                 // meaning here.
                 request.subject = PermissionSubject::Call;
                 request.offer = None;
-                if request.kind == ToolKind::Other {
-                    // Many agents give the kind only when they announce the call.
-                    let view = self.view.lock().unwrap_or_else(PoisonError::into_inner);
-                    request.kind = view.kind(&request.call).unwrap_or(request.kind);
+                if let Some(known_answer) = judge_question(&self.shared, &self.cwd, self.is_local, &request) {
+                    if reply.send(known_answer).is_err() {
+                        tracing::debug!("a child no longer waits for its answer");
+                    }
+                    return;
                 }
             }
         }
+        let is_external = self.kind == ChildKind::External;
         tokio::spawn(async move {
             let _room = permit;
             let shared = asker.shared.clone();
@@ -199,9 +201,14 @@ impl ChildEventHandler {
                 },
             };
             // A question dropped without an answer tells the child that its turn was cancelled.
+            let answer = match answer {
+                // Other agents take an error for a failure of their turn.
+                Some(PermissionAnswer::Unavailable { .. }) if is_external => request.reject(),
+                answer => answer,
+            };
             let Some(answer) = answer else { return };
             if is_local {
-                approvals.remember_answer(&request, &answer);
+                approvals.remember_answer(&cwd, &request, &answer);
             }
             let grant = request.offer.as_ref().zip(request.grant_scope(&answer));
             if reply.send(answer).is_err() {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crow_acp::AgentUpdate;
 use crow_core::text_diff::{ChangeCounts, TextDiff};
-use crow_core::{ToolCallContent, ToolCallStatus, ToolKind};
+use crow_core::{ToolCallContent, ToolCallStatus};
 
 /// Calls in the view; of earlier ones only the number is displayed.
 const CALLS_SHOWN: usize = 12;
@@ -47,7 +47,6 @@ pub(crate) struct ChildView {
 struct ViewedCall {
     id: String,
     title: String,
-    kind: Option<ToolKind>,
     status: ToolCallStatus,
 }
 
@@ -78,11 +77,8 @@ impl ChildView {
     pub(crate) fn apply_update(&mut self, update: &AgentUpdate) -> bool {
         match update {
             AgentUpdate::Text(text) => self.push_text(text),
-            AgentUpdate::Call { id, title, kind, status, content, input: _ } => {
+            AgentUpdate::Call { id, title, kind: _, status, content, input: _ } => {
                 self.update_call(id, title.as_deref(), *status);
-                if let (Some(call), Some(kind)) = (self.seen_mut(id), kind) {
-                    call.kind = Some(*kind);
-                }
                 content.iter().flatten().for_each(|content| self.apply_content(content));
             }
             AgentUpdate::Notice(text) | AgentUpdate::Compaction(text) => {
@@ -90,7 +86,6 @@ impl ChildView {
                 self.push_call(ViewedCall {
                     id: String::new(),
                     title: single_line(text),
-                    kind: None,
                     status: ToolCallStatus::Completed,
                 });
             }
@@ -136,17 +131,12 @@ impl ChildView {
             self.starts_new_answer = true;
             self.n_calls += 1;
             let status = status.unwrap_or(ToolCallStatus::Pending);
-            self.push_call(ViewedCall { id: id.to_owned(), title: single_line(title), kind: None, status });
+            self.push_call(ViewedCall { id: id.to_owned(), title: single_line(title), status });
         }
     }
 
     fn seen_mut(&mut self, id: &str) -> Option<&mut ViewedCall> {
         self.calls.iter_mut().rev().find(|call| call.id == id)
-    }
-
-    /// Returns the kind with which a call was announced.
-    pub(crate) fn kind(&self, id: &str) -> Option<ToolKind> {
-        self.calls.iter().rev().find(|call| call.id == id)?.kind
     }
 
     fn push_call(&mut self, call: ViewedCall) {

@@ -42,12 +42,16 @@ const STUBBORN_START_SCRIPT: &str = r#"trap '' HUP INT TERM; exec "$0" "$@""#;
 /// - `deaf`: ignores `session/cancel` and everything that `stubborn` ignores; `stubborn`: ignores the end of its input and
 ///   SIGTERM
 /// - `unread`: sends many requests in a prompt and then stops reading; `steers`: announces steering and never answers it
-/// - `dies`: exits with 9 in the middle of a prompt; `fails`: answers a prompt with an error
+/// - `dies`: exits with 9 in the middle of a prompt; `fails`: answers a prompt with an error;
+///   `gives-up`: ends a prompt as cancelled
 /// - `slow=FILE`: ends a prompt when the file exists
 /// - `later=FILE`: sends a message outside of prompts when the file exists, once; with `asks` also a request
 /// - `asks`, `reads=PATH`, `writes=PATH`, `terminal=COMMAND`: sends this request to its client and reports the response;
 ///   `sets=A=B`: the command gets a variable
 /// - `kindless`: its permission request omits the kind of the call; `vague`: the call has no kind and runs a command
+/// - `blind`: its permission request has only the ID of the call; `mute`: of a call that it never announced; `line`: the
+///   command is only in the texts of the request, and is the whole command of the terminal;
+///   `again`: runs the command twice
 /// - `twice`: both options of its request have one id; `leaves`: does not wait for the response; `nags`: sends requests
 ///   until it is cancelled
 /// - `hoards=N`: creates N terminals, releases none and reports how many it got

@@ -225,8 +225,12 @@ async fn drive(words: &[&str]) -> (String, Option<Failure>, ExitStatus) {
     let (lines, _written) =
         crow_acp::stdio_transport(child.stdout.take().unwrap(), child.stdin.take().unwrap()).unwrap();
     let (events, mut heard) = mpsc::channel(1024);
-    let hello =
-        ClientInfo { version: "1", capabilities: AcpClientCapabilities::default(), wants_raw_updates: false };
+    let hello = ClientInfo {
+        version: "1",
+        capabilities: AcpClientCapabilities::default(),
+        agent_name: None,
+        wants_raw_updates: false,
+    };
     let driven = crow_acp::drive_agent(lines, hello, events, async |agent| {
         let session = agent.new_session(directory.path()).await?;
         agent

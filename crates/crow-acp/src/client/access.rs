@@ -117,6 +117,7 @@ impl ClientAccessRequest {
                 }
                 ClientMethodCall::Create(mut request, responder) => {
                     request.session_id = session;
+                    wrap_command_line(&mut request);
                     parent.create_terminal(request, responder).await;
                 }
                 ClientMethodCall::Output(mut request, responder) => {
@@ -235,6 +236,14 @@ impl Drop for ParentClient {
         for id in std::mem::take(&mut self.lock_terminals().open_ids) {
             self.client.send_detached_request(v1::release_terminal(&self.session, &id));
         }
+    }
+}
+
+/// Passes a whole command line to a shell: some agents give it as the command, and not all clients use a shell.
+fn wrap_command_line(request: &mut wire::CreateTerminalRequest) {
+    let is_word = |c: char| c.is_alphanumeric() || "_-./:+@%,=".contains(c);
+    if request.args.is_empty() && !request.command.chars().all(is_word) {
+        request.args = vec!["-c".to_owned(), std::mem::replace(&mut request.command, "/bin/sh".to_owned())];
     }
 }
 

@@ -9,7 +9,12 @@ use crate::transport::{LineTransport, duplex_transport};
 use crate::{AcpClientCapabilities, ClientEvent, ClientInfo, drive_agent};
 
 fn hello() -> ClientInfo {
-    ClientInfo { version: "1", capabilities: AcpClientCapabilities::default(), wants_raw_updates: false }
+    ClientInfo {
+        version: "1",
+        capabilities: AcpClientCapabilities::default(),
+        agent_name: None,
+        wants_raw_updates: false,
+    }
 }
 
 /// Drives an agent that answers each request with the next of `answers`, and disconnects when none is left. Shows the

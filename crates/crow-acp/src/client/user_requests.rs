@@ -13,10 +13,14 @@ use crate::v1;
 impl AgentEventHandler {
     pub(super) async fn on_permission_request(
         &self,
-        request: wire::RequestPermissionRequest,
+        mut request: wire::RequestPermissionRequest,
         responder: Responder<wire::RequestPermissionResponse>,
     ) -> HandlerResult {
-        let (session, question) = v1::parse_permission_request(request);
+        self.lock_calls().complete_request(&mut request);
+        let (session, mut question) = v1::parse_permission_request(request);
+        if let Some(name) = &self.agent_name {
+            question.name_agent(name);
+        }
         let (sender, receiver) = oneshot::channel();
         tokio::spawn(async move {
             let cancellation = responder.cancellation();

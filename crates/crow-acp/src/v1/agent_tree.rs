@@ -50,7 +50,7 @@ pub(crate) struct ReleaseNotification {
 }
 
 /// Makes the first request to an agent.
-pub(crate) fn initialize_request(client_info: ClientInfo) -> wire::InitializeRequest {
+pub(crate) fn initialize_request(client_info: &ClientInfo) -> wire::InitializeRequest {
     let client_capabilities = client_info.capabilities;
     let compaction = client_capabilities.compactions.then(wire::CompactionCapabilities::new);
     let notices = client_capabilities.notices.then(wire::NoticeCapabilities::new);

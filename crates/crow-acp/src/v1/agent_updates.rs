@@ -10,11 +10,15 @@ use crow_core::{CommandInfo, SessionId, ToolCallContent, ToolCallStatus, ToolKin
 use sdk::v1::schema as wire;
 use serde_json::Value;
 
+use super::announced_calls::is_empty_input;
 use super::permission::{grant_offer, permission_subject, prefix_in};
 use super::session_config::session_options;
 use super::{agent_tree, plan};
 use crate::agent_update::{AgentUpdate, StopReason};
 use crate::permission::{AgentPermissionRequest, PermissionOption};
+
+/// Files that a question names.
+const LOCATIONS_SHOWN: usize = 8;
 
 /// Parses an update. A change of a call may also be about the call's command, whose output or end then comes first.
 pub(crate) fn to_agent_updates(update: wire::SessionUpdate) -> Vec<AgentUpdate> {
@@ -120,6 +124,15 @@ pub(crate) fn parse_permission_request(
 ) -> (SessionId, AgentPermissionRequest) {
     let (subject, offer) = (permission_subject(&request), grant_offer(&request));
     let fields = request.tool_call.fields;
+    let input = fields.raw_input.map(parse_text_input).filter(|input| !is_empty_input(input));
+    let mut content: Vec<_> =
+        fields.content.unwrap_or_default().into_iter().filter_map(tool_content).collect();
+    let locations = describe_locations(&fields.locations.unwrap_or_default());
+    let title = fields.title.unwrap_or_default().trim().to_owned();
+    let is_described = !title.is_empty() || input.is_some() || !content.is_empty() || locations.is_some();
+    if input.is_none() && content.is_empty() {
+        content.extend(locations.map(ToolCallContent::Text));
+    }
     let choices = request.options.into_iter().map(|option| PermissionOption {
         id: option.option_id.0.to_string(),
         prefix: prefix_in(option.meta.as_ref()),
@@ -133,18 +146,36 @@ pub(crate) fn parse_permission_request(
             wire::PermissionOptionKind::AllowAlways | wire::PermissionOptionKind::RejectAlways
         ),
     });
-    let content = fields.content.unwrap_or_default();
     let question = AgentPermissionRequest {
         subject,
         call: request.tool_call.tool_call_id.0.to_string(),
-        title: fields.title.unwrap_or_else(|| "run a tool".into()),
+        title: if title.is_empty() && is_described { "run a tool".to_owned() } else { title },
         kind: fields.kind.as_ref().map_or(ToolKind::Other, tool_kind),
-        input: fields.raw_input,
-        content: content.into_iter().filter_map(tool_content).collect(),
-        options: choices.collect(),
-        offer,
+        input,
+        content,
+        // Nothing is approved for later that the user has not seen.
+        options: choices.filter(|choice| is_described || !(choice.allows && choice.always)).collect(),
+        offer: offer.filter(|_| is_described),
     };
     (SessionId::new(&*request.session_id.0), question)
+}
+
+/// Parses arguments that an agent gives as the text of an object.
+fn parse_text_input(input: Value) -> Value {
+    let object = input.as_str().and_then(|text| serde_json::from_str(text).ok()).filter(Value::is_object);
+    object.unwrap_or(input)
+}
+
+/// Names the files of a call; `None` if there are none.
+fn describe_locations(locations: &[wire::ToolCallLocation]) -> Option<String> {
+    let names = locations.iter().take(LOCATIONS_SHOWN).map(|location| match location.line {
+        Some(line) => format!("{}:{line}", location.path.display()),
+        None => location.path.display().to_string(),
+    });
+    let names: Vec<String> = names.collect();
+    let n_more = locations.len() - names.len();
+    let more = if n_more > 0 { format!(" and {n_more} more") } else { String::new() };
+    (!names.is_empty()).then(|| format!("Files: {}{more}.", names.join(", ")))
 }
 
 pub(crate) fn stop_reason(reason: wire::StopReason) -> StopReason {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::permission::{
     AgentPermissionRequest, ChildPermissionRequest, GrantScope, OfferedAnswers, PermissionAnswer,
-    PermissionOutcome, PermissionRequest, PermissionSubject,
+    PermissionOutcome, PermissionRequest, PermissionSubject, undescribed_title,
 };
 use crate::v1::primitives::{session_id, to_meta};
 use crate::v1::rpc_errors::no_user_error;
@@ -127,7 +127,10 @@ pub(crate) fn child_permission_request(
     let source = ToolCallContent::Text(format!("Requested by {agent_name}."));
     let content = std::iter::once(source).chain(question.content.iter().cloned());
     let fields = wire::ToolCallUpdateFields::new()
-        .title(format!("{agent_name}: {}", question.title))
+        .title(match question.title.as_str() {
+            "" => undescribed_title(agent_name),
+            title => format!("{agent_name}: {title}"),
+        })
         .kind(tool_kind(question.kind))
         .status(wire::ToolCallStatus::Pending)
         .content(content.map(tool_content).collect::<Vec<_>>())

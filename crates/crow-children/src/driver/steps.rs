@@ -120,6 +120,7 @@ impl ChildDriver {
         let client_info = ClientInfo {
             version: env!("CARGO_PKG_VERSION"),
             capabilities: self.client_capabilities(),
+            agent_name: None,
             wants_raw_updates: self.event_handler.shared.client.capabilities().children,
         };
         let (agent, connected) = AgentLink::new(lines, client_info);
@@ -173,6 +174,7 @@ impl ChildDriver {
 
     /// Takes over the requested turn. From here on it is always finished properly.
     fn begin_turn(&mut self) {
+        self.event_handler.approvals.end_turn();
         let Some(ChildCommand::Turn(request)) = self.held.command.take() else { return };
         self.held.idle_slot = None;
         *self.event_handler.view.lock().unwrap_or_else(PoisonError::into_inner) = ChildView::default();

@@ -110,8 +110,12 @@ pub(super) async fn connect_client(log: TestLog) -> Client {
     });
     tokio::spawn(async move { while requests.recv().await.is_some() {} });
     let (event_sender, mut events) = mpsc::channel(8);
-    let hello =
-        ClientInfo { version: "0", capabilities: AcpClientCapabilities::default(), wants_raw_updates: false };
+    let hello = ClientInfo {
+        version: "0",
+        capabilities: AcpClientCapabilities::default(),
+        agent_name: None,
+        wants_raw_updates: false,
+    };
     let (initialized, is_initialized) = oneshot::channel();
     tokio::spawn(async move {
         let driven = drive_agent(client_lines, hello, event_sender, async |connection| {

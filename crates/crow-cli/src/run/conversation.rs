@@ -58,7 +58,12 @@ pub(super) async fn run_conversation(
         forms: typed_input::is_interactive(),
         ..AcpClientCapabilities::default()
     };
-    let client_info = ClientInfo { version: agent::VERSION, capabilities, wants_raw_updates: false };
+    let client_info = ClientInfo {
+        version: agent::VERSION,
+        capabilities,
+        agent_name: plan.args.options.agent.clone(),
+        wants_raw_updates: false,
+    };
     let conversation = crow_acp::drive_agent(transport, client_info, event_sender, async |connection| {
         // The receiver is polled below.
         let _ = initialized_sender.send(());

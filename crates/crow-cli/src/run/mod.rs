@@ -101,7 +101,7 @@ pub(crate) fn run(
                 let program_cwd =
                     if server.cwd.is_some() { current_dir.to_owned() } else { plan.cwd.clone() };
                 let lookup = ProgramLookup { env: &source.env, cwd: &program_cwd };
-                external_agent::drive_external_agent(plan, server, &lookup, settings).await
+                Box::pin(external_agent::drive_external_agent(plan, server, &lookup, settings)).await
             }
         }
     });

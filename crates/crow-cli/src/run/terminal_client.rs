@@ -42,7 +42,12 @@ pub(super) async fn run_client(
         host: setup.host,
         facts: setup.facts,
         theme: setup.theme,
-        client_info: ClientInfo { version: agent::VERSION, capabilities, wants_raw_updates: false },
+        client_info: ClientInfo {
+            version: agent::VERSION,
+            capabilities,
+            agent_name: plan.args.options.agent.clone(),
+            wants_raw_updates: false,
+        },
         start: SessionStart {
             target: setup.target,
             prompt: plan.first_prompt.take(),

@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "a person starts the program as they like")]
 
 mod client_access;
+mod external_questions;
 mod killed;
 mod limits;
 mod messages;
@@ -28,6 +29,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A child in this mode asks no questions.
 const AUTO: &str = "permissions: { mode: auto }";
+
+/// The agent may be started; its questions come to the user.
+const ASKS: &str = r#"permissions: { allow: ["tool(task)", "mcp(other)"] }"#;
 
 fn binary() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_crow-cli"))

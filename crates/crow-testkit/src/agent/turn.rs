@@ -67,7 +67,7 @@ impl FakeAgent {
             });
             self.send_update(session, report);
         }
-        let mut response = json!({"stopReason": if self.is_cancelled { "cancelled" } else { "end_turn" }});
+        let mut response = json!({"stopReason": if self.is_cancelled || self.has_behavior("gives-up") { "cancelled" } else { "end_turn" }});
         if self.has_behavior("usage") {
             self.send_update(
                 session,
@@ -151,7 +151,9 @@ impl FakeAgent {
             self.request_and_report(session, "fs/write_text_file", params);
         }
         if let Some(command) = self.option_value("terminal") {
-            self.run_in_terminal(session, &command);
+            for _ in 0..if self.has_behavior("again") { 2 } else { 1 } {
+                self.run_in_terminal(session, &command);
+            }
         }
         if let Some(n_terminals) = self.option_value("hoards").and_then(|number| number.parse().ok()) {
             self.create_terminals(session, n_terminals);
@@ -173,6 +175,12 @@ impl FakeAgent {
         announcement["sessionUpdate"] = json!("tool_call");
         self.send_update(session, announcement);
         let mut request = request;
+        if self.has_behavior("blind") {
+            request["toolCall"] = json!({"toolCallId": "call-2"});
+        }
+        if self.has_behavior("mute") {
+            request["toolCall"] = json!({"toolCallId": "call-3"});
+        }
         if let Some(call) = request["toolCall"].as_object_mut().filter(|_| self.has_behavior("kindless")) {
             call.remove("kind");
         }
@@ -192,12 +200,19 @@ impl FakeAgent {
     fn permission_request(&self, session: &str) -> Value {
         let (kind, input) = match self.option_value("writes") {
             Some(path) => ("edit", json!({"path": path})),
+            None if self.has_behavior("line") => ("other", Value::Null),
             None if self.has_behavior("vague") => ("other", json!({"command": "env -u A echo of another"})),
             None => ("execute", json!({"command": "rm -rf build"})),
         };
-        let call = json!({
+        let mut call = json!({
             "toolCallId": "call-2", "title": "rm -rf build", "kind": kind, "status": "pending", "rawInput": input,
         });
+        if self.has_behavior("line") {
+            call.as_object_mut().map(|call| call.remove("rawInput"));
+            call["title"] = json!("Shell: env -u A echo of…");
+            let text = json!({"type": "text", "text": "Run command `env -u A echo of another`"});
+            call["content"] = json!([{"type": "content", "content": text}]);
+        }
         let option = |id: &str, name: &str, kind: &str| json!({"optionId": id, "name": name, "kind": kind});
         let options = if self.has_behavior("twice") {
             json!([option("both", "Allow", "allow_once"), option("both", "Reject", "reject_once")])
@@ -226,6 +241,9 @@ impl FakeAgent {
 
     fn run_in_terminal(&mut self, session: &str, command: &str) {
         let mut params = json!({"sessionId": session, "command": "sh", "args": ["-c", command]});
+        if self.has_behavior("line") {
+            params = json!({"sessionId": session, "command": command});
+        }
         if let Some((name, value)) =
             self.option_value("sets").as_ref().and_then(|variable| variable.split_once('='))
         {

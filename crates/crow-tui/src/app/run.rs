@@ -79,7 +79,7 @@ pub async fn run_terminal<H: ClientHost>(
 ) -> io::Result<TerminalEnd> {
     let quit = CancellationToken::new();
     let (opened_sender, opened) = oneshot::channel();
-    let link = agent_link::keep_connection(connect, client.client_info, opened_sender, quit.clone());
+    let link = agent_link::keep_connection(connect, client.client_info.clone(), opened_sender, quit.clone());
     let mut app = AppLoop::open(client)?;
     tokio::pin!(link);
     let mut loss = {

@@ -315,7 +315,7 @@ fn client_without_files_and_terminals_has_none_for_children() {
 /// An agent that asks the user about a file before it writes it.
 const ASKS_FIRST: [&str; 2] = ["asks", "writes=$HOME/project/b.txt"];
 
-fn asks_first(answers: [&str; 2]) -> String {
+pub(super) fn asks_first(answers: [&str; 2]) -> String {
     let [first, second] = answers;
     format!(
         r#"

@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 use serde_json::json;
 
-use super::{AUTO, PATIENCE, Stage, other_agent, run};
+use super::{ASKS, AUTO, PATIENCE, Stage, other_agent, run};
 
 const GIVES_IT: &str = r#"
     call task {"prompt":"hello","agent":"other","title":"greet"}
@@ -309,7 +309,7 @@ fn agent_on_a_socket_that_never_initializes_is_cancelled() {
 #[test]
 fn agent_with_endless_requests_is_stopped() {
     let told = run(async {
-        let mut stage = Stage::start(&[AUTO, &other_agent(&["nags"])], GIVES_IT).await;
+        let mut stage = Stage::start(&[ASKS, &other_agent(&["nags"])], GIVES_IT).await;
         stage.client.permission_answers.push_back("silence".into());
         let told = told(&mut stage, &["nags"]).await;
         // One question at a time, and its answer is no longer awaited.
@@ -337,7 +337,7 @@ fn agent_that_does_not_wait_leaves_no_open_request() {
         let go = tempfile::tempdir().expect("a folder can be made");
         let go = go.path().join("go");
         let slow = format!("slow={}", go.display());
-        let mut stage = Stage::start(&[AUTO, &other_agent(&["asks", "leaves", &slow])], GIVES_IT).await;
+        let mut stage = Stage::start(&[ASKS, &other_agent(&["asks", "leaves", &slow])], GIVES_IT).await;
         stage.client.permission_answers.push_back("silence".into());
         let id = stage.client.prompt(&stage.session, "go").await;
         stage.client.wait_for_line("-> silence").await;

@@ -273,7 +273,6 @@ fn external_agent_is_continued() {
             > prompt go
             < call call-1-0 task "Task for other: second" pending {"prompt":"hello","agent":"other","title":"second"}
             < call call-1-0 in_progress
-            ? other, second: rm -rf build [allow_once, allow_always, reject_once] -> allow_once
             < call call-1-0 completed "Task $TASK (other, second) is done.\n\n; session/request_permission: {\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"allow_once\"}}\n\nIt changed 1 file with its tools " diff $HOME/project/notes.txt "old\n" -> "new\n"
             < text[msg-3] I see.
             < title go
@@ -281,7 +280,6 @@ fn external_agent_is_continued() {
             > prompt go on
             < call call-5-0 task_send "Message task $TASK" pending {"task":"$TASK","prompt":"more of it"}
             < call call-5-0 in_progress
-            ? other, second: rm -rf build [allow_once, allow_always, reject_once] -> allow_once
             < call call-5-0 completed "Task $TASK (other, second) is done.\n\n; session/request_permission: {\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"allow_once\"}}\n\nIt changed 1 file with its tools " diff $HOME/project/notes.txt "old\n" -> "new\n"
             < text[msg-7] Told.
             = end_turn
@@ -298,7 +296,6 @@ fn external_agent_is_continued() {
             > prompt once more
             < call call-9-0 task_send "Message task $TASK" pending {"task":"$TASK","prompt":"again"}
             < call call-9-0 in_progress
-            ? other, second: rm -rf build [allow_once, allow_always, reject_once] -> allow_once
             < call call-9-0 completed "Task $TASK (other, second) is done.\n\n; session/request_permission: {\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"allow_once\"}}\n\nIt changed 1 file with its tools " diff $HOME/project/notes.txt "old\n" -> "new\n"
             < text[msg-11] Told again.
             = end_turn
