@@ -195,7 +195,7 @@ impl RunDriver {
             }
         };
         self.drain_events(interrupt).await?;
-        self.turn_result(result)
+        self.turn_result(result, interrupt)
     }
 
     /// Handles the events before the end of the turn. A question may be about background work, so it is deferred to the
@@ -289,7 +289,11 @@ impl RunDriver {
             if pending.is_required() {
                 self.has_rejected_call = true;
             }
-            pending.answer_unavailable("there is no terminal to ask on");
+            // Other agents take an error for a failure of their turn.
+            match self.plan.args.options.agent {
+                Some(_) => pending.reject(),
+                None => pending.answer_unavailable("there is no terminal to ask on"),
+            }
             return Ok(None);
         }
         self.input.wait_for_quiet().await?;
@@ -316,34 +320,35 @@ impl RunDriver {
         Ok(pending.prompt_for_answer()?)
     }
 
-    fn turn_result(&mut self, result: Result<StopReason, Failure>) -> Result<TurnResult, CliError> {
+    fn turn_result(
+        &mut self,
+        result: Result<StopReason, Failure>,
+        interrupt: InterruptAction,
+    ) -> Result<TurnResult, CliError> {
+        // How another agent ends a turn after a rejection is its own affair.
+        let is_rejected = self.has_rejected_call && interrupt == InterruptAction::CancelTurn;
         let reason = match result {
             Ok(reason) => reason,
             Err(failure) => {
                 self.plan.output.on_turn_failed(&failure)?;
                 // The connection is lost, so no turn can follow.
+                let error = if is_rejected { rejected_call_error() } else { exit_for_failure(&failure) };
                 return if self.connection.disconnect_failure().is_some() {
-                    Err(exit_for_failure(&failure))
+                    Err(error)
                 } else {
-                    Ok(Err(exit_for_failure(&failure)))
+                    Ok(Err(error))
                 };
             }
         };
         self.plan.output.on_turn_end(reason)?;
-        Ok(match (reason, self.has_rejected_call) {
-            (StopReason::Cancelled, _) => Err(CliError::without_message(CliExitCode::Interrupted)),
+        Ok(match (reason, is_rejected) {
+            (StopReason::Cancelled, false) => Err(CliError::without_message(CliExitCode::Interrupted)),
             (StopReason::MaxTurnRequests, _) => {
                 let error =
                     CliError::new(CliExitCode::Limit, "the turn reached a limit before the model was done");
                 Err(error.with_hint("continue the session, or raise max_turn_requests"))
             }
-            (_, true) => {
-                let error = CliError::new(
-                    CliExitCode::Denied,
-                    "a tool call needed permission and there was no terminal to ask on",
-                );
-                Err(error.with_hint("approve it with -y, or choose another --mode"))
-            }
+            (_, true) => Err(rejected_call_error()),
             (StopReason::EndTurn, false) => match self.outcome {
                 // The report has stated what is missing.
                 Some(ReportOutcome::Incomplete | ReportOutcome::NotStarted) => {
@@ -359,6 +364,14 @@ impl RunDriver {
             }
         })
     }
+}
+
+fn rejected_call_error() -> CliError {
+    let error = CliError::new(
+        CliExitCode::Denied,
+        "a tool call needed permission and there was no terminal to ask on",
+    );
+    error.with_hint("approve it with -y, or choose another --mode")
 }
 
 async fn open_or_load_session(connection: &AgentConnection, plan: &RunPlan) -> Result<SessionId, CliError> {

@@ -75,6 +75,18 @@ impl PendingQuestion {
         }
     }
 
+    /// Rejects with the agent's own option; without one the agent is told that its turn was cancelled.
+    pub(super) fn reject(self) {
+        match self {
+            Self::Call { question, answer } => {
+                if let Some(rejection) = question.reject() {
+                    send_answer(answer, rejection);
+                }
+            }
+            Self::Form { answer, .. } => send_answer(answer, ElicitationOutcome::Declined),
+        }
+    }
+
     pub(super) fn render_lines(&self, paint: PaintMode) -> Vec<String> {
         match self {
             Self::Call { question, .. } => question::render_question(question, paint),

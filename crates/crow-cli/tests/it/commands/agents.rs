@@ -267,13 +267,13 @@ fn permission_request_of_an_agent() {
         &["asks"],
         "hi",
         &expect![[r#"
-        exit 5
-        echo: hi
+            exit 5
+            echo: hi
 
-        ; session/request_permission: error -32603: there is no terminal to ask on
-        error: a tool call needed permission and there was no terminal to ask on
-        hint: approve it with -y, or choose another --mode
-    "#]],
+            ; session/request_permission: {"outcome":{"outcome":"selected","optionId":"reject_once"}}
+            error: a tool call needed permission and there was no terminal to ask on
+            hint: approve it with -y, or choose another --mode
+        "#]],
     );
     check_run(
         &["asks"],

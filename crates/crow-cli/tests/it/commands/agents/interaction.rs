@@ -146,7 +146,7 @@ fn agent_that_speaks_between_turns_without_a_user() {
     expect![[r#"
         {"type":"message","text":"by the way"}
         {"type":"tool_call","id":"call-2","title":"rm -rf build","status":"pending","input":{"command":"rm -rf build"},"content":[]}
-        {"type":"message","text":"; session/request_permission: error -32603: there is no terminal to ask on"}
+        {"type":"message","text":"; session/request_permission: {\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"reject_once\"}}"}
         {"type":"tool_call","id":"call-2","title":"rm -rf build","status":"failed"}
     "#]].assert_eq(&until("\"failed\""));
     let mut input = child.stdin.take().expect("piped");

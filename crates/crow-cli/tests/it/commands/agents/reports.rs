@@ -44,15 +44,15 @@ fn run_ends_when_the_reported_work_ends() {
         &["reports=left", "asks"],
         "hi",
         &expect![[r#"
-        exit 5
-        echo: hi
+            exit 5
+            echo: hi
 
-        ; session/request_permission: error -32603: there is no terminal to ask on
+            ; session/request_permission: {"outcome":{"outcome":"selected","optionId":"reject_once"}}
 
-        It is over.
-        error: a tool call needed permission and there was no terminal to ask on
-        hint: approve it with -y, or choose another --mode
-    "#]],
+            It is over.
+            error: a tool call needed permission and there was no terminal to ask on
+            hint: approve it with -y, or choose another --mode
+        "#]],
     );
 }
 
@@ -62,23 +62,23 @@ fn permission_request_without_a_terminal_is_reported() {
         &["asks"],
         "hi",
         &expect![[r#"
-        exit 5
-        echo: hi
+            exit 5
+            echo: hi
 
-        ; session/request_permission: error -32603: there is no terminal to ask on
-        error: a tool call needed permission and there was no terminal to ask on
-        hint: approve it with -y, or choose another --mode
-    "#]],
+            ; session/request_permission: {"outcome":{"outcome":"selected","optionId":"reject_once"}}
+            error: a tool call needed permission and there was no terminal to ask on
+            hint: approve it with -y, or choose another --mode
+        "#]],
     );
     check_run(
         &["asks", "offers"],
         "hi",
         &expect![[r#"
-        exit 0
-        echo: hi
+            exit 0
+            echo: hi
 
-        ; session/request_permission: error -32603: there is no terminal to ask on
-    "#]],
+            ; session/request_permission: {"outcome":{"outcome":"selected","optionId":"reject_once"}}
+        "#]],
     );
     check_run(
         &["asks", "offers"],
@@ -88,6 +88,46 @@ fn permission_request_without_a_terminal_is_reported() {
         echo: hi
 
         ; session/request_permission: {"outcome":{"outcome":"selected","optionId":"allow_once"}}
+    "#]],
+    );
+}
+
+#[test]
+fn rejection_without_a_terminal_is_the_exit_code_however_the_turn_ends() {
+    check_run(
+        &["asks", "fails"],
+        "hi",
+        &expect![[r#"
+        exit 5
+        echo: hi
+
+        ; session/request_permission: {"outcome":{"outcome":"selected","optionId":"reject_once"}}
+        error: a tool call needed permission and there was no terminal to ask on
+        hint: approve it with -y, or choose another --mode
+    "#]],
+    );
+    check_run(
+        &["asks", "gives-up"],
+        "hi",
+        &expect![[r#"
+        exit 5
+        echo: hi
+
+        ; session/request_permission: {"outcome":{"outcome":"selected","optionId":"reject_once"}}
+        error: a tool call needed permission and there was no terminal to ask on
+        hint: approve it with -y, or choose another --mode
+    "#]],
+    );
+    check_run(
+        &["asks", "mute"],
+        "hi",
+        &expect![[r#"
+        exit 5
+        echo: hi
+
+        ; session/request_permission: {"outcome":{"outcome":"selected","optionId":"reject_once"}}
+        error: a tool call needed permission and there was no terminal to ask on
+        hint: approve it with -y, or choose another --mode
     "#]],
     );
 }
