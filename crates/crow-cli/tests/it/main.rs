@@ -27,6 +27,7 @@ mod mcp_server;
 mod memory;
 mod python_import;
 mod recordings;
+mod registry;
 mod replay;
 mod run_keyboard;
 mod run_resume;
