@@ -4,10 +4,8 @@
 pub(crate) fn platform_notice(system: &str, machine: &str, library: &str) -> Option<&'static str> {
     match (system, machine, library) {
         ("linux", "x86_64", "gnu") => None,
-        ("linux", "x86_64", _) => Some("Linux with musl: built and started, but the tests do not run there"),
-        ("linux", "aarch64", _) => {
-            Some("Linux on arm64: the demo ran under emulation, but the tests did not")
-        }
+        ("linux", "x86_64", _) => Some("Linux with musl: tried by hand, but the tests do not run there"),
+        ("linux", "aarch64", _) => Some("Linux on arm64: never run by Crow's developers"),
         ("macos", ..) => Some("macOS: compiled, but never run by Crow's developers; there is no sandbox"),
         _ => Some("Crow was never run on this kind of system by its developers"),
     }
