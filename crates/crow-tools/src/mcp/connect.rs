@@ -69,35 +69,75 @@ pub(super) async fn connect_server(
             connect_stdio(name, command, groups, handler).await
         }
         McpTransport::Http { url, headers } => {
+            let address = McpAddress { url, headers };
             let authorizer = server_authorizer(server, environment).await?;
-            let (client, config) =
-                http::prepare_transport(url, headers).await.map_err(McpServerExit::from_reason)?;
-            let running_client = match authorizer {
-                None => {
-                    initialize_client(StreamableHttpClientTransport::with_client(client, config), handler)
-                        .await
-                }
-                Some(auth_manager) => {
-                    let client = AuthClient::new(client, auth_manager);
-                    initialize_client(StreamableHttpClientTransport::with_client(client, config), handler)
-                        .await
-                }
+            let connected = connect_http(&address, server, authorizer, handler.clone()).await;
+            let exit = match connected {
+                Err(exit) if is_older_transport(&exit) => exit,
+                connected => return connected,
             };
-            let running_client =
-                running_client.map_err(|error| McpServerExit::from_reason(connect_error(&error, server)))?;
-            Ok(McpConnection::new(running_client, None))
+            let authorizer = server_authorizer(server, environment).await?;
+            connect_sse(&address, server, authorizer, handler).await.map_err(|older| {
+                McpServerExit::from_reason(format!(
+                    "{}; the older transport (`transport: sse`) was tried too: {}",
+                    exit.reason, older.reason
+                ))
+            })
         }
         McpTransport::Sse { url, headers } => {
             let authorizer = server_authorizer(server, environment).await?;
-            let transport = sse::open_transport(url, headers, authorizer).await.map_err(|rejection| {
-                McpServerExit::from_reason(rejection.unwrap_or_else(|| http::unauthorized_message(server)))
-            })?;
-            let running_client = initialize_client(transport, handler).await;
-            let running_client =
-                running_client.map_err(|error| McpServerExit::from_reason(connect_error(&error, server)))?;
-            Ok(McpConnection::new(running_client, None))
+            connect_sse(&McpAddress { url, headers }, server, authorizer, handler).await
         }
     }
+}
+
+/// The address of a server, with the headers for it.
+struct McpAddress<'a> {
+    url: &'a str,
+    headers: &'a [(String, String)],
+}
+
+async fn connect_http(
+    address: &McpAddress<'_>,
+    server: &McpServer,
+    authorizer: Option<RequestAuthorizer>,
+    handler: McpClientHandler,
+) -> Result<McpConnection, McpServerExit> {
+    let prepared = http::prepare_transport(address.url, address.headers).await;
+    let (client, config) = prepared.map_err(McpServerExit::from_reason)?;
+    let running_client = match authorizer {
+        None => initialize_client(StreamableHttpClientTransport::with_client(client, config), handler).await,
+        Some(auth_manager) => {
+            let client = AuthClient::new(client, auth_manager);
+            initialize_client(StreamableHttpClientTransport::with_client(client, config), handler).await
+        }
+    };
+    let running_client =
+        running_client.map_err(|error| McpServerExit::from_reason(connect_error(&error, server)))?;
+    Ok(McpConnection::new(running_client, None))
+}
+
+async fn connect_sse(
+    address: &McpAddress<'_>,
+    server: &McpServer,
+    authorizer: Option<RequestAuthorizer>,
+    handler: McpClientHandler,
+) -> Result<McpConnection, McpServerExit> {
+    let opened = sse::open_transport(address.url, address.headers, authorizer).await;
+    let transport = opened.map_err(|rejection| {
+        McpServerExit::from_reason(rejection.unwrap_or_else(|| http::unauthorized_message(server)))
+    })?;
+    let running_client = initialize_client(transport, handler).await;
+    let running_client =
+        running_client.map_err(|error| McpServerExit::from_reason(connect_error(&error, server)))?;
+    Ok(McpConnection::new(running_client, None))
+}
+
+/// Whether a server answered `initialize` as one of the older transport does.
+fn is_older_transport(exit: &McpServerExit) -> bool {
+    let answer = exit.reason.strip_prefix("it answered ").unwrap_or_default();
+    let status = answer.strip_prefix("HTTP ").unwrap_or(answer).get(..3);
+    matches!(status, Some("400" | "404" | "405"))
 }
 
 async fn server_authorizer(

@@ -194,7 +194,7 @@ async fn redirect_to_another_server_is_not_followed() {
 #[tokio::test]
 async fn missing_endpoint_is_reported() {
     check_listed(http(serve().await + "/nothing?key=secret", &[("X-Key", "secret")]), expect![[r#"
-        news: The MCP server web did not start: it answered HTTP 405 Method Not Allowed. Its tools are not available.
+        news: The MCP server web did not start: it answered HTTP 405 Method Not Allowed; the older transport (`transport: sse`) was tried too: it answered HTTP 405. Its tools are not available.
     "#]]).await;
 }
 
@@ -283,4 +283,25 @@ async fn sse_transport_rejects_an_endpoint_on_another_server() {
     "#]],
     )
     .await;
+}
+
+#[tokio::test]
+async fn address_of_the_older_transport_is_recognised() {
+    let calls = [("shout", json!({"text": "hello"}))];
+    let server = http(serve().await + "/sse", &[("X-Key", "secret")]);
+    check(
+        server,
+        &calls,
+        expect![[r#"
+        > web: shout Other Calls { server: "web", tool: "shout" }
+        Completed: HELLO
+    "#]],
+    )
+    .await;
+    let server = http(serve().await + "/nothing", &[("X-Key", "secret")]);
+    check(server, &calls, expect![[r#"
+        > shout Other Nothing
+        Failed: there is no tool `shout`; the tools are: read, write, edit, terminal, grep, glob, web_search, web_fetch, todo
+        news: The MCP server web did not start: it answered HTTP 405 Method Not Allowed; the older transport (`transport: sse`) was tried too: it answered HTTP 405. Its tools are not available.
+    "#]]).await;
 }
