@@ -13,6 +13,7 @@ use crow_core::{
 };
 use crow_model::{HttpClients, ModelSettings, RequestRecorder};
 use crow_store::Store;
+use crow_tools::SlowServers;
 use crow_tools::ToolRegistry;
 use crow_workflow::WorkflowConfig;
 use tokio::sync::OnceCell;
@@ -110,6 +111,8 @@ pub struct AgentRuntime {
     pub(crate) own_tools: OnceLock<Arc<ToolSet>>,
     http: OnceCell<HttpClients>,
     /// True after empty old sessions were deleted.
+    /// The MCP servers that no session waits for again.
+    pub(crate) slow_servers: Arc<SlowServers>,
     has_swept_empty_sessions: AtomicBool,
     n_ids: AtomicU64,
     has_sent_notices: AtomicBool,
@@ -132,6 +135,7 @@ impl AgentRuntime {
             own_tools: OnceLock::new(),
             http: OnceCell::new(),
             has_swept_empty_sessions: AtomicBool::new(false),
+            slow_servers: Arc::default(),
             n_ids: AtomicU64::new(0),
             has_sent_notices: AtomicBool::new(false),
         }

@@ -71,6 +71,7 @@ impl Toolbox {
             auth_dir: config.mcp_auth_dir.clone(),
         };
         let commands_changed = watch::Sender::new(());
+            slow_servers: runtime.slow_servers.clone(),
         let mut toolbox = Self {
             base_tools,
             environment,

@@ -315,6 +315,7 @@ async fn check_mcp_servers<W: Write>(
         return Ok(());
     }
     let environment = McpEnvironment {
+        slow_servers: std::sync::Arc::default(),
         roots: vec![cwd.clone()],
         cwd,
         secret_variables: settings.secret_variables.clone(),

@@ -43,7 +43,8 @@ mod worktree;
 pub use builtin_config::BuiltinToolConfig;
 pub use linked_file::read_resource_link;
 pub use mcp::{
-    McpEnvironment, McpServers, McpSignIn, SignInError, SignInStatus, forget_sign_in, sign_in_status,
+    McpEnvironment, McpServers, McpSignIn, SignInError, SignInStatus, SlowServers, forget_sign_in,
+    sign_in_status,
 };
 pub use policy::{PermissionPolicy, PolicySources};
 pub use prompt_parts::load_prompt_parts;

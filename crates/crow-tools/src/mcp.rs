@@ -36,7 +36,7 @@ use self::{
 };
 pub use self::{
     auth::{McpSignIn, SignInError, SignInStatus, forget_sign_in, sign_in_status},
-    environment::McpEnvironment,
+    environment::{McpEnvironment, SlowServers},
 };
 use crate::{Tool, ToolRegistry};
 
@@ -45,6 +45,7 @@ pub struct McpServers {
     servers: Vec<Arc<McpServerHandle>>,
     notices: Arc<McpNotices>,
     commands_changed: Arc<watch::Sender<()>>,
+    slow_servers: Arc<SlowServers>,
     _cancel_guard: DropGuard,
 }
 
@@ -52,6 +53,7 @@ impl McpServers {
     /// Starts connecting to all servers concurrently, in the background. Their programs end with the programs of
     /// `tools` at the latest.
     pub fn start(servers: Vec<McpServer>, environment: McpEnvironment, tools: &ToolRegistry) -> Self {
+        let slow_servers = environment.slow_servers.clone();
         let (environment, cancel) = (Arc::new(environment), CancellationToken::new());
         let (notices, commands_changed) = (Arc::new(McpNotices::default()), Arc::new(watch::Sender::new(())));
         let mut started: Vec<Arc<McpServerHandle>> = Vec::with_capacity(servers.len());
@@ -69,18 +71,33 @@ impl McpServers {
             tokio::spawn(actor.run());
             started.push(server);
         }
-        Self { servers: started, notices, commands_changed, _cancel_guard: cancel.drop_guard() }
+        Self { servers: started, notices, commands_changed, slow_servers, _cancel_guard: cancel.drop_guard() }
     }
 
-    /// Waits until each server is ready or has failed, for at most `limit`.
+    /// Waits until each server is ready or has failed, for at most `limit`. A server that is silent for so long is waited
+    /// for once in this process.
     pub async fn wait_until_settled(&self, limit: Duration) {
+        let expected: Vec<_> =
+            self.servers.iter().filter(|server| !self.slow_servers.contains(&server.name)).collect();
         let all = async {
-            for server in &self.servers {
+            for server in &expected {
                 server.wait_until_settled().await;
             }
         };
+        if timeout(limit, all).await.is_ok() || limit.is_zero() {
+            return;
+        }
         // The tools of a slower server are added once it is ready.
-        let _ = timeout(limit, all).await;
+        for server in expected.into_iter().filter(|server| server.is_connecting()) {
+            if self.slow_servers.insert(&server.name) {
+                self.notices.post(format!(
+                    "The MCP server {} has not answered within {} s. Its tools are added when it does, and nothing waits \
+                     for it again.",
+                    server.name,
+                    limit.as_secs()
+                ));
+            }
+        }
     }
 
     /// Returns the current tools, server by server, in each server's order.

@@ -1,6 +1,8 @@
 //! The environment of a session's MCP servers.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::watch;
 
@@ -17,4 +19,21 @@ pub struct McpEnvironment {
     pub roots: Vec<PathBuf>,
     /// The directory of stored logins.
     pub auth_dir: PathBuf,
+    /// The servers of this process that no session waits for again.
+    pub slow_servers: Arc<SlowServers>,
+}
+
+/// The names of servers that did not answer while a session waited for them.
+#[derive(Debug, Default)]
+pub struct SlowServers(Mutex<HashSet<String>>);
+
+impl SlowServers {
+    /// Adds a server; false if it was known.
+    pub(super) fn insert(&self, name: &str) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned())
+    }
+
+    pub(super) fn contains(&self, name: &str) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(name)
+    }
 }

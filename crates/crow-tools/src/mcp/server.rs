@@ -122,6 +122,11 @@ impl McpServerHandle {
     }
 
     /// Waits until the server is ready or has failed.
+    /// Whether its first answer is pending.
+    pub(super) fn is_connecting(&self) -> bool {
+        matches!(*self.status.borrow(), McpServerStatus::Connecting)
+    }
+
     pub(super) async fn wait_until_settled(&self) {
         // The sender is a field, so the channel is open.
         let _ =

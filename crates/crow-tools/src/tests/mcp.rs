@@ -34,6 +34,7 @@ impl Session {
 
     pub(super) fn start_on(machine: Machine, servers: Vec<McpServer>) -> Self {
         let home = McpEnvironment {
+            slow_servers: std::sync::Arc::default(),
             cwd: machine.workspace.cwd().to_owned(),
             secret_variables: vec!["CARGO_MANIFEST_DIR".to_owned()],
             variables: machine.workspace.subscribe_variables(),
@@ -348,6 +349,19 @@ async fn server_that_never_answers_times_out() {
     expect!["The MCP server box did not start: it did not answer within 30 s. Its tools are not available."]
         .assert_eq(&session.servers.next_notices().await.join("\n"));
     until("it is gone", || session.machine.tools.count_programs() == 0).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn silent_server_is_waited_for_once() {
+    let session = Session::start(vec![stdio("box", &["silent"])]);
+    let (limit, since) = (Duration::from_secs(5), tokio::time::Instant::now());
+    session.servers.wait_until_settled(limit).await;
+    session.servers.wait_until_settled(limit).await;
+    expect!["5s The MCP server box has not answered within 5 s. Its tools are added when it does, and nothing waits for it again."].assert_eq(&format!(
+        "{:?} {}",
+        since.elapsed(),
+        session.servers.take_notices().join("\n")
+    ));
 }
 
 #[tokio::test]
