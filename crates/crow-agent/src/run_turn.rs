@@ -113,6 +113,9 @@ impl TurnCx<'_> {
         self.drain_steering(state, steering).await?;
         self.append_mail(state).await?;
         self.remember_tools(state).await?;
+        if let Some(notice) = self.toolbox.take_offer_notice() {
+            self.client.send_update(self.session, SessionUpdate::Notice(notice));
+        }
         state.transcript.set_tool_tokens(estimate_tool_tokens(&self.current_tools().specs));
         Ok(())
     }

@@ -40,6 +40,8 @@ pub struct AgentConfig {
     pub network: NetworkAccess,
     /// The limits of one turn.
     pub limits: TurnLimits,
+    /// The largest number of tools in a request.
+    pub tools_max: usize,
     /// Environment variables with keys; commands do not get them.
     pub secret_variables: Vec<String>,
     /// Directory of the user's own prompts.
@@ -109,10 +111,10 @@ pub struct AgentRuntime {
     pub(crate) shared_tools: ToolRegistry,
     /// Crow's own tools, not bound to a session.
     pub(crate) own_tools: OnceLock<Arc<ToolSet>>,
-    http: OnceCell<HttpClients>,
-    /// True after empty old sessions were deleted.
     /// The MCP servers that no session waits for again.
     pub(crate) slow_servers: Arc<SlowServers>,
+    http: OnceCell<HttpClients>,
+    /// True after empty old sessions were deleted.
     has_swept_empty_sessions: AtomicBool,
     n_ids: AtomicU64,
     has_sent_notices: AtomicBool,
@@ -133,9 +135,9 @@ impl AgentRuntime {
             shared_tools: tools,
             launcher,
             own_tools: OnceLock::new(),
+            slow_servers: Arc::default(),
             http: OnceCell::new(),
             has_swept_empty_sessions: AtomicBool::new(false),
-            slow_servers: Arc::default(),
             n_ids: AtomicU64::new(0),
             has_sent_notices: AtomicBool::new(false),
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crow_core::ToolSpec;
-use crow_tools::ToolRegistry;
+use crow_tools::{Tool, ToolRegistry};
 
 /// A set of tools with their definitions.
 #[derive(Clone)]
@@ -15,6 +15,15 @@ pub(crate) struct ToolSet {
 impl ToolSet {
     pub(crate) fn new(tools: ToolRegistry) -> Self {
         let specs = tools.tool_specs().into();
+        Self { tools, specs }
+    }
+
+    /// Returns the set with further tools, which are offered after the others.
+    pub(crate) fn with_tools(&self, added: Vec<Arc<dyn Tool>>) -> Self {
+        let n_before = self.tools.tool_specs().len();
+        let tools = self.tools.with_tools(added);
+        let added_specs = tools.tool_specs().into_iter().skip(n_before);
+        let specs = self.specs.iter().cloned().chain(added_specs).collect();
         Self { tools, specs }
     }
 }

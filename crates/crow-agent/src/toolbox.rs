@@ -7,7 +7,7 @@ use crow_acp::{Client, PromptBlock, SessionLocation};
 use crow_core::{
     CommandInfo, ContentPart, Failure, FailureKind, McpServer, SessionId, SessionUpdate, ToolSpec, slash,
 };
-use crow_tools::{McpEnvironment, McpServers, Workspace};
+use crow_tools::{McpEnvironment, McpServers, OfferedTools, ToolOffer, Workspace};
 use futures_util::future::join_all;
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -22,6 +22,8 @@ const SERVERS_WAIT_MAX: Duration = Duration::from_secs(5);
 /// The tools of one session. Dropping it ends its servers.
 pub(crate) struct Toolbox {
     base_tools: Arc<ToolSet>,
+    /// Which tools the requests offer.
+    offer: Arc<ToolOffer>,
     environment: McpEnvironment,
     /// The servers that the session was opened with.
     session_servers: ConfiguredServers,
@@ -69,11 +71,12 @@ impl Toolbox {
             variables: workspace.subscribe_variables(),
             roots: std::iter::once(&location.cwd).chain(&location.additional_directories).cloned().collect(),
             auth_dir: config.mcp_auth_dir.clone(),
+            slow_servers: runtime.slow_servers.clone(),
         };
         let commands_changed = watch::Sender::new(());
-            slow_servers: runtime.slow_servers.clone(),
         let mut toolbox = Self {
             base_tools,
+            offer: ToolOffer::new(config.tools_max),
             environment,
             session_servers: ConfiguredServers::default(),
             project_servers: RwLock::default(),
@@ -157,7 +160,18 @@ impl Toolbox {
             return self.base_tools.clone();
         }
         let tools = all_servers.iter().flat_map(|servers| servers.tools()).collect();
-        Arc::new(ToolSet::new(self.base_tools.tools.with_tools(tools)))
+        let OfferedTools { tools, specs } = self.offer.choose(&self.base_tools.tools, tools);
+        Arc::new(ToolSet { tools, specs: specs.into() })
+    }
+
+    /// Takes the notice that not all tools are offered, which there is once.
+    pub(crate) fn take_offer_notice(&self) -> Option<String> {
+        self.offer.take_notice()
+    }
+
+    /// Notes that the model called a tool.
+    pub(crate) fn note_use(&self, tool: &str) {
+        self.offer.note_use(tool);
     }
 
     /// Returns the tools of its servers, each with the server's name and its name there.

@@ -151,13 +151,14 @@ impl TurnCx<'_> {
     pub(crate) fn current_tools(&self) -> Arc<ToolSet> {
         let current = self.toolbox.current_tools();
         match self.step_policy {
-            Some(policy) => Arc::new(ToolSet::new(current.tools.with_tools(policy.extra_tools()))),
+            Some(policy) => Arc::new(current.with_tools(policy.extra_tools())),
             None => current,
         }
     }
 
     /// Lets the running step watch a call.
     pub(crate) async fn begin_call(&self, call: &ToolCall, info: &ToolCallInfo) {
+        self.toolbox.note_use(&call.name);
         if let Some(step_policy) = self.step_policy {
             step_policy.begin_call(call, info, self.background_work()).await;
         }

@@ -104,6 +104,7 @@ pub(crate) fn build_runtime(settings: Settings) -> Result<AgentRuntime, Failure>
             requests_max: settings.requests_max,
             compact_tokens_max: settings.compact_tokens_max,
         },
+        tools_max: settings.tools_max,
         secret_variables: settings.secret_variables,
         prompts_dir: settings.prompts_dir,
         skills_dir: settings.skills_dir,

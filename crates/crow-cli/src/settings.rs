@@ -49,6 +49,8 @@ pub(crate) struct Settings {
     pub(crate) database: DatabaseAddress,
     /// Requests to the model per turn.
     pub(crate) requests_max: u32,
+    /// The largest number of tools in a request.
+    pub(crate) tools_max: usize,
     /// Tokens in context beyond which a conversation is compacted.
     pub(crate) compact_tokens_max: u64,
     /// The mode new sessions start in.

@@ -30,7 +30,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(2);
 ///
 /// - `silent`: never answers; `broken`: writes to stderr and exits at once; `refusing`: rejects the handshake
 /// - `garbage`: prints lines that are not messages in between
-/// - `pages`: lists one tool per page; `endless`: the pages never end; `many`: lists 200 tools
+/// - `pages`: lists one tool per page; `endless`: the pages never end; `many`: lists 200 tools, `thousands` 1100
 /// - `odd`: lists malformed tools and schemas
 /// - `late=FILE`: starts when the file exists
 /// - `stubborn`: keeps running when its input ends
@@ -165,8 +165,9 @@ impl FakeServer {
 
     fn list_tools(&self, id: &Value, cursor: Option<&str>) {
         let mut tools = if self.has_behavior("odd") { malformed_tools() } else { self.tools() };
-        if self.has_behavior("many") {
-            tools = (0..200).map(|number| tool_json(&format!("tool-{number}"))).collect();
+        let n_many = [("many", 200), ("thousands", 1100)];
+        if let Some((_, n_tools)) = n_many.iter().find(|(behavior, _)| self.has_behavior(behavior)) {
+            tools = (0..*n_tools).map(|number| tool_json(&format!("tool-{number}"))).collect();
         }
         if self.has_behavior("circle") {
             return self.reply(id, json!({"tools": tools, "nextCursor": "again"}));

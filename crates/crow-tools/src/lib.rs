@@ -28,6 +28,7 @@ mod http;
 mod mcp;
 mod serve;
 mod tool_names;
+mod tool_offer;
 
 mod hook;
 mod paging;
@@ -40,6 +41,7 @@ mod undo;
 mod walk;
 mod worktree;
 
+pub use self::tool_offer::{OfferedTools, ToolOffer};
 pub use builtin_config::BuiltinToolConfig;
 pub use linked_file::read_resource_link;
 pub use mcp::{

@@ -11,6 +11,7 @@ mod race;
 mod read;
 mod search;
 mod terminal;
+mod tool_offer;
 mod undo;
 mod web;
 mod write;

@@ -21,6 +21,7 @@ impl RepositoryConfigReader for NoConfig {
 fn bare_settings(root: &Path) -> AgentConfig {
     let config_dir = crow_files::resolve_links(&root.join("config"));
     AgentConfig {
+        tools_max: 128,
         models: Vec::new(),
         mode: Mode::Ask,
         rules: PermissionRules::default(),

@@ -80,6 +80,7 @@ fn agent_config(home: &TestHome) -> AgentConfig {
         }
     }
     AgentConfig {
+        tools_max: 128,
         models: vec![scripted_model(&settings)],
         mode: Mode::Ask,
         rules: PermissionRules::default(),

@@ -171,6 +171,7 @@ fn demo_settings(home: &Path, base_url: &str) -> Settings {
         database: DatabaseAddress::File(home.join("crow").join("crow.db")),
         compact_tokens_max: WINDOW,
         requests_max: REQUESTS_MAX,
+        tools_max: crow_tools::ToolOffer::TOOLS_MAX,
         mode: Mode::Ask,
         sandbox: SandboxMode::default(),
         network: NetworkAccess::Denied,

@@ -17,6 +17,7 @@ pub(super) const TOP: &[&str] = &[
     "max_retries_per_step",
     "MAX_TURN_REQUESTS",
     "max_turn_requests",
+    "max_tools",
     "use_acp_terminal",
     "fallback_to_mcp_terminal",
     "shell",

@@ -29,6 +29,14 @@ pub(crate) use repository::RepositoryReader;
 use sections::ConfigSections;
 pub(crate) use shell::default_shell;
 
+/// Reads the configuration; a missing file is an empty one.
+fn read_config(path: &Path) -> Result<ConfigNode, ConfigError> {
+    match read_optional_file(path)? {
+        Some(text) => file::parse_config(path, &text),
+        None => Ok(ConfigNode { line: 1, value: ConfigValue::Null }),
+    }
+}
+
 /// Enough for long work, few enough to stop a model that loops.
 const REQUESTS_MAX: u32 = 200;
 /// Fits models with a window of 200,000 tokens and leaves room for a reply; smaller windows lower it automatically.
@@ -48,10 +56,7 @@ pub(super) fn load_settings(
     let merged_env: Environment = from_file.into_iter().chain(env.clone()).collect();
 
     let path = dir.join(CONFIG_FILE);
-    let root = match read_optional_file(&path)? {
-        Some(text) => file::parse_config(&path, &text)?,
-        None => ConfigNode { line: 1, value: ConfigValue::Null },
-    };
+    let root = read_config(&path)?;
     let mut loader = ConfigLoader { path, merged_env: &merged_env, warnings };
     let mut sections = loader.read_sections(&root)?;
     secrets.extend(sections.secret_variables().cloned());
@@ -69,6 +74,7 @@ pub(super) fn load_settings(
         models: loader.read_models(&sections)?,
         database,
         requests_max: sections.requests_max.unwrap_or(REQUESTS_MAX),
+        tools_max: sections.tools_max.unwrap_or(crow_tools::ToolOffer::TOOLS_MAX),
         compact_tokens_max: sections.compact_tokens_max.unwrap_or(COMPACT_TOKENS_MAX),
         mode: sections.permissions.mode.unwrap_or_default(),
         sandbox: sections.permissions.sandbox.unwrap_or_default(),
@@ -206,6 +212,7 @@ impl ConfigLoader<'_> {
                 "MAX_TURN_REQUESTS" | "max_turn_requests" | "max_steps_per_turn" => {
                     sections.requests_max = self.read_positive(key, &field.node)?;
                 }
+                "max_tools" => sections.tools_max = self.read_positive(key, &field.node)?,
                 "MAX_COMPACT_TOKENS" | "max_compact_tokens" => {
                     sections.compact_tokens_max = self.read_positive(key, &field.node)?;
                 }

@@ -168,3 +168,35 @@ fn late_server_adds_its_tools_once_connected() {
         assert_eq!(stage.tools(), ["echo", "late_read"]);
     });
 }
+
+#[test]
+fn request_has_a_limited_number_of_tools() {
+    check(async {
+        let script = "call tool_search {\"query\":\"tool-199\"}\ntext \"Found.\"\ntext \"Again.\"";
+        let mut stage = Stage::new(script, json!({})).await;
+        let session = stage.open(&[("one", &["many"]), ("two", &["many"])]).await;
+        stage.play(&session, "go").await;
+        stage.play(&session, "again").await;
+        let lists = stage.model.requests().into_iter().map(|request| {
+            let tools = request["tools"].as_array().cloned().unwrap_or_default();
+            tools.iter().filter_map(|tool| Some(tool["function"]["name"].as_str()?.to_owned())).collect()
+        });
+        let lists: Vec<Vec<String>> = lists.collect();
+        let mut told = String::new();
+        for list in &lists {
+            // What one request offers is the beginning of what the next one offers.
+            assert_eq!(lists[0], list[..lists[0].len()]);
+            told += &format!("{} tools, the last is {}\n", list.len(), list.last().expect("a tool"));
+        }
+        let log = stage.client.log();
+        for line in log.lines().filter(|line| line.contains("a request has at most")) {
+            told += &format!("{line}\n");
+        }
+        expect![[r#"
+            94 tools, the last is tool-77
+            96 tools, the last is two_tool-199
+            96 tools, the last is two_tool-199
+            < thought[] There are 415 tools, and a request has at most 128 of them: the model finds the others of the MCP servers with tool_search.⏎
+        "#]].assert_eq(&told);
+    });
+}

@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 
 use super::pagination::{self, McpListKind};
 
-/// All tools are sent with every request, and providers accept no more than this.
-const TOOLS_MAX: usize = 128;
+/// More than any real server has; how many of them a request offers is decided for all servers together.
+const TOOLS_MAX: usize = 1024;
 
 /// About 1,000 tokens, for a tool with a long description.
 const DESCRIPTION_BYTES_MAX: usize = 4096;

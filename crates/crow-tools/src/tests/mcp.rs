@@ -294,10 +294,10 @@ async fn tools_with_invalid_entries_are_normalized() {
 
 #[tokio::test]
 async fn tools_beyond_the_limit_are_omitted() {
-    let session = Session::settled(vec![stdio("box", &["many"])]).await;
-    assert_eq!(session.servers.tools().len(), 128);
+    let session = Session::settled(vec![stdio("box", &["thousands"])]).await;
+    assert_eq!(session.servers.tools().len(), 1024);
     expect![[r#"
-        news: The MCP server box has too many tools: 72 are omitted, 128 are available.
+        news: The MCP server box has too many tools: 76 are omitted, 1024 are available.
     "#]]
     .assert_eq(&session.news());
 }

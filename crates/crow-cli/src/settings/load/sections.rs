@@ -29,6 +29,7 @@ pub(super) struct ConfigSections<'a> {
     pub(super) max_tokens: Option<u64>,
     pub(super) retries_max: Option<u32>,
     pub(super) requests_max: Option<u32>,
+    pub(super) tools_max: Option<usize>,
     pub(super) compact_tokens_max: Option<u64>,
     pub(super) permissions: PermissionsSection,
     pub(super) workflow: WorkflowConfig,
