@@ -20,19 +20,16 @@ pub(crate) fn unbound_tools(runtime: &AgentRuntime) -> Arc<ToolSet> {
     runtime.own_tools.get_or_init(assemble).clone()
 }
 
-/// Returns the tools of a session. A session at the maximum depth has no children and gets no task tools.
+/// Returns the tools of a session. A session at the maximum depth has no children, and its calls of the task tools are
+/// refused: with equal tools, a child finds the prefix of its parent's requests in the provider's cache.
 pub(crate) fn session_tools(
     runtime: &AgentRuntime,
     session: &SessionId,
     children: Option<&ChildAgentsCell>,
 ) -> Arc<ToolSet> {
     let own = crow_history::memory_tools(&runtime.store, Some(session));
-    let task_tools =
-        children.map(|children| crow_children::task_tools(children, &runtime.config().agent_servers));
-    let tools =
-        runtime.shared_tools.with_tools(own.into_iter().chain(task_tools.into_iter().flatten()).collect());
-    if children.is_none() {
-        return Arc::new(ToolSet::new(tools));
-    }
+    let children = children.cloned().unwrap_or_default();
+    let task_tools = crow_children::task_tools(&children, &runtime.config().agent_servers);
+    let tools = runtime.shared_tools.with_tools(own.into_iter().chain(task_tools).collect());
     Arc::new(ToolSet { tools, specs: unbound_tools(runtime).specs.clone() })
 }

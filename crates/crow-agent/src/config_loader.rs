@@ -10,8 +10,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use crow_acp::Client;
 use crow_core::{
-    CommandInfo, ContentPart, SessionId, SessionUpdate, Transcript, TranscriptEntry, TrustAnswer,
-    TrustLedger, TrustSubject,
+    CommandInfo, ContentPart, SessionId, SessionUpdate, Transcript, TrustAnswer, TrustLedger, TrustSubject,
 };
 use crow_project::{ConfigSurvey, ProjectConfig, Skill, mentions_skill, skills_part};
 use tokio::sync::Mutex;
@@ -285,34 +284,23 @@ impl ProjectConfigLoader {
         self.state.lock().await.known_skills.clear();
     }
 
-    /// Adds to a prompt the expansion of its command, and the skills that the model does not know.
-    pub(crate) async fn complete_prompt(
-        &self,
-        parts: Vec<ContentPart>,
-        transcript: &Transcript,
-    ) -> Vec<ContentPart> {
+    /// Returns a part with the skills that the model does not know.
+    pub(crate) async fn unknown_skills(&self, transcript: &Transcript) -> Option<ContentPart> {
         let project_config = self.current_config();
-        let mut parts = project_config.expand_prompt(parts);
         let mut state = self.state.lock().await;
         let is_unknown =
             |skill: &&Skill| !state.known_skills.contains(&skill.path) && !knows_skill(transcript, skill);
         let unknown_skills: Vec<&Skill> = project_config.skills.iter().filter(is_unknown).collect();
-        if !unknown_skills.is_empty() {
-            parts.push(skills_part(&unknown_skills));
-        }
+        let part = (!unknown_skills.is_empty()).then(|| skills_part(&unknown_skills));
         state.known_skills = project_config.skills.iter().map(|skill| skill.path.clone()).collect();
-        parts
+        part
     }
 }
 
 /// Whether the model has been told of a skill.
 fn knows_skill(transcript: &Transcript, skill: &Skill) -> bool {
     let is_in_system_prompt = transcript.system().contains(&skill.path.display().to_string());
-    is_in_system_prompt
-        || transcript.entries().iter().any(|entry| match entry {
-            TranscriptEntry::Prompt(prompt) => mentions_skill(&prompt.parts, skill),
-            TranscriptEntry::Reply(_) | TranscriptEntry::Result { .. } => false,
-        })
+    is_in_system_prompt || transcript.prompts().any(|prompt| mentions_skill(&prompt.parts, skill))
 }
 
 /// Returns the notice that content is not used.

@@ -26,6 +26,8 @@ mod run_turn;
 mod runtime;
 mod sandbox_retry;
 mod session;
+mod session_context;
+mod session_directory;
 mod session_init;
 mod session_prompt;
 mod session_settings;

@@ -14,14 +14,21 @@ use tokio_util::sync::CancellationToken;
 use crate::clock;
 use crate::failures::store_failure;
 use crate::runtime::AgentRuntime;
-use crate::session_prompt;
 use crate::session_settings::SessionSettings;
+use crate::{session_directory, session_prompt};
+
+/// The context of a new session, for its first request.
+#[derive(Debug)]
+pub(crate) struct NewSessionContext {
+    pub(crate) system_prompt: String,
+    pub(crate) directory_at_start: String,
+}
 
 /// A new session that is being stored.
 #[derive(Debug)]
 pub(crate) struct PendingSession {
-    /// Returns the system prompt when the session is stored.
-    task: JoinHandle<Result<String, Failure>>,
+    /// Returns the description of the session when it is stored.
+    task: JoinHandle<Result<NewSessionContext, Failure>>,
     /// Cancelled when the session is stored, or storing it failed.
     settled: CancellationToken,
     /// The settings it is stored with; they may have changed since.
@@ -60,7 +67,9 @@ impl PendingSession {
             };
             runtime.store.create_session(&id, new).await.map_err(store_failure)?;
             runtime.store.set_prompt_template(&id, template).await.map_err(store_failure)?;
-            Ok(system_prompt)
+            let workspace = session_directory::session_workspace(&runtime, &location);
+            let directory_at_start = session_directory::describe_directory(&runtime, &workspace).await;
+            Ok(NewSessionContext { system_prompt, directory_at_start })
         });
         Self { task, settled, initial_settings }
     }
@@ -71,15 +80,15 @@ impl PendingSession {
         self.settled.cancelled().await;
     }
 
-    /// Waits until the session is stored, then stores changed settings; returns the system prompt.
+    /// Waits until the session is stored, then stores changed settings; returns its context.
     pub(crate) async fn wait_until_stored(
         self,
         runtime: &AgentRuntime,
         id: &SessionId,
         current_settings: &watch::Receiver<SessionSettings>,
-    ) -> Result<String, Failure> {
+    ) -> Result<NewSessionContext, Failure> {
         let join_failure = |error: JoinError| Failure::new(FailureKind::Internal, error.to_string());
-        let system_prompt = self.task.await.map_err(join_failure)??;
+        let context = self.task.await.map_err(join_failure)??;
         let current_settings = current_settings.borrow().clone();
         if current_settings.mode != self.initial_settings.mode {
             runtime.store.set_mode(id, current_settings.mode).await.map_err(store_failure)?;
@@ -96,7 +105,7 @@ impl PendingSession {
         {
             runtime.store.set_model(id, &model).await.map_err(store_failure)?;
         }
-        Ok(system_prompt)
+        Ok(context)
     }
 }
 

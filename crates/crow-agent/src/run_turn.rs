@@ -42,7 +42,7 @@ pub(crate) async fn run_turn(
                 if turn.needs_compaction(state.transcript.context_tokens(), cx.context_limit()) {
                     TurnAction::Compact(CompactionTrigger::LimitReached)
                 } else {
-                    tools = cx.current_tools();
+                    tools = cx.current_tools().in_order_of(&state.offered_tools);
                     cx.request_reply(state, &tools, &mut turn).await?
                 }
             }
@@ -177,9 +177,14 @@ impl TurnCx<'_> {
         if self.children.has_pending_mail() { self.append_mail(state).await } else { Ok(0) }
     }
 
-    /// Stores the definitions of the tools if they have changed.
+    /// Stores the definitions of the tools if they have changed, and appends what else changed since the last request.
     async fn remember_tools(&self, state: &mut SessionState) -> Result<(), Failure> {
-        let specs = self.current_tools().specs.clone();
+        let specs = self.current_tools().in_order_of(&state.offered_tools).specs.clone();
+        let is_new = |spec: &&ToolSpec| !state.offered_tools.iter().any(|other| other.name == spec.name);
+        // A step explains its tools itself.
+        let tells_tools = !state.offered_tools.is_empty() && self.step_policy.is_none();
+        let new_tools: Vec<&ToolSpec> = specs.iter().filter(|spec| tells_tools && is_new(spec)).collect();
+        self.append_context_changes(state, &new_tools).await?;
         if Arc::ptr_eq(&specs, &state.offered_tools) || specs == state.offered_tools {
             return Ok(());
         }

@@ -14,8 +14,8 @@ use std::time::Duration;
 use crow_acp::{Client, PromptBlock, PromptId, ResponseSender, SessionLocation, TurnScope};
 use crow_children::{ChildAgents, ChildAgentsCell};
 use crow_core::{
-    CommandInfo, ContentPart, SessionCommand, SessionConfigOptions, SessionId, SessionUpdate, Transcript,
-    TurnEnd, parse_context_command, parse_session_command, session_commands,
+    CommandInfo, ContentPart, SessionCommand, SessionConfigOptions, SessionId, SessionUpdate, TurnEnd,
+    parse_context_command, parse_session_command, session_commands,
 };
 use crow_tools::Workspace;
 use tokio::sync::{mpsc, watch};
@@ -162,8 +162,8 @@ impl SessionDriver {
                     return;
                 }
                 match pending.wait_until_stored(&self.runtime, &self.id, &self.settings.subscribe()).await {
-                    Ok(system_prompt) => {
-                        state.transcript = Transcript::new(system_prompt);
+                    Ok(context) => {
+                        state.begin(context);
                         state.stored_state = StoredState::Current;
                     }
                     Err(failure) => {

@@ -9,7 +9,6 @@ use crow_core::{
 };
 use crow_model::ModelSettings;
 use crow_store::invent_name;
-use crow_tools::Workspace;
 
 use crate::failures::store_failure;
 use crate::pending_session::PendingSession;
@@ -175,15 +174,6 @@ pub(crate) async fn read_live_session(
         title,
         variables,
     })
-}
-
-/// Creates the workspace of a session.
-pub(crate) fn session_workspace(runtime: &AgentRuntime, location: &SessionLocation) -> Workspace {
-    Workspace::new(
-        location.cwd.clone(),
-        &location.additional_directories,
-        runtime.config().secret_variables.clone(),
-    )
 }
 
 /// Returns a session's options.

@@ -26,4 +26,16 @@ impl ToolSet {
         let specs = self.specs.iter().cloned().chain(added_specs).collect();
         Self { tools, specs }
     }
+
+    /// Returns the same tools in the order of earlier requests, with new ones at the end: a provider finds a request in its
+    /// cache only up to the first difference.
+    pub(crate) fn in_order_of(self: &Arc<Self>, offered: &Arc<[ToolSpec]>) -> Arc<Self> {
+        if Arc::ptr_eq(&self.specs, offered) || self.specs == *offered {
+            return self.clone();
+        }
+        let mut specs = self.specs.to_vec();
+        let position = |spec: &ToolSpec| offered.iter().position(|other| other.name == spec.name);
+        specs.sort_by_key(|spec| position(spec).unwrap_or(usize::MAX));
+        Arc::new(Self { tools: self.tools.clone(), specs: specs.into() })
+    }
 }

@@ -22,7 +22,7 @@ use crate::approvals::GrantStore;
 use crate::clock;
 use crate::config_loader::ProjectConfigLoader;
 use crate::failures::store_failure;
-use crate::pending_session::PendingSession;
+use crate::pending_session::{NewSessionContext, PendingSession};
 use crate::runtime::AgentRuntime;
 use crate::session_settings::SessionSettings;
 use crate::tool_set::ToolSet;
@@ -100,6 +100,8 @@ impl FallbackModel {
 pub(crate) struct SessionState {
     pub(crate) transcript: Transcript,
     pub(crate) stored_state: StoredState,
+    /// A description of a new session's directory, for its first prompt.
+    pub(crate) directory_at_start: Option<String>,
     /// A partial reply whose end was never stored.
     pub(crate) unfinished: Option<Reply>,
     pub(crate) is_titled: bool,
@@ -112,6 +114,14 @@ pub(crate) struct SessionState {
     pub(crate) turn: u64,
     /// The baseline of a step that waits for an answer.
     pub(crate) step_baseline: Option<Box<StepBaseline>>,
+}
+
+impl SessionState {
+    /// Starts the conversation of a session that was just stored.
+    pub(crate) fn begin(&mut self, context: NewSessionContext) {
+        self.transcript = Transcript::new(context.system_prompt);
+        self.directory_at_start = Some(context.directory_at_start);
+    }
 }
 
 /// Which limits of the sandbox the user has been warned about.
@@ -194,7 +204,7 @@ impl TurnCx<'_> {
     }
 
     /// Stores a prompt with deliveries, and sends these to the client. Deliveries that another process has claimed are
-    /// left out.
+    /// left out. What the model does not know about the session comes first.
     pub(crate) async fn append_prompt(
         &self,
         state: &mut SessionState,
@@ -202,6 +212,10 @@ impl TurnCx<'_> {
         deliveries: Vec<Delivery>,
     ) -> Result<(), Failure> {
         let id = state.transcript.next_message_id();
+        let mut context = self.session_context(state).await;
+        let has_content = !parts.is_empty();
+        context.extend(parts);
+        let parts = context;
         let delivery_parts: Vec<ContentPart> =
             deliveries.iter().map(|delivery| ContentPart::Text(delivery.text.clone())).collect();
         let delivery_ids: Vec<DeliveryId> = deliveries.iter().map(|delivery| delivery.id).collect();
@@ -219,7 +233,10 @@ impl TurnCx<'_> {
                 }
                 Ok(())
             }
-            ClaimOutcome::AlreadyClaimed if parts.is_empty() => Ok(()),
+            ClaimOutcome::AlreadyClaimed if !has_content => {
+                self.config_loader.forget_known_skills().await;
+                Ok(())
+            }
             ClaimOutcome::AlreadyClaimed => {
                 self.append_entry(state, TranscriptEntry::Prompt(Prompt { id, parts })).await
             }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crow_acp::{Client, PromptBlock, SessionLocation, TurnScope};
 use crow_children::ChildAgents;
 use crow_core::{
-    ContextCommand, Failure, FailureKind, MessageId, RESULT_UNKNOWN, SessionId, SessionUpdate, Transcript,
+    ContextCommand, Failure, FailureKind, MessageId, RESULT_UNKNOWN, SessionId, SessionUpdate,
     TranscriptEntry, TurnEnd, UndoRequest,
 };
 use crow_tools::Workspace;
@@ -112,9 +112,7 @@ impl TurnJob {
                     state.stored_state = StoredState::Pending(pending);
                     return Ok(TurnEnd::Cancelled);
                 }
-                state.transcript = Transcript::new(
-                    pending.wait_until_stored(&self.runtime, &self.id, &self.settings).await?,
-                );
+                state.begin(pending.wait_until_stored(&self.runtime, &self.id, &self.settings).await?);
                 StoredState::Current
             }
             stored_state @ (StoredState::Current | StoredState::Unknown) => stored_state,
@@ -227,8 +225,7 @@ async fn reload_state(
         Err(failure) if failure.kind == FailureKind::SessionNotFound && state.transcript.next_seq() == 0 => {
             let pending =
                 PendingSession::start(cx.runtime, cx.session, location, cx.settings.borrow().clone());
-            state.transcript =
-                Transcript::new(pending.wait_until_stored(cx.runtime, cx.session, cx.settings).await?);
+            state.begin(pending.wait_until_stored(cx.runtime, cx.session, cx.settings).await?);
             Ok(())
         }
         result => {

@@ -34,7 +34,7 @@ const SHOW_EVERY: Duration = Duration::from_millis(100);
 /// Total size of a child's diffs shown to the client at the end.
 const DIFF_BYTES_MAX: usize = 512 * 1024;
 
-const NO_SESSION: &str = "this session cannot start tasks";
+const NO_SESSION: &str = "this agent cannot start tasks: it is at the maximum depth of agents; do the work yourself with the other tools";
 
 /// Gives the tools of a session access to its children. It is set once, when the session has created them.
 #[derive(Clone, Default)]

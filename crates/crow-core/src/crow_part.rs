@@ -7,6 +7,9 @@ use std::fmt;
 const SCHEME: &str = "crow:";
 
 const COMMAND: &str = "command/";
+const INSTRUCTIONS: &str = "instructions";
+const ENVIRONMENT: &str = "environment";
+const NEW_TOOLS: &str = "tools";
 const SKILLS: &str = "skills";
 const UNDO: &str = "undone";
 const INTERRUPTED_REPLY: &str = "turn/broke_off";
@@ -23,6 +26,12 @@ pub enum CrowPart {
     Command(String),
     /// Skills that the system prompt does not list.
     Skills,
+    /// Instructions of the user and the project.
+    Instructions,
+    /// Facts about the environment.
+    Environment,
+    /// Tools that were added after the first request.
+    NewTools,
     /// Files that the user restored with `/undo`.
     Undo,
     /// The request to continue an interrupted reply.
@@ -67,6 +76,9 @@ impl CrowPart {
     pub fn parse(name: &str) -> Option<Self> {
         Some(match name {
             SKILLS => Self::Skills,
+            INSTRUCTIONS => Self::Instructions,
+            ENVIRONMENT => Self::Environment,
+            NEW_TOOLS => Self::NewTools,
             UNDO => Self::Undo,
             INTERRUPTED_REPLY => Self::InterruptedReply,
             TRUNCATED_REPLY => Self::TruncatedReply,
@@ -85,6 +97,12 @@ impl CrowPart {
         })
     }
 
+    /// Whether the part is about the session and not about what is said in it. Such parts are told again where they are
+    /// missing, and no summary needs them.
+    pub fn is_session_context(&self) -> bool {
+        matches!(self, Self::Instructions | Self::Environment | Self::NewTools)
+    }
+
     /// Returns the URI in the model's view.
     pub fn uri(&self) -> String {
         format!("{SCHEME}{self}")
@@ -101,6 +119,9 @@ impl fmt::Display for CrowPart {
         match self {
             Self::Command(name) => write!(f, "{COMMAND}{name}"),
             Self::Skills => f.write_str(SKILLS),
+            Self::Instructions => f.write_str(INSTRUCTIONS),
+            Self::Environment => f.write_str(ENVIRONMENT),
+            Self::NewTools => f.write_str(NEW_TOOLS),
             Self::Undo => f.write_str(UNDO),
             Self::InterruptedReply => f.write_str(INTERRUPTED_REPLY),
             Self::TruncatedReply => f.write_str(TRUNCATED_REPLY),
@@ -166,6 +187,9 @@ mod tests {
             CrowPart::Command("review".to_owned()),
             CrowPart::Command("a:b/c d".to_owned()),
             CrowPart::Skills,
+            CrowPart::Instructions,
+            CrowPart::Environment,
+            CrowPart::NewTools,
             CrowPart::Undo,
             CrowPart::InterruptedReply,
             CrowPart::TruncatedReply,

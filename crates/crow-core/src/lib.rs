@@ -29,6 +29,7 @@ mod schedule;
 mod secrets;
 mod sentence;
 mod session_command;
+mod session_context;
 mod session_title;
 mod socket_table;
 mod spelling;
@@ -99,6 +100,10 @@ pub use sentence::to_sentence;
 pub use session_command::{
     ContextCommand, PermissionsAction, SessionCommand, TrustAction, UndoRequest, mode_list,
     parse_context_command, parse_session_command, render_help, session_commands,
+};
+pub use session_context::{
+    EnvironmentFacts, environment_part, expects_context_parts, first_working_directory, instructions_part,
+    n_project_parts, needs_environment,
 };
 pub use session_title::{prompt_title, text_title};
 pub use socket_table::{SocketTable, read_socket_table};

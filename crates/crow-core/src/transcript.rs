@@ -12,7 +12,8 @@ use crate::compaction::{
     ContextTokens, clamp_provider_count, estimate_entry_tokens, estimate_prompt_tokens,
     estimate_result_tokens, estimate_text_tokens, removed_output, summary_message,
 };
-use crate::{CallId, Compaction, MessageId, Prompt, Reply, TokenUsage, ToolCall, ToolResult};
+use crate::session_context::kept_context;
+use crate::{CallId, Compaction, ContentPart, MessageId, Prompt, Reply, TokenUsage, ToolCall, ToolResult};
 
 pub use entry::TranscriptEntry;
 
@@ -177,7 +178,8 @@ impl Transcript {
         let needs_summary_message =
             begins_with_reply || !verbatim_prompts.is_empty() || compaction.summary.is_some();
         let message = needs_summary_message.then(|| {
-            summary_message(verbatim_prompts.iter().map(|(_, prompt)| prompt), compaction.summary.as_deref())
+            let prompts = verbatim_prompts.iter().map(|(_, prompt)| prompt);
+            summary_message(self.context_before(index), prompts, compaction.summary.as_deref())
         });
         self.entries.drain(..index);
         self.entries.shrink_to_fit();
@@ -231,6 +233,22 @@ impl Transcript {
 
     fn summary_message(&self) -> Option<&Prompt> {
         self.applied_compaction.as_ref().and_then(|compaction| compaction.summary_message.as_ref())
+    }
+
+    /// Returns the prompts in the model's view; the first may be the summary message.
+    pub fn prompts(&self) -> impl DoubleEndedIterator<Item = &Prompt> {
+        self.summary_message().into_iter().chain(self.entries.iter().filter_map(|entry| match entry {
+            TranscriptEntry::Prompt(prompt) => Some(prompt),
+            TranscriptEntry::Reply(_) | TranscriptEntry::Result { .. } => None,
+        }))
+    }
+
+    /// Returns the parts about the session that stay when the entries before an index are removed.
+    pub(crate) fn context_before(&self, index: usize) -> Vec<ContentPart> {
+        let n_removed = self.entries.iter().take(index);
+        let n_removed = n_removed.filter(|entry| matches!(entry, TranscriptEntry::Prompt(_))).count();
+        let n_removed = n_removed + usize::from(self.has_summary_message());
+        kept_context(self.prompts().take(n_removed))
     }
 
     /// Returns a prompt in the model's view by its sequence number.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crow_core::{
     CommandInfo, ContentHash, ContentPart, CrowPart, HookConfig, McpServer, PermissionRules, slash,
@@ -25,6 +26,8 @@ pub struct ProjectConfig {
     pub skills: Vec<Skill>,
     /// The user's before the repository's.
     pub prompts: Vec<PromptFile>,
+    /// The instructions of the user and the project; `None` before they were read.
+    pub instructions: Option<Arc<str>>,
     /// The approved Spec Kit files of the project.
     pub approved: ApprovedFiles,
 }
@@ -127,13 +130,13 @@ impl ProjectConfig {
     }
 }
 
-/// Returns a part about skills that are not in the system prompt.
+/// Returns a part about skills.
 pub fn skills_part(skills: &[&Skill]) -> ContentPart {
     let lines = skills
         .iter()
         .map(|skill| format!("\n- {}: {} ({})", skill.name, skill.description, skill.path.display()));
     let text = format!(
-        "There are more skills. When the work fits a description, read the file first and follow it; paths in it \
+        "Skills. When the work fits a description, read the file first and follow it; paths in it \
          start in its folder.{}",
         lines.collect::<String>()
     );

@@ -9,6 +9,7 @@ use crow_core::{
 };
 
 use crate::config::ProjectConfig;
+use crate::instructions::{self, INSTRUCTIONS_FILE, ProjectInstructions};
 use crate::repository_config::{RepositoryConfigReader, VariableExpansion};
 use crate::scan::{self, FileContribution, ProjectConfigFile, RepositoryScan, ScanLocations};
 use crate::skill_files::{PromptFile, SKILL_FILE, Skill};
@@ -48,6 +49,7 @@ pub struct ConfigSources {
 pub struct ConfigSurvey {
     skills: Vec<Skill>,
     prompts: Vec<PromptFile>,
+    instructions: String,
     pub(crate) scan: RepositoryScan,
     pub(crate) trust: TrustRecord,
     /// Problems for the user, one sentence each.
@@ -69,6 +71,14 @@ impl ConfigSurvey {
             skills.extend(own_skills(directory, &mut problems));
         }
         let prompts = own_prompts(&config.prompts_dir, &mut problems);
+        let ProjectInstructions { text: instructions, other_files } =
+            instructions::read_instructions(cwd, &config.config_dir);
+        if !other_files.is_empty() {
+            let files = join_items(other_files.iter(), KEYS_SHOWN);
+            problems.push(format!(
+                "Instructions are read from {files}, because there is no {INSTRUCTIONS_FILE}."
+            ));
+        }
         let mut scan = scan::scan_repository(&locations);
         problems.append(&mut scan.problems);
         let trust = if scan.files.is_empty() {
@@ -79,7 +89,7 @@ impl ConfigSurvey {
                 TrustRecord::default()
             })
         };
-        Self { skills, prompts, scan, trust, problems, locations }
+        Self { skills, prompts, instructions, scan, trust, problems, locations }
     }
 
     /// Returns the files about which the user must be asked.
@@ -132,7 +142,8 @@ impl ConfigSurvey {
         session: &TrustLedger,
         mut project_config: ProjectConfig,
     ) -> (ProjectConfig, Vec<String>) {
-        let Self { skills, prompts, scan, trust, mut problems, locations } = self;
+        let Self { skills, prompts, instructions, scan, trust, mut problems, locations } = self;
+        project_config.instructions = Some(instructions.into());
         project_config.skills.extend(skills);
         project_config.prompts.extend(prompts);
         for file in scan.files {

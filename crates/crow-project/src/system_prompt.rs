@@ -58,10 +58,10 @@ pub struct SystemPromptFacts<'a> {
     pub cwd: &'a Path,
     /// The additional directories.
     pub more_roots: &'a [PathBuf],
-    /// The files of the working directory, as a tree.
-    pub display_tree: String,
-    /// Files named [`INSTRUCTIONS_FILE`](crate::INSTRUCTIONS_FILE) below the working directory, by their paths there.
-    pub nested_instructions: Vec<String>,
+    /// Draws the files of a directory as a tree.
+    pub draw_tree: fn(&Path) -> String,
+    /// Finds the files named [`INSTRUCTIONS_FILE`](crate::INSTRUCTIONS_FILE) below a directory, by their paths there.
+    pub find_nested_instructions: fn(&Path) -> Vec<String>,
     /// The address of the database, without the password.
     pub db_uri: &'a str,
     /// The tables that may be queried.
@@ -70,10 +70,27 @@ pub struct SystemPromptFacts<'a> {
     pub date: &'a str,
 }
 
-/// Renders the system prompt for a session. Blocks.
+/// Renders the system prompt for a session. Blocks. The built-in one is equal in all sessions, so that providers find it
+/// in their caches; the user's own may contain every fact.
 pub fn render_system_prompt(facts: &SystemPromptFacts<'_>) -> Result<RenderedPrompt, Failure> {
-    let SystemPromptFacts { sources, cwd, more_roots, display_tree, nested_instructions: nested, .. } = facts;
-    let agents_content = instructions::read_instructions(cwd, &sources.config_dir);
+    let (path, template) = system_template(&facts.sources.prompts_dir, facts.legacy_template)?;
+    let variables = if template == TEMPLATE {
+        context! {}
+    } else {
+        template_variables(facts)
+    };
+    let mut text = render_template(&path, &template, variables)?;
+    if let Some(addition) = facts.addition {
+        text = format!("{}\n\n{addition}\n", text.trim_end());
+    }
+    Ok(RenderedPrompt { text, template })
+}
+
+/// Returns the variables of the user's own template.
+fn template_variables(facts: &SystemPromptFacts<'_>) -> minijinja::Value {
+    let SystemPromptFacts { sources, cwd, more_roots, .. } = facts;
+    let (display_tree, nested) = ((facts.draw_tree)(cwd), (facts.find_nested_instructions)(cwd));
+    let agents_content = instructions::read_instructions(cwd, &sources.config_dir).text;
     // As in later Python versions, one entry per file.
     let agents_full = match agents_content.is_empty() {
         true => Vec::new(),
@@ -87,7 +104,7 @@ pub fn render_system_prompt(facts: &SystemPromptFacts<'_>) -> Result<RenderedPro
             name => &skill.name, description => escape_hidden(&skill.description), path => display_path(&skill.path),
         }
     });
-    let variables = context! {
+    context! {
         workspace => display_path(cwd),
         additional_directories => more_roots.iter().map(|root| display_path(root)).collect::<Vec<_>>(),
         display_tree,
@@ -104,13 +121,7 @@ pub fn render_system_prompt(facts: &SystemPromptFacts<'_>) -> Result<RenderedPro
         skills_roots => vec![display_path(&skills_dir)],
         date => facts.date,
         platform => std::env::consts::OS,
-    };
-    let (path, template) = system_template(&sources.prompts_dir, facts.legacy_template)?;
-    let mut text = render_template(&path, &template, variables)?;
-    if let Some(addition) = facts.addition {
-        text = format!("{}\n\n{addition}\n", text.trim_end());
     }
-    Ok(RenderedPrompt { text, template })
 }
 
 /// Finds the template of the system prompt: the user's own, under its current or an earlier name, or the built-in one.

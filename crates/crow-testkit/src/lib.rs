@@ -5,6 +5,7 @@
 
 mod checker;
 mod contract;
+mod environment;
 mod helper_binary;
 mod model_server;
 mod recording;

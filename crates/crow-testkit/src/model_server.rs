@@ -18,6 +18,7 @@ use serde_json::Value;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, oneshot, watch};
 
+use crate::environment::hide_environment;
 use crate::recording::Recording;
 use crate::{Answer, Script, messages_violations, responses_violations, violations};
 use http::{Connection, Request};
@@ -74,7 +75,7 @@ impl ModelServer {
     ///
     /// Each request gets the answer of the first recorded request that is equal and was not used yet: the status, the
     /// bytes in their pieces, and the end, but not the pauses. Any other request is rejected with the difference to the
-    /// next recorded one. Not compared are system prompts and instructions, which contain the directory and the date,
+    /// next recorded one. Not compared are system prompts and the environment, which tells the directory and the date,
     /// and fields that identify a session or user to the provider.
     pub fn replay(recording: &Path) -> Self {
         Self::start_with_state(ServerState {
@@ -145,8 +146,15 @@ impl ModelServer {
         self.shared.lock().requests.len()
     }
 
-    /// The bodies of the requests so far.
+    /// The bodies of the requests so far, without the environment that the first prompt of a session tells.
     pub fn requests(&self) -> Vec<Value> {
+        let mut requests = self.full_requests();
+        requests.iter_mut().for_each(hide_environment);
+        requests
+    }
+
+    /// The bodies of the requests so far.
+    pub fn full_requests(&self) -> Vec<Value> {
         self.shared.lock().requests.clone()
     }
 
@@ -240,7 +248,8 @@ impl ServerState {
 /// Returns the text of the first user message.
 fn first_prompt(request: &Value) -> Option<String> {
     let messages = request.get("messages").or(request.get("input"))?.as_array()?;
-    let content = messages.iter().find(|message| message["role"] == "user")?.get("content")?;
+    let mut content = messages.iter().find(|message| message["role"] == "user")?.get("content")?.clone();
+    hide_environment(&mut content);
     Some(content.as_str().map_or_else(|| content.to_string(), str::to_owned))
 }
 

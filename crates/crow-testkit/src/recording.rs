@@ -12,6 +12,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::Value;
 
+use crate::environment::hide_environment;
 use crate::{Answer, Step};
 
 /// Fields of a request that depend on directory, time or user.
@@ -133,6 +134,7 @@ fn comparable_request(request: &Value) -> Value {
             }
         }
     }
+    hide_environment(&mut request);
     request
 }
 

@@ -55,7 +55,7 @@ pub use registry::{ToolNameTaken, ToolRegistry};
 pub use serve::{McpHttpEndpoint, McpServeConfig, McpServeError, serve_http, serve_stdio};
 pub use terminal::{Shell, TerminalPreference};
 pub use tool::{PreviewFuture, Tool, ToolCx, ToolFuture, ToolProgress};
-pub use tree::{draw_tree, find_files_below};
+pub use tree::{draw_tree, find_files_below, list_top_level};
 pub use undo::{RecordedChange, UndoContext, UndoStatus, UndoneFile, undo_changes};
 pub use undo_recorder::{UndoFuture, UndoRecorder};
 pub use web::WebConfig;

@@ -73,6 +73,23 @@ pub fn draw_tree(cwd: &Path) -> String {
     lines.join("\n")
 }
 
+/// Lists the entries of a directory by name, directories with a slash, without ignored files; at most `n_max` names.
+pub fn list_top_level(cwd: &Path, n_max: usize) -> Vec<String> {
+    let cancel = CancellationToken::new();
+    let limits = WalkBounds { entries_max: FIND_ENTRIES_MAX, timeout: WALK_TIMEOUT };
+    let cwd = crow_files::resolve_links(cwd);
+    let lister = DirectoryLister::new(&cwd, HiddenFiles::Excluded, limits, &cancel);
+    let limits = EntryLimits { n_lines_max: n_max, n_scanned_max: DIR_ENTRIES_SCANNED_MAX };
+    let root = TreeNode::new(OsString::new(), None);
+    let FirstEntries { children, n_more, is_counted } =
+        first_entries(&lister, &lister.start_directory(), limits);
+    let mut lines = Vec::new();
+    let nodes = [TreeNode { children: (1..=children.len()).collect(), n_more, is_counted, ..root }];
+    TreeDrawing { nodes: nodes.into_iter().chain(children).collect(), n_lines: 0 }
+        .write_node(0, 0, &mut lines);
+    lines
+}
+
 /// Finds files with a name below a directory, not in it; returns at most `n_max` relative paths, each on one line.
 pub fn find_files_below(cwd: &Path, name: &str, n_max: usize) -> Vec<String> {
     let cancel = CancellationToken::new();

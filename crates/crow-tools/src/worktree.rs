@@ -3,6 +3,7 @@
 //! Must not know who works in it or why. Repositories are untrusted: none of their programs are run, see `git.rs`.
 
 mod git;
+mod git_status;
 mod settle;
 #[cfg(test)]
 mod tests;

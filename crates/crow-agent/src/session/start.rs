@@ -18,10 +18,10 @@ use crate::approvals::GrantStore;
 use crate::config_loader::{ConfigLoaderInit, ProjectConfigLoader};
 use crate::handle::{INBOX_LEN, SessionHandle, SessionMsg};
 use crate::runtime::AgentRuntime;
-use crate::session_init::{self, SessionInit};
+use crate::session_init::SessionInit;
 use crate::toolbox::{Toolbox, ToolboxInit};
 use crate::turn_context::StoredState;
-use crate::{builtin_tools, stored_session};
+use crate::{builtin_tools, session_directory, stored_session};
 
 /// The ends of a driver's channels that the session's handle does not have.
 struct DriverChannels {
@@ -80,7 +80,7 @@ fn build_driver(
     stored_session::apply_latest_compaction(&mut state.transcript, compactions);
     let depth = runtime.tree_depth(&client);
     let children_cell = runtime.config().tree_limits.may_start(depth).then(ChildAgentsCell::default);
-    let workspace = Arc::new(session_init::session_workspace(&runtime, &location));
+    let workspace = Arc::new(session_directory::session_workspace(&runtime, &location));
     workspace.set_variables(variables);
     let toolbox = Arc::new(Toolbox::open(ToolboxInit {
         runtime: &runtime,
@@ -177,7 +177,7 @@ impl SessionDriver {
         if (&location.cwd, &location.additional_directories)
             != (&self.location.cwd, &self.location.additional_directories)
         {
-            let workspace = session_init::session_workspace(&self.runtime, &location);
+            let workspace = session_directory::session_workspace(&self.runtime, &location);
             self.workspace = Arc::new(workspace.with_shared_jobs(&self.workspace));
         }
         self.toolbox = Arc::new(Toolbox::open(ToolboxInit {

@@ -108,38 +108,6 @@ fn template_can_use_the_database_address() {
 }
 
 #[test]
-fn built_in_template_lists_skills_and_nested_instructions() {
-    let directory = tempfile::tempdir().unwrap();
-    let root = fs::canonicalize(directory.path()).unwrap();
-    for (name, text) in [
-        ("config/AGENTS.md", "Be brief."),
-        ("config/skills/deploy/SKILL.md", "---\ndescription: Ships it.\n---\nDo it."),
-        ("p/AGENTS.md", "The project."),
-        ("p/a/b/AGENTS.md", "The part."),
-    ] {
-        fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
-        fs::write(root.join(name), text).unwrap();
-    }
-    let session = SessionId::new("brave-otter");
-    let text = render_system_prompt(&root.join("p"), &[], &session, &bare_settings(&root), "2026-01-02")
-        .unwrap()
-        .text;
-    let text = text.replace(&root.display().to_string(), "$ROOT");
-    let (_, end) = text.split_once("(AGENTS.md):").unwrap();
-    expect![[r#"
-
-        Be brief.
-
-        The project.
-
-        More instructions stand in these files. Read one before you work below its folder:
-        - a/b/AGENTS.md
-
-        Skills. When the work fits a description, read the file first and follow it; paths in it start in its folder.
-        - deploy: Ships it. ($ROOT/config/skills/deploy/SKILL.md)"#]].assert_eq(end);
-}
-
-#[test]
 fn template_can_use_variables_of_later_python_versions() {
     check(
         &[

@@ -162,7 +162,7 @@ impl TurnJob {
         match hooks::on_prompt(cx, parts).await {
             Ok(parts) => {
                 let parts = linked_content::with_contents(cx, state, parts).await;
-                Ok(self.config_loader.complete_prompt(parts, &state.transcript).await)
+                Ok(self.config_loader.current_config().expand_prompt(parts))
             }
             Err(rejection) => Err(Ok(self.end_rejected(rejection))),
         }

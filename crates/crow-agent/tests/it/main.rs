@@ -5,6 +5,7 @@
 mod calls;
 mod end_of_turn;
 mod model_apis;
+mod prefixes;
 mod sessions;
 mod turns;
 

@@ -106,6 +106,10 @@ pub(super) fn parts_text(parts: &[ContentPart]) -> String {
         ContentPart::Image { mime, .. } => format!("[image {mime}]"),
         ContentPart::Link { uri, .. } => format!("[{uri}]"),
         ContentPart::Resource { uri, text, .. } => format!("[{uri}]\n{text}"),
+        // Each session has them, and they are long.
+        ContentPart::FromCrow { kind: what, .. } if what.is_session_context() => {
+            format!("[added by Crow: {what}]")
+        }
         ContentPart::FromCrow { kind: what, text } => format!("[added by Crow: {what}]\n{text}"),
     });
     texts.collect::<Vec<_>>().join("\n")

@@ -506,20 +506,21 @@ fn session_is_continued() {
         &stage,
         &format!("crow inspect -m -s {}", sessions[0]),
         &expect![[r#"
-        exit 0
-        user msg-0
-          first
+            exit 0
+            user msg-0
+              [added by Crow: environment]
+              first
 
-        assistant msg-1
-          One.
+            assistant msg-1
+              One.
 
-        user msg-2
-          second
+            user msg-2
+              second
 
-        assistant msg-3
-          Two.
+            assistant msg-3
+              Two.
 
-    "#]],
+        "#]],
     );
 }
 

@@ -62,23 +62,22 @@ fn said(requests: &[Value], role: &str) -> String {
 }
 
 #[test]
-fn system_prompt_names_skills_and_instructions() {
+fn first_prompt_has_instructions_and_skills() {
     check(
         "text \"Hello.\"",
         "hello",
-        |_, requests| {
-            let system = said(requests, "system");
-            system.split_once("(AGENTS.md):").map(|(_, end)| end.to_owned()).unwrap_or(system)
-        },
+        |_, requests| said(requests, "user"),
         &expect![[r#"
+            <resource uri="crow:instructions">
+            Instructions of the user and the project. A later one of them takes precedence.
 
             Be brief.
-
-            More instructions stand in these files. Read one before you work below its folder:
-            - sub/AGENTS.md
-
+            </resource>
+            <resource uri="crow:skills">
             Skills. When the work fits a description, read the file first and follow it; paths in it start in its folder.
             - deploy: Ships the site. ($HOME/.crow/skills/deploy/SKILL.md)
+            </resource>
+            hello
         "#]],
     );
 }
@@ -110,6 +109,15 @@ fn command_expands_to_its_text_with_its_arguments() {
         "/review 'a b.rs'\nspeed",
         |_, requests| said(requests, "user"),
         &expect![[r#"
+            <resource uri="crow:instructions">
+            Instructions of the user and the project. A later one of them takes precedence.
+
+            Be brief.
+            </resource>
+            <resource uri="crow:skills">
+            Skills. When the work fits a description, read the file first and follow it; paths in it start in its folder.
+            - deploy: Ships the site. ($HOME/.crow/skills/deploy/SKILL.md)
+            </resource>
             /review 'a b.rs'
             speed
             <resource uri="crow:command/review">
@@ -128,15 +136,24 @@ fn skill_is_a_command_as_well() {
         "/deploy to staging",
         |_, requests| said(requests, "user"),
         &expect![[r#"
-        /deploy to staging
-        <resource uri="crow:command/deploy">
-        The command /deploy asks for this skill. Paths in it start in $HOME/.crow/skills/deploy.
+            <resource uri="crow:instructions">
+            Instructions of the user and the project. A later one of them takes precedence.
 
-        Run ship.sh.
+            Be brief.
+            </resource>
+            <resource uri="crow:skills">
+            Skills. When the work fits a description, read the file first and follow it; paths in it start in its folder.
+            - deploy: Ships the site. ($HOME/.crow/skills/deploy/SKILL.md)
+            </resource>
+            /deploy to staging
+            <resource uri="crow:command/deploy">
+            The command /deploy asks for this skill. Paths in it start in $HOME/.crow/skills/deploy.
 
-        to staging
-        </resource>
-    "#]],
+            Run ship.sh.
+
+            to staging
+            </resource>
+        "#]],
     );
 }
 
@@ -147,8 +164,17 @@ fn text_that_resembles_a_command_is_a_prompt() {
         "/etc/hosts is broken",
         |_, requests| said(requests, "user"),
         &expect![[r#"
-        /etc/hosts is broken
-    "#]],
+            <resource uri="crow:instructions">
+            Instructions of the user and the project. A later one of them takes precedence.
+
+            Be brief.
+            </resource>
+            <resource uri="crow:skills">
+            Skills. When the work fits a description, read the file first and follow it; paths in it start in its folder.
+            - deploy: Ships the site. ($HOME/.crow/skills/deploy/SKILL.md)
+            </resource>
+            /etc/hosts is broken
+        "#]],
     );
 }
 

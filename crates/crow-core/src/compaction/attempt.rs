@@ -260,7 +260,11 @@ fn measure_tokens(transcript: &Transcript, compaction: &Compaction) -> u64 {
         compaction.verbatim_prompts.iter().filter_map(|seq| transcript.prompt_at(*seq)).collect();
     let summary_tokens = match (prompts.is_empty(), &compaction.summary) {
         (true, None) => 0,
-        (_, summary) => token_estimate::estimate_prompt_tokens(&summary_message(prompts, summary.as_deref())),
+        (_, summary) => {
+            let context = transcript.context_before(index);
+            let message = summary_message(context, prompts, summary.as_deref());
+            token_estimate::estimate_prompt_tokens(&message)
+        }
     };
     transcript.overhead_tokens() + summary_tokens + kept
 }

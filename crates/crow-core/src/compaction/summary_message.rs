@@ -1,7 +1,7 @@
 //! The message that replaces the removed entries in the model's view.
 
 use super::{clip::clip_middle, tag_escape::escape_closing_tag};
-use crate::{ContentPart, MessageId, Prompt, ToolResult, link};
+use crate::{ContentPart, CrowPart, MessageId, Prompt, ToolResult, link};
 
 /// Bytes of one verbatim prompt; a longer one is mostly pasted text.
 const VERBATIM_BYTES_MAX: usize = 12 * 1024;
@@ -22,8 +22,10 @@ pub(crate) fn removed_output() -> ToolResult {
     ToolResult::success(REMOVED_TEXT)
 }
 
-/// Builds the message before the entries that stay.
+/// Builds the message before the entries that stay. It begins with the parts about the session, as the removed prompts
+/// did, so that a provider finds them in its cache.
 pub(crate) fn summary_message<'a>(
+    context: Vec<ContentPart>,
     verbatim_prompts: impl IntoIterator<Item = &'a Prompt>,
     summary: Option<&str>,
 ) -> Prompt {
@@ -31,6 +33,9 @@ pub(crate) fn summary_message<'a>(
     let mut images = Vec::new();
     let (user_prompts, crow_prompts): (Vec<&Prompt>, Vec<&Prompt>) =
         verbatim_prompts.into_iter().partition(|prompt| prompt.has_user_content());
+    // A prompt about the session only has nothing to show.
+    let crow_prompts =
+        crow_prompts.into_iter().filter(|prompt| !render_additions(prompt).is_empty()).collect();
     for (title, tag, prompts) in [(USER_HEADING, "said", user_prompts), (CROW_HEADING, "added", crow_prompts)]
     {
         if !prompts.is_empty() {
@@ -48,7 +53,7 @@ pub(crate) fn summary_message<'a>(
         let summary = escape_closing_tag("summary", summary);
         text.push_str(&format!("\n\n{SUMMARY_HEADING}\n\n<summary>\n{summary}\n</summary>"));
     }
-    let parts = std::iter::once(ContentPart::Text(text)).chain(images).collect();
+    let parts = context.into_iter().chain([ContentPart::Text(text)]).chain(images).collect();
     Prompt { id: MessageId::new("foreword"), parts }
 }
 
@@ -74,7 +79,7 @@ fn prompt_excerpt(prompt: &Prompt) -> String {
 
 /// Renders the text of a prompt, excerpts of its attachments, and the names of the parts that Crow added.
 pub(super) fn render_prompt(prompt: &Prompt) -> String {
-    let texts = prompt.parts.iter().map(|part| match part {
+    let texts = prompt.parts.iter().filter(|part| !is_context(part)).map(|part| match part {
         ContentPart::FromCrow { kind: what, .. } => format!("[added by Crow: {what}]"),
         ContentPart::Text(text) => text.clone(),
         ContentPart::Image { .. } => "[an image]".to_owned(),
@@ -86,9 +91,13 @@ pub(super) fn render_prompt(prompt: &Prompt) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
+fn is_context(part: &ContentPart) -> bool {
+    part.crow_part().is_some_and(CrowPart::is_session_context)
+}
+
 /// Renders excerpts of the parts that Crow added to a prompt.
 pub(super) fn render_additions(prompt: &Prompt) -> String {
-    let texts = prompt.parts.iter().filter_map(|part| match part {
+    let texts = prompt.parts.iter().filter(|part| !is_context(part)).filter_map(|part| match part {
         ContentPart::FromCrow { kind: what, text } => {
             Some(format!("[added by Crow: {what}]\n{}", clip_middle(text, ATTACHED_BYTES_MAX)))
         }

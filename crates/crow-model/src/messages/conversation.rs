@@ -106,8 +106,14 @@ pub(super) fn build_messages<'a>(
     encoder.finish()
 }
 
-/// Marks the ends of the last user messages, so that each request reads what the previous one wrote.
-pub(super) fn mark_cache(messages: &mut [AnthropicMessage<'_>]) {
+/// Marks the end of what all sessions of a project share, and the ends of the last user messages, so that each request
+/// reads what the previous one wrote.
+pub(super) fn mark_cache(messages: &mut [AnthropicMessage<'_>], n_project_parts: usize) {
+    let first_content = messages.first_mut().map(|message| &mut message.content);
+    let last_shared = first_content.and_then(|content| content.get_mut(n_project_parts.checked_sub(1)?));
+    if let Some(block) = last_shared {
+        block.add_cache_control();
+    }
     let user_messages = messages.iter_mut().rev().filter(|message| message.role == AnthropicRole::User);
     user_messages
         .take(MARKED_MESSAGES_MAX)

@@ -5,7 +5,7 @@ mod tests;
 
 use std::borrow::Cow;
 
-use crow_core::{ModelTranscript, ToolSpec};
+use crow_core::{ModelTranscript, ToolSpec, n_project_parts};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ pub(crate) fn build_body(
     if !thinking.accepts_past_thinking() {
         conversation::remove_thinking(&mut messages);
     }
-    conversation::mark_cache(&mut messages);
+    conversation::mark_cache(&mut messages, n_project_parts(transcript));
     let system = system_blocks(transcript.system());
     serde_json::to_vec(&AnthropicRequest { settings, thinking, system, tools, messages })
 }
@@ -53,7 +53,9 @@ impl Serialize for AnthropicRequest<'_> {
         fields.add_field("max_tokens", &thinking.max_tokens)?;
         fields.add_field("stream", &true)?;
         if !tools.is_empty() {
-            fields.add_field("tools", &AnthropicTools(tools))?;
+            // The mark of the system prompt includes the tools.
+            let is_marked = system.is_none();
+            fields.add_field("tools", &AnthropicTools { tools, is_marked })?;
         }
         fields.add_optional_field("system", system.as_ref())?;
         fields.add_field("messages", messages)?;
@@ -72,16 +74,19 @@ fn system_blocks(text: &str) -> Option<[AnthropicBlock<'_>; 1]> {
     Some([block])
 }
 
-struct AnthropicTools<'a>(&'a [ToolSpec]);
+struct AnthropicTools<'a> {
+    tools: &'a [ToolSpec],
+    is_marked: bool,
+}
 
 impl Serialize for AnthropicTools<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let last = self.0.len() - 1;
-        serializer.collect_seq(self.0.iter().enumerate().map(|(index, tool)| AnthropicTool {
+        let last = self.tools.len() - 1;
+        serializer.collect_seq(self.tools.iter().enumerate().map(|(index, tool)| AnthropicTool {
             name: &tool.name,
             description: Some(tool.description.as_str()).filter(|description| !description.trim().is_empty()),
             input_schema: input_schema(&tool.parameters),
-            cache_control: (index == last).then_some(CacheControl {}),
+            cache_control: (self.is_marked && index == last).then_some(CacheControl {}),
         }))
     }
 }

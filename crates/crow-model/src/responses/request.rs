@@ -5,7 +5,9 @@ mod tests;
 
 use std::borrow::Cow;
 
-use crow_core::{ContentPart, ModelStep, ModelTranscript, Reply, ToolCall, ToolResult, ToolSpec};
+use crow_core::{
+    ContentPart, ModelTranscript, Reply, ToolCall, ToolResult, ToolSpec, first_working_directory,
+};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
@@ -60,7 +62,7 @@ impl Serialize for ResponsesRequest<'_> {
             .add_optional_field("reasoning", settings.effort_level().map(ReasoningOptions::new).as_ref())?;
         fields.add_optional_field("max_output_tokens", settings.max_tokens.as_ref())?;
         fields.add_optional_field("temperature", settings.temperature.as_ref())?;
-        fields.add_field("prompt_cache_key", &cache_key(self.transcript))?;
+        fields.add_field("prompt_cache_key", &cache_key(self.transcript, self.tools))?;
         fields.add_field("input", &build_input(settings, self.transcript))?;
         fields.finish()
     }
@@ -320,26 +322,16 @@ fn content_parts<'a>(
     (!parts.is_empty()).then_some(parts)
 }
 
-/// The cache key of the session: requests with the same key go to the machine that has their prefix. The session's ID
-/// is unknown here, so the key is derived from that prefix: the system prompt and the first message.
-fn cache_key(transcript: ModelTranscript<'_>) -> String {
+/// The cache key: requests with the same key go to the machine that has their prefix. It is the same for all sessions in
+/// a directory, which share the system prompt, the tools and mostly the instructions.
+fn cache_key(transcript: ModelTranscript<'_>, tools: &[ToolSpec]) -> String {
     let mut hash = FnvHash::default();
     hash.add_text(transcript.system());
-    let first_prompt = transcript.steps().find_map(|step| match step {
-        ModelStep::Prompt(prompt) => Some(prompt),
-        ModelStep::Reply(_) | ModelStep::Result { .. } => None,
-    });
-    for part in first_prompt.iter().flat_map(|prompt| &prompt.parts) {
-        match part {
-            ContentPart::Image { data, .. } => hash.add_text(data),
-            ContentPart::Text(_)
-            | ContentPart::Link { .. }
-            | ContentPart::Resource { .. }
-            | ContentPart::FromCrow { .. } => {
-                hash.add_text(&part_text(part).unwrap_or_default());
-            }
-        }
+    for ToolSpec { name, description, .. } in tools {
+        hash.add_text(name);
+        hash.add_text(description);
     }
+    hash.add_text(first_working_directory(transcript).unwrap_or_default());
     format!("crow-{:016x}", hash.0)
 }
 

@@ -17,7 +17,9 @@ fn check(files: &[(&str, &str)], cwd: &str, expected: &Expect) {
             None => fs::write(path, text).unwrap(),
         }
     }
-    expected.assert_eq(&read_instructions(&root.join(cwd), &root.join("config")));
+    let instructions = read_instructions(&root.join(cwd), &root.join("config"));
+    let other_files = instructions.other_files.iter().map(|file| format!("\n(from {file})"));
+    expected.assert_eq(&(instructions.text + &other_files.collect::<String>()));
 }
 
 #[test]
@@ -38,6 +40,30 @@ fn instructions_of_the_user_precede_those_of_the_repository() {
 
             this part"#]],
     );
+}
+
+#[test]
+fn files_of_other_agents_are_read_where_there_is_no_agents_file() {
+    check(
+        &[
+            ("p/.git/HEAD", ""),
+            ("p/CLAUDE.md", "for all"),
+            ("p/GEMINI.md", "not read"),
+            ("p/src/AGENTS.md", "this part"),
+            ("p/src/CLAUDE.md", "not read"),
+            ("p/src/ui/.cursorrules", "the windows"),
+        ],
+        "p/src/ui",
+        &expect![[r#"
+            for all
+
+            this part
+
+            the windows
+            (from CLAUDE.md)
+            (from src/ui/.cursorrules)"#]],
+    );
+    check(&[("p/.git/HEAD", ""), ("p/.env", "keys"), ("p/.cursorrules", "-> .env")], "p", &expect![""]);
 }
 
 #[test]
@@ -77,7 +103,7 @@ fn instructions_are_truncated_at_the_limit() {
     let long = "é".repeat(BYTES_MAX);
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join(INSTRUCTIONS_FILE), long).unwrap();
-    let content = read_instructions(directory.path(), Path::new("/nowhere"));
+    let content = read_instructions(directory.path(), Path::new("/nowhere")).text;
     assert!(content.len() < BYTES_MAX + 20 && content.ends_with("… cut"), "{}", content.len());
 }
 
@@ -101,7 +127,8 @@ fn link_that_appears_during_the_read_is_not_followed() {
             }
         });
         let told = (0..20_000).find_map(|_| {
-            Some(read_instructions(&project, &root.join("config"))).filter(|content| content.contains("keys"))
+            Some(read_instructions(&project, &root.join("config")).text)
+                .filter(|content| content.contains("keys"))
         });
         is_over.store(true, Relaxed);
         assert_eq!(told, None);

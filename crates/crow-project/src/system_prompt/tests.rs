@@ -38,8 +38,8 @@ fn render(cwd: &Path, sources: &ConfigSources, legacy_template: Option<&Path>) -
         session: &SessionId::new("brave-otter"),
         cwd,
         more_roots: &[],
-        display_tree: "src/".to_owned(),
-        nested_instructions: Vec::new(),
+        draw_tree: |_| "src/".to_owned(),
+        find_nested_instructions: |_| Vec::new(),
         db_uri: "sqlite:////config/crow.db",
         table_schemas: "sessions (id)",
         date: "2026-01-02",
@@ -97,12 +97,16 @@ fn template_error_gives_the_path() {
 }
 
 #[test]
-fn built_in_template_renders() {
-    let directory = tempfile::tempdir().unwrap();
-    let text = render(directory.path(), &bare_sources(directory.path()), None).unwrap();
+fn built_in_template_is_equal_everywhere() {
+    let directories = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let texts = directories
+        .each_ref()
+        .map(|directory| render(directory.path(), &bare_sources(directory.path()), None).unwrap());
+    let [text, other_text] = &texts;
     assert!(text.starts_with("You are Crow"), "{text}");
-    assert!(text.contains(&directory.path().display().to_string()), "{text}");
     assert!(!text.contains("{{"), "{text}");
+    assert!(crow_core::expects_context_parts(text), "{text}");
+    assert_eq!(text, other_text, "it is equal in all directories");
 }
 
 #[test]

@@ -41,6 +41,7 @@ fn fork_continues_and_the_original_stays() {
         &expect![[r#"
             exit 0
             user msg-0
+              [added by Crow: environment]
               remember this
 
             assistant msg-1
@@ -53,6 +54,7 @@ fn fork_continues_and_the_original_stays() {
               Yes.
 
             user msg-0
+              [added by Crow: environment]
               remember this
 
             assistant msg-1
@@ -89,7 +91,7 @@ fn export_is_one_document() {
     let stage = spoken("");
     let ran = stage.crow(&format!("crow inspect -s {} --export json", stage.sessions()[0]));
     let document: Value = serde_json::from_str(&ran.stdout).expect("it is JSON");
-    assert_eq!(document["messages"][0]["text"], "remember this");
+    assert_eq!(document["messages"][0]["text"], "[added by Crow: environment]\nremember this");
     assert!(document["session"]["system_prompt"].as_str().is_some_and(|text| text.contains("Crow")));
     check(
         &stage,

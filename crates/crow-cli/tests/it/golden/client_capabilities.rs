@@ -240,12 +240,13 @@ fn mode_change_answers_an_open_permission_request() {
             < config_option_update
             < call call-1-0 in_progress
             < call call-1-0 completed "ran\n"
-            < text[msg-3] Good.
+            < text[msg-4] Good.
             < title go
             = end_turn
             model saw user: "go"
             model saw assistant: terminal("{\"command\":\"env -u A echo ran\"}")
             model saw tool: "ran\n"
+            model saw user: "<resource uri=\"crow:environment\">\nPermission mode: auto (does everything without asking)\n</resource>"
         "#]],
     );
 }

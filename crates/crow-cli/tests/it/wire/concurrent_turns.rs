@@ -295,12 +295,13 @@ fn option_change_applies_to_the_running_turn() {
             < call call-3-0 terminal "`env -u B true`" pending {"command":"env -u B true"}
             < call call-3-0 in_progress
             < call call-3-0 completed "(no output)"
-            < text[msg-5] Both.
+            < text[msg-6] Both.
             < title run both
             one = end_turn
             model saw "run both"
             model saw "(no output)"
             model saw "(no output)"
+            model saw "<resource uri=\"crow:environment\">\nPermission mode: auto (does everything without asking)\n</resource>"
         "#]],
     );
 }

@@ -396,7 +396,7 @@ fn block_for_other_agents_is_maintained_without_a_model() {
             # | built with, where things are and which commands check it.
             # | The plan: specs/001-photo-albums/plan.md
             # | <!-- SPECKIT END -->
-            asked user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
+            asked user: <crow:instructions: Instructions of the user and the project. A later one of them takes precedence.>⏎/speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
         "##]],
     );
 }

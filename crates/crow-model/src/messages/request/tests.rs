@@ -554,11 +554,11 @@ fn request_begins_as_the_previous_one() {
         before = Some(body);
     }
     expect![[r#"
-        /tools/1 /system/0 /messages/0/content/0
-        /tools/1 /system/0 /messages/0/content/0 /messages/2/content/1
-        /tools/1 /system/0 /messages/2/content/1 /messages/4/content/1
-        /tools/1 /system/0 /messages/4/content/1 /messages/6/content/1
-        /tools/1 /system/0 /messages/6/content/1 /messages/8/content/0
+        /system/0 /messages/0/content/0
+        /system/0 /messages/0/content/0 /messages/2/content/1
+        /system/0 /messages/2/content/1 /messages/4/content/1
+        /system/0 /messages/4/content/1 /messages/6/content/1
+        /system/0 /messages/6/content/1 /messages/8/content/0
     "#]]
     .assert_eq(&seen);
 }

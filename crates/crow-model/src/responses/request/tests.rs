@@ -276,9 +276,9 @@ fn settings_become_fields_and_extra_body_wins() {
     settings.send_reasoning = Some(false);
     let extra = seen(&settings);
     expect![[r#"
-        {"model":"acme-9","instructions":"be good","tools":[{"type":"function","name":"read","description":"Reads.","parameters":{"type":"object"},"strict":false}],"parallel_tool_calls":true,"stream":true,"store":false,"include":["reasoning.encrypted_content"],"prompt_cache_key":"crow-44a842e4946b6fba","input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}]}
-        {"model":"acme-9","instructions":"be good","tools":[{"type":"function","name":"read","description":"Reads.","parameters":{"type":"object"},"strict":false}],"parallel_tool_calls":true,"stream":true,"store":false,"include":["reasoning.encrypted_content"],"reasoning":{"effort":"high","summary":"auto"},"max_output_tokens":100,"temperature":0.5,"prompt_cache_key":"crow-44a842e4946b6fba","input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}]}
-        {"model":"acme-9","instructions":"be good","tools":[{"type":"function","name":"read","description":"Reads.","parameters":{"type":"object"},"strict":false}],"parallel_tool_calls":true,"stream":true,"store":false,"max_output_tokens":100,"prompt_cache_key":"crow-44a842e4946b6fba","input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}],"reasoning":{"effort":"xhigh"},"temperature":1,"top_p":0.9}
+        {"model":"acme-9","instructions":"be good","tools":[{"type":"function","name":"read","description":"Reads.","parameters":{"type":"object"},"strict":false}],"parallel_tool_calls":true,"stream":true,"store":false,"include":["reasoning.encrypted_content"],"prompt_cache_key":"crow-71bf50ec0959d434","input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}]}
+        {"model":"acme-9","instructions":"be good","tools":[{"type":"function","name":"read","description":"Reads.","parameters":{"type":"object"},"strict":false}],"parallel_tool_calls":true,"stream":true,"store":false,"include":["reasoning.encrypted_content"],"reasoning":{"effort":"high","summary":"auto"},"max_output_tokens":100,"temperature":0.5,"prompt_cache_key":"crow-71bf50ec0959d434","input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}]}
+        {"model":"acme-9","instructions":"be good","tools":[{"type":"function","name":"read","description":"Reads.","parameters":{"type":"object"},"strict":false}],"parallel_tool_calls":true,"stream":true,"store":false,"max_output_tokens":100,"prompt_cache_key":"crow-71bf50ec0959d434","input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}],"reasoning":{"effort":"xhigh"},"temperature":1,"top_p":0.9}
     "#]].assert_eq(&[plain, full, extra].concat());
 }
 
@@ -311,13 +311,20 @@ fn request_begins_with_the_previous_one() {
 }
 
 #[test]
-fn cache_key_depends_on_the_prefix() {
+fn cache_key_depends_on_what_sessions_of_a_directory_share() {
     let key = |entries: Vec<TranscriptEntry>| {
         let body: Value = serde_json::from_str(&spelled(&sample_settings(), entries)).unwrap();
         body["prompt_cache_key"].as_str().unwrap().to_owned()
     };
-    let first = key(vec![say("go")]);
-    assert_eq!(key(vec![say("go"), reply(1, "yes", &[]), say("on")]), first);
-    assert_ne!(key(vec![say("no")]), first);
-    assert_ne!(key(vec![prompt(vec![ContentPart::Text("go".to_owned()), image()])]), first);
+    let in_directory = |directory: &str, text: &str| {
+        let kind = crow_core::CrowPart::Environment;
+        let environment =
+            ContentPart::FromCrow { kind, text: format!("Working directory: {directory}\nDate: today") };
+        prompt(vec![environment, ContentPart::Text(text.to_owned())])
+    };
+    let first = key(vec![in_directory("/p", "go")]);
+    assert_eq!(key(vec![in_directory("/p", "go"), reply(1, "yes", &[]), say("on")]), first);
+    assert_eq!(key(vec![in_directory("/p", "no")]), first);
+    assert_ne!(key(vec![in_directory("/q", "go")]), first);
+    assert_ne!(key(vec![say("go")]), first);
 }

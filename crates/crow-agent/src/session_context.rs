@@ -1,0 +1,71 @@
+//! Gathers what the model is told about its session: the parts that come before the first prompt, and those about changes.
+//! What is told and when is decided in `crow-core`.
+
+use std::path::Path;
+
+use crow_core::{
+    ContentPart, CrowPart, EnvironmentFacts, Failure, Prompt, ToolSpec, TranscriptEntry, environment_part,
+    escape_hidden, instructions_part, needs_environment,
+};
+
+use crate::clock;
+use crate::session_directory::describe_directory;
+use crate::turn_context::{SessionState, TurnCx};
+
+impl TurnCx<'_> {
+    fn environment_facts(&self) -> EnvironmentFacts {
+        let display_path = |path: &Path| escape_hidden(&path.to_string_lossy());
+        EnvironmentFacts {
+            working_directory: display_path(self.workspace.cwd()),
+            additional_directories: self
+                .workspace
+                .roots()
+                .iter()
+                .skip(1)
+                .map(|root| display_path(root))
+                .collect(),
+            platform: std::env::consts::OS.to_owned(),
+            date: clock::today(),
+            mode: self.settings.borrow().mode,
+        }
+    }
+
+    /// Returns the parts about the session that the model does not know, for the start of a prompt.
+    pub(crate) async fn session_context(&self, state: &mut SessionState) -> Vec<ContentPart> {
+        let environment = self.environment_facts();
+        let at_start =
+            match (needs_environment(&state.transcript, &environment), state.directory_at_start.take()) {
+                (false, _) => String::new(),
+                (true, Some(description)) => description,
+                (true, None) => describe_directory(self.runtime, self.workspace).await,
+            };
+        let transcript = &state.transcript;
+        let instructions = self.config_loader.current_config().instructions.clone();
+        let instructions = instructions.and_then(|text| instructions_part(transcript, &text));
+        let skills = self.config_loader.unknown_skills(transcript).await;
+        let environment = environment_part(transcript, &environment, &at_start);
+        instructions.into_iter().chain(skills).chain(environment).collect()
+    }
+
+    /// Appends what changed since the last request of the turn: the mode, the date, and tools that were added.
+    pub(crate) async fn append_context_changes(
+        &self,
+        state: &mut SessionState,
+        new_tools: &[&ToolSpec],
+    ) -> Result<(), Failure> {
+        let environment = environment_part(&state.transcript, &self.environment_facts(), "");
+        let parts: Vec<ContentPart> = new_tools_part(new_tools).into_iter().chain(environment).collect();
+        if parts.is_empty() {
+            return Ok(());
+        }
+        let id = state.transcript.next_message_id();
+        self.append_entry(state, TranscriptEntry::Prompt(Prompt { id, parts })).await
+    }
+}
+
+/// Returns a part about tools that were not in the first request.
+fn new_tools_part(tools: &[&ToolSpec]) -> Option<ContentPart> {
+    let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+    let text = format!("These tools were added: {}.", names.join(", "));
+    (!names.is_empty()).then_some(ContentPart::FromCrow { kind: CrowPart::NewTools, text })
+}

@@ -1,0 +1,83 @@
+//! The directory of a session: its workspace, and its description for the model. Must not know a turn.
+
+use std::path::Path;
+use std::time::Duration;
+
+use crow_acp::SessionLocation;
+use crow_project::INSTRUCTIONS_FILE;
+use crow_tools::{GitCli, Workspace};
+use tokio_util::sync::CancellationToken;
+
+use crate::runtime::AgentRuntime;
+
+/// Nested instructions that are listed: every request contains their names.
+const NESTED_MAX: usize = 20;
+
+/// Names in the working directory that are listed.
+const NAMES_MAX: usize = 40;
+
+/// Time for git; a first prompt waits for it.
+const GIT_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Creates the workspace of a session.
+pub(crate) fn session_workspace(runtime: &AgentRuntime, location: &SessionLocation) -> Workspace {
+    Workspace::new(
+        location.cwd.clone(),
+        &location.additional_directories,
+        runtime.config().secret_variables.clone(),
+    )
+}
+
+/// Describes the working directory as it is now: its files, nested instructions and the state of its repository.
+pub(crate) async fn describe_directory(runtime: &AgentRuntime, workspace: &Workspace) -> String {
+    let cwd = workspace.cwd().to_owned();
+    let listing = tokio::task::spawn_blocking(move || (list_directory(&cwd), is_in_repository(&cwd))).await;
+    let (listing, is_in_repository) = listing.unwrap_or_else(|error| {
+        tracing::error!(%error, "listing the working directory panicked");
+        (String::new(), false)
+    });
+    let git_status = match is_in_repository {
+        true => describe_git(&runtime.shared_tools.git_for(workspace), workspace.cwd()).await,
+        false => None,
+    };
+    let texts = git_status.into_iter().chain(Some(listing).filter(|text| !text.is_empty()));
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+fn is_in_repository(cwd: &Path) -> bool {
+    crow_project::repository_root(&crow_files::resolve_links(cwd)).join(".git").exists()
+}
+
+fn list_directory(cwd: &Path) -> String {
+    let mut lines = Vec::new();
+    let names = crow_tools::list_top_level(cwd, NAMES_MAX);
+    if !names.is_empty() {
+        lines.push(format!("Files at the start: {}", names.join(" ")));
+    }
+    let nested = crow_tools::find_files_below(cwd, INSTRUCTIONS_FILE, NESTED_MAX);
+    if !nested.is_empty() {
+        lines.push(format!(
+            "Read the nearest of these before you work below its folder: {}",
+            nested.join(" ")
+        ));
+    }
+    lines.join("\n")
+}
+
+/// Returns the state of the repository; `None` if git cannot tell.
+async fn describe_git(git: &GitCli, cwd: &Path) -> Option<String> {
+    let cancel = CancellationToken::new();
+    let description = tokio::time::timeout(GIT_TIMEOUT, git.describe_status(cwd, &cancel)).await;
+    match description {
+        Ok(Ok(status)) => Some(status),
+        Ok(Err(error)) => {
+            tracing::info!(%error, "the state of the repository is not known");
+            None
+        }
+        Err(_) => {
+            cancel.cancel();
+            tracing::info!("git took too long to tell the state of the repository");
+            None
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The prefix of requests: whatever a session does and wherever it is, a provider finds the system prompt, the tools and
+//! what was sent before in its cache.
+
+use std::path::Path;
+
+use crow_testkit::client::{FakeClient, TestHome};
+use crow_testkit::{ModelServer, Script};
+use serde_json::{Value, json};
+
+use crate::{agent_config, spawn_agent};
+
+const INSTRUCTIONS: &str = "Be brief in all that you write.";
+
+/// A prompt long enough for a compaction to be worthwhile.
+const LONG_PROMPT_WORDS: usize = 6000;
+
+/// The parts of a request in the order in which a provider reads them, without cache marks, which move.
+#[derive(Debug)]
+struct RequestPrefix {
+    tools: String,
+    system: String,
+    messages: Vec<String>,
+}
+
+fn remove_cache_marks(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(remove_cache_marks),
+        Value::Object(fields) => {
+            fields.shift_remove("cache_control");
+            fields.values_mut().for_each(remove_cache_marks);
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn request_prefix(mut body: Value) -> RequestPrefix {
+    remove_cache_marks(&mut body);
+    let list = |name: &str| body[name].as_array().cloned().unwrap_or_default();
+    let mut messages: Vec<Value> = list("messages").into_iter().chain(list("input")).collect();
+    let system = match messages.first() {
+        Some(message) if message["role"] == "system" => messages.remove(0),
+        Some(_) | None => json!([body["system"], body["instructions"]]),
+    };
+    let messages = messages.iter().map(Value::to_string).collect();
+    RequestPrefix { tools: body["tools"].to_string(), system: system.to_string(), messages }
+}
+
+/// Serves an agent at a depth of its tree.
+async fn start_agent(home: &TestHome, depth: u32) -> FakeClient {
+    let config = crow_agent::AgentConfig { depth, ..agent_config(home) };
+    let mut client =
+        FakeClient::start_in_process(&home.home(), |stdin, stdout| spawn_agent(config, stdin, stdout));
+    client.initialize(json!({})).await.expect("the agent answers");
+    client
+}
+
+async fn prompt(client: &mut FakeClient, session: &str, text: &str) {
+    let id = client.prompt(session, text).await;
+    client.response_to(id).await.expect("the turn ends");
+}
+
+fn new_directory(home: &TestHome, name: &str) -> std::path::PathBuf {
+    let directory = home.home().join(name);
+    std::fs::create_dir_all(&directory).expect("the home is writable");
+    std::fs::write(directory.join("AGENTS.md"), INSTRUCTIONS).expect("the home is writable");
+    std::fs::write(directory.join(format!("{name}.txt")), "").expect("the home is writable");
+    directory
+}
+
+async fn run_session(client: &mut FakeClient, directory: &Path) {
+    let session = client.new_session(directory).await;
+    prompt(client, &session, &"word ".repeat(LONG_PROMPT_WORDS)).await;
+    let mode = json!({"sessionId": session, "modeId": "plan"});
+    client.request("session/set_mode", mode).await.expect("there is the mode");
+    prompt(client, &session, "and now").await;
+    prompt(client, &session, "/compact").await;
+    prompt(client, &session, "go on").await;
+}
+
+/// Runs two sessions in two directories, and one at the maximum depth; returns their requests for turns.
+async fn run_sessions(api: &str) -> Vec<RequestPrefix> {
+    let server = ModelServer::start(Script::default());
+    let answers = "text \"Yes.\"\n".repeat(8);
+    server.add_answers(Script::parse(&answers));
+    server.set_side_answers(Script::parse("text \"They said word.\"\n"));
+    let home = TestHome::new(server.base_url());
+    home.set_model_api(api);
+    let mut client = start_agent(&home, 0).await;
+    for name in ["one", "two"] {
+        run_session(&mut client, &new_directory(&home, name)).await;
+    }
+    let mut child = start_agent(&home, 9).await;
+    let session = child.new_session(&home.home().join("one")).await;
+    prompt(&mut child, &session, "do it").await;
+    assert_eq!(server.rejections(), [""; 0]);
+    server
+        .full_requests()
+        .into_iter()
+        .filter(|body| body.get("tools").is_some())
+        .map(request_prefix)
+        .collect()
+}
+
+fn shared_start<'a>(one: &'a str, other: &str) -> &'a str {
+    let n_equal = one.bytes().zip(other.bytes()).take_while(|(left, right)| left == right).count();
+    &one[..one.floor_char_boundary(n_equal)]
+}
+
+#[test]
+fn requests_share_their_prefix() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.expect("a runtime can be made");
+    for api in ["chat", "messages", "responses"] {
+        let requests = runtime.block_on(run_sessions(api));
+        let [first, in_plan_mode, compacted, elsewhere, _, _, in_child] = &requests[..] else {
+            panic!("{api}: {} requests", requests.len())
+        };
+        for request in &requests {
+            assert_eq!(request.tools, first.tools, "{api}");
+            assert_eq!(request.system, first.system, "{api}");
+        }
+        assert_eq!(in_plan_mode.messages[..first.messages.len()], first.messages, "{api}");
+        assert!(in_plan_mode.messages.last().expect("a prompt").contains("Permission mode: plan"), "{api}");
+        let environment = |request: &RequestPrefix| {
+            let shared = shared_start(&request.messages[0], &first.messages[0]).to_owned();
+            (shared.contains(INSTRUCTIONS), shared.contains("Permission mode: ask"), shared.contains("/one"))
+        };
+        assert_eq!(environment(compacted), (true, true, true), "{api}");
+        assert_eq!(environment(in_child), (true, true, true), "{api}");
+        assert_eq!(environment(elsewhere), (true, false, false), "{api}");
+    }
+}
