@@ -59,7 +59,7 @@ fn session_is_closed_resumed_and_deleted() {
             ! -32002 session_not_found: there is no session $SESSION; `crow-cli inspect` lists the sessions
             model saw user: "one"
             model saw assistant: "One."
-            model saw user: "two"
+            model saw user: "<resource uri=\"crow:environment\">\nPermission mode: plan (reads only)\n</resource>\ntwo"
         "#]],
     );
 }
