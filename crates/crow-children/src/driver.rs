@@ -32,6 +32,8 @@ pub(crate) struct ChildParameters {
     /// Working directory of its program.
     pub(crate) program_cwd: PathBuf,
     pub(crate) worktree: Option<Worktree>,
+    /// Its agent has, or may have, a session from an earlier turn.
+    pub(crate) has_stored_session: bool,
     /// Time that connecting to an address may take.
     pub(crate) connect_time_max: Duration,
 }

@@ -64,6 +64,7 @@ impl ChildAgents {
             replays_session: matches!(start, ChildSessionStart::Resume { .. }),
             times: shared.times,
         };
+        let has_stored_session = !matches!(start, ChildSessionStart::New { .. });
         let (machine, actions) = ChildMachine::start(profile, shared.tree_limits().task_timeout);
         let ChildSpec { task, title, agent, cwd, program_cwd, worktree, n_tokens_before: _ } = spec;
         let driver = ChildDriver {
@@ -84,6 +85,7 @@ impl ChildAgents {
                 cwd,
                 program_cwd,
                 worktree,
+                has_stored_session,
                 connect_time_max: shared.times.open,
             },
         };

@@ -16,6 +16,14 @@ const ANSWER_HEAD_CHARS: usize = 6_000;
 /// Files listed by name.
 const FILES_NAMED_MAX: usize = 50;
 
+/// Whether a task can go on after its turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TaskContinuation {
+    Possible,
+    /// Its agent never opened a session.
+    NoSession,
+}
+
 /// Facts about a turn that ended.
 pub(crate) struct ChildTurnSummary<'a> {
     pub(crate) task: &'a SessionId,
@@ -26,6 +34,7 @@ pub(crate) struct ChildTurnSummary<'a> {
     pub(crate) n_tokens: Option<u64>,
     /// The description of its own worktree.
     pub(crate) worktree: Option<&'a str>,
+    pub(crate) continuation: TaskContinuation,
 }
 
 /// Renders the report on a turn.
@@ -55,10 +64,15 @@ pub(crate) fn render_report(summary: &ChildTurnSummary<'_>, view: &ChildView) ->
     if let Some(n_tokens) = summary.n_tokens.filter(|n_tokens| *n_tokens > 0) {
         text.push_str(&format!("\nIt used {n_tokens} tokens.\n"));
     }
-    text.push_str(&format!(
-        "\nThe whole of it: query_session with session_id {}. To go on with it: task_send.\n",
-        summary.task
-    ));
+    let task = summary.task;
+    text.push_str(&match summary.continuation {
+        TaskContinuation::Possible => {
+            format!("\nThe whole of it: query_session with session_id {task}. To go on with it: task_send.\n")
+        }
+        TaskContinuation::NoSession => {
+            "\nIts agent opened no session, so it cannot go on; start a new task.\n".to_owned()
+        }
+    });
     text
 }
 

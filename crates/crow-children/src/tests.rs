@@ -288,14 +288,14 @@ fn failure_of_a_child_fails_its_task() {
         &[],
         "start missing / wait",
         &expect![[r#"
-        > start missing
-        > wait
-        Task TASK (missing, count) failed: it could not be started: there is no such program
+            > start missing
+            > wait
+            Task TASK (missing, count) failed: it could not be started: there is no such program
 
-        It said nothing.
+            It said nothing.
 
-        The whole of it: query_session with session_id TASK. To go on with it: task_send.
-    "#]],
+            Its agent opened no session, so it cannot go on; start a new task.
+        "#]],
     );
     check(
         &[],

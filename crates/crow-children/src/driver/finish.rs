@@ -8,7 +8,7 @@ use crow_tools::{GitCli, SettledWorktree, Worktree};
 use tokio_util::sync::CancellationToken;
 
 use crate::driver::ChildDriver;
-use crate::report::{self, ChildTurnSummary, render_report};
+use crate::report::{self, ChildTurnSummary, TaskContinuation, render_report};
 use crate::turn::ChildStatus;
 
 impl ChildDriver {
@@ -32,6 +32,8 @@ impl ChildDriver {
             }
             None => (None, None, None),
         };
+        let has_session = self.held.session.is_some() || self.parameters.has_stored_session;
+        let continuation = if has_session { TaskContinuation::Possible } else { TaskContinuation::NoSession };
         let text = {
             let view = self.event_handler.view.lock().unwrap_or_else(PoisonError::into_inner);
             let summary = ChildTurnSummary {
@@ -41,6 +43,7 @@ impl ChildDriver {
                 reason: reason.as_deref(),
                 n_tokens: Some(n_tokens),
                 worktree: worktree.as_deref(),
+                continuation,
             };
             render_report(&summary, &view)
         };

@@ -13,6 +13,7 @@ fn check(state: TaskState, reason: Option<&str>, heard: &str, expected: &Expect)
         reason,
         n_tokens: Some(1234),
         worktree: None,
+        continuation: TaskContinuation::Possible,
     };
     expected.assert_eq(&render_report(&ended, &view(heard)));
 }

@@ -180,7 +180,7 @@ fn status_of_a_lost_task_reports_its_end() {
 
             It said nothing.
 
-            The whole of it: query_session with session_id $TASK. To go on with it: task_send.
+            Its agent opened no session, so it cannot go on; start a new task.
         "#]]
         .assert_eq(&stage.told("go"));
         assert_eq!(stage.say("and then?").await, "end_turn");

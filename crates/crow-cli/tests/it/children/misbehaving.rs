@@ -88,7 +88,7 @@ fn missing_agent_program_fails_the_task() {
 
         It said nothing.
 
-        The whole of it: query_session with session_id $TASK. To go on with it: task_send.
+        Its agent opened no session, so it cannot go on; start a new task.
     "#]]
     .assert_eq(&told);
 }
@@ -104,7 +104,7 @@ fn agent_that_exits_at_once_fails_the_task() {
 
             It said nothing.
 
-            The whole of it: query_session with session_id $TASK. To go on with it: task_send.
+            Its agent opened no session, so it cannot go on; start a new task.
         "#]],
     );
 }
@@ -118,7 +118,7 @@ fn agent_that_requires_a_login_fails_the_task() {
 
             It said nothing.
 
-            The whole of it: query_session with session_id $TASK. To go on with it: task_send.
+            Its agent opened no session, so it cannot go on; start a new task.
         "#]],
     );
 }
@@ -132,7 +132,7 @@ fn agent_with_another_protocol_version_fails_the_task() {
 
             It said nothing.
 
-            The whole of it: query_session with session_id $TASK. To go on with it: task_send.
+            Its agent opened no session, so it cannot go on; start a new task.
         "#]],
     );
 }
@@ -202,7 +202,7 @@ fn agent_without_the_requested_model_fails_the_task() {
 
         It said nothing.
 
-        The whole of it: query_session with session_id $TASK. To go on with it: task_send.
+        Its agent opened no session, so it cannot go on; start a new task.
     "#]]
     .assert_eq(&told);
 }
