@@ -54,6 +54,11 @@ pub(super) fn resource_tools(servers: &[Arc<McpServerHandle>]) -> Vec<Arc<dyn To
         return Vec::new();
     }
     let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
+    // With one server its name says nothing.
+    let required = |others: &[&str]| -> Vec<String> {
+        let server = (names.len() > 1).then_some("server");
+        server.iter().chain(others).map(|name| (*name).to_owned()).collect()
+    };
     let server = json!({"type": "string", "enum": names, "description": "The MCP server"});
     let list = ToolSpec {
         name: "list_mcp_resources".to_owned(),
@@ -65,7 +70,7 @@ pub(super) fn resource_tools(servers: &[Arc<McpServerHandle>]) -> Vec<Arc<dyn To
                 "server": server,
                 "cursor": {"type": "string", "description": "Goes on where a list was cut"},
             },
-            "required": ["server"],
+            "required": required(&[]),
         }),
     };
     let read = ToolSpec {
@@ -78,7 +83,7 @@ pub(super) fn resource_tools(servers: &[Arc<McpServerHandle>]) -> Vec<Arc<dyn To
                 "uri": {"type": "string", "description": "The address, as listed or made from a template"},
                 "offset": {"type": "integer", "minimum": 0, "description": "Byte of the text to start at"},
             },
-            "required": ["server", "uri"],
+            "required": required(&["uri"]),
         }),
     };
     vec![
@@ -100,6 +105,14 @@ fn find_server<'a>(
     })
 }
 
+/// Returns the name of the server that a call is about: the only one if the call names none.
+fn server_argument<'a>(servers: &'a [Arc<McpServerHandle>], arguments: &'a Map<String, Value>) -> &'a str {
+    match (text_argument(arguments, "server"), servers) {
+        ("", [only]) => &only.name,
+        (name, _) => name,
+    }
+}
+
 struct ListResourcesTool {
     servers: Vec<Arc<McpServerHandle>>,
     spec: ToolSpec,
@@ -112,7 +125,7 @@ impl Tool for ListResourcesTool {
 
     // One server per call, so that the rules for the server apply to its list too.
     fn call_info(&self, arguments: &Map<String, Value>, _workspace: &Workspace) -> ToolCallInfo {
-        let server = text_argument(arguments, "server");
+        let server = server_argument(&self.servers, arguments);
         ToolCallInfo {
             title: to_title(&format!("List resources of {server}")),
             kind: ToolKind::Search,
@@ -123,7 +136,7 @@ impl Tool for ListResourcesTool {
 
     fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> ToolFuture<'a> {
         Box::pin(async move {
-            let server = match find_server(&self.servers, text_argument(arguments, "server")) {
+            let server = match find_server(&self.servers, server_argument(&self.servers, arguments)) {
                 Ok(server) => server,
                 Err(result) => return result,
             };
@@ -206,7 +219,7 @@ impl Tool for ReadResourceTool {
     }
 
     fn call_info(&self, arguments: &Map<String, Value>, _workspace: &Workspace) -> ToolCallInfo {
-        let (server, uri) = (text_argument(arguments, "server"), text_argument(arguments, "uri"));
+        let (server, uri) = (server_argument(&self.servers, arguments), text_argument(arguments, "uri"));
         ToolCallInfo {
             title: to_title(&format!("{server}: read {uri}")),
             kind: ToolKind::Other,
@@ -217,7 +230,7 @@ impl Tool for ReadResourceTool {
 
     fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> ToolFuture<'a> {
         Box::pin(async move {
-            let server = match find_server(&self.servers, text_argument(arguments, "server")) {
+            let server = match find_server(&self.servers, server_argument(&self.servers, arguments)) {
                 Ok(server) => server,
                 Err(result) => return result,
             };

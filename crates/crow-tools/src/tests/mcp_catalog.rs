@@ -262,3 +262,23 @@ async fn resource_tools_need_resources() {
     let names: Vec<String> = session.servers.tools().iter().map(|tool| tool.spec().name.clone()).collect();
     assert!(!names.iter().any(|name| name.contains("resource")), "{names:?}");
 }
+
+#[tokio::test]
+async fn only_server_with_resources_needs_no_name() {
+    let session = Session::settled(vec![stdio("bag", &["resources"]), stdio("box", &[])]).await;
+    let said = session.call("list_mcp_resources", json!({})).await
+        + &session.call("read_mcp_resource", json!({"uri": "note://1"})).await;
+    expect![[r#"
+        > List resources of bag Search Calls { server: "bag", tool: "resources/list" }
+        Completed: bag:
+          note://1 (first, text/plain): A note
+          note://long (long)
+          (more: pass server="bag" and cursor="two")
+          templates, to be filled in:
+          note://{number} (notes)
+        > bag: read note://1 Other Calls { server: "bag", tool: "resources/read" }
+        Completed: one
+        two
+    "#]]
+    .assert_eq(&said);
+}
