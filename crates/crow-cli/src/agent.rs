@@ -205,10 +205,12 @@ fn serve_stdio(source: ConfigSource) -> Result<(), CliError> {
     let (transport, writer_thread) = crow_acp::stdio_transport(io::stdin(), io::stdout()).map_err(failed)?;
     let runtime = tokio_runtime()?;
     let info = source.info();
-    let result =
-        runtime.block_on(crow_agent::serve_sessions(transport, info, wait_for_stop_signal(), move || {
-            source.clone().load_runtime()
-        }));
+    let result = runtime.block_on(crow_agent::serve_sessions(
+        transport,
+        info,
+        crow_process::wait_for_stop_signal(),
+        move || source.clone().load_runtime(),
+    ));
     runtime.shutdown_background();
     if writer_thread.join().is_err() {
         return Err(CliError::new(CliExitCode::Failed, "could not write the last messages"));
@@ -254,28 +256,11 @@ pub(crate) async fn serve_until_stopped(
     let is_interrupted = tokio::select! {
         // Signal handlers are installed before the address is announced.
         biased;
-        () = wait_for_stop_signal() => false,
+        () = crow_process::wait_for_stop_signal() => false,
         ctrl_c = tokio::signal::ctrl_c() => ctrl_c.is_ok(),
         served = &mut serving => return served,
     };
     stop.cancel();
     serving.await?;
     if is_interrupted { Err(CliError::without_message(CliExitCode::Interrupted)) } else { Ok(()) }
-}
-
-/// Waits for SIGTERM or SIGHUP.
-pub(crate) async fn wait_for_stop_signal() {
-    use tokio::signal::unix::{SignalKind, signal};
-    match (signal(SignalKind::terminate()), signal(SignalKind::hangup())) {
-        (Ok(mut terminate), Ok(mut hangup)) => {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = hangup.recv() => {}
-            }
-        }
-        (Err(error), _) | (_, Err(error)) => {
-            tracing::warn!(%error, "could not handle signals, they will end the process at once");
-            std::future::pending::<()>().await;
-        }
-    }
 }

@@ -1,9 +1,7 @@
 //! `crow-cli agents`: lists the agents that can be driven and checks that their programs exist.
 
 use std::{
-    fs,
     io::Write,
-    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
 };
 
@@ -102,12 +100,9 @@ pub(crate) fn locate_program(server: &AgentServer, lookup: &ProgramLookup<'_>) -
 
 /// Finds a program as the system does: a plain name in the directories of `PATH`, a path with a slash as it is.
 fn find_program(program: &str, path: &str, cwd: &Path) -> Option<PathBuf> {
-    let is_executable = |file: &PathBuf| {
-        fs::metadata(file)
-            .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
-    };
+    let is_program = |file: &PathBuf| crow_files::is_program(file);
     if program.contains('/') {
-        return Some(cwd.join(program)).filter(is_executable);
+        return Some(cwd.join(program)).filter(is_program);
     }
-    path.split(':').map(|dir| cwd.join(dir).join(program)).find(is_executable)
+    path.split(':').map(|dir| cwd.join(dir).join(program)).find(is_program)
 }

@@ -3,8 +3,6 @@
 mod arguments;
 
 use std::{
-    fs::{self, OpenOptions},
-    os::unix::fs::{OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -94,9 +92,13 @@ fn agent_command(
         Some(current_dir.join(&program))
     } else {
         let search_path = env.get("PATH").map(String::as_str).unwrap_or_default();
-        std::env::split_paths(search_path).map(|dir| current_dir.join(dir).join(&program)).find(is_program)
+        std::env::split_paths(search_path)
+            .map(|dir| current_dir.join(dir).join(&program))
+            .find(|path| crow_files::is_program(path))
     };
-    let found = found.filter(is_program).and_then(|path| path.into_os_string().into_string().ok());
+    let found = found
+        .filter(|path| crow_files::is_program(path))
+        .and_then(|path| path.into_os_string().into_string().ok());
     let Some(found) = found else {
         let error = CliError::new(CliExitCode::Usage, format!("the program {program} was not found"));
         return Err(error.with_hint("give the command that starts the agent, such as `acp-bridge codex-acp`"));
@@ -104,13 +106,9 @@ fn agent_command(
     Ok(CommandSpec { program: found, args: args.collect(), cwd, env: Vec::new(), env_removed: Vec::new() })
 }
 
-fn is_program(path: &PathBuf) -> bool {
-    fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-}
-
 /// Checks that the log file is writable.
 fn check_log_file(path: &Path) -> Result<PathBuf, CliError> {
-    match OpenOptions::new().append(true).create(true).mode(0o600).open(path) {
+    match crow_files::private_file_options().append(true).create(true).open(path) {
         Ok(_) => Ok(path.to_owned()),
         Err(error) => Err(CliError::new(
             CliExitCode::Failed,

@@ -3,9 +3,8 @@
 mod session;
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io::{self, Write},
-    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
 };
@@ -99,7 +98,7 @@ impl RotatingLog {
         if let Some(directory) = self.file.parent() {
             crow_files::create_private_dir(directory)?;
         }
-        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(&self.file)?;
+        let file = crow_files::private_file_options().append(true).create(true).open(&self.file)?;
         let n_bytes = file.metadata()?.len();
         Ok((file, n_bytes))
     }

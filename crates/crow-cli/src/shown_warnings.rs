@@ -1,10 +1,9 @@
 //! Shows warnings about the configuration once, until the file or its problems change.
 
 use std::{
-    fs::{self, OpenOptions},
+    fs,
     hash::{DefaultHasher, Hash as _, Hasher as _},
     io::{self, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
     path::Path,
 };
 
@@ -47,7 +46,7 @@ fn warnings_digest(dir: &Path, warnings: &[ConfigWarning]) -> String {
 }
 
 fn store_digest(path: &Path, digest: &str) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    let mut file = crow_files::private_file_options().write(true).create(true).truncate(true).open(path)?;
     writeln!(file, "{digest}")
 }
 

@@ -1,9 +1,8 @@
 //! Tokens of our network servers: created or read, stored in a file that only its owner can read, and announced.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io::{self, Read, Write},
-    os::unix::fs::{OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
 };
 
@@ -77,7 +76,7 @@ impl ServerToken {
 
     fn from_file(path: &Path) -> io::Result<Self> {
         let file = ServerTokenFile::Persistent(std::path::absolute(path)?);
-        let created = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+        let created = crow_files::private_file_options().write(true).create_new(true).open(path);
         let token = match created {
             Ok(mut created) => {
                 let token = random_token()?;
@@ -137,7 +136,7 @@ fn read_token(path: &Path) -> io::Result<String> {
     if !metadata.is_file() {
         return Err(io::Error::other("it is not a file"));
     }
-    if metadata.permissions().mode() & 0o077 != 0 {
+    if crow_files::is_accessible_to_others(&metadata) {
         return Err(io::Error::other("other users can read it; run `chmod 600` on it"));
     }
     let mut text = String::new();
@@ -151,6 +150,8 @@ fn read_token(path: &Path) -> io::Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     fn check(text: &str, mode: u32, expected: &str) {

@@ -47,5 +47,17 @@ pub fn resolve_links(path: &Path) -> PathBuf {
     resolved
 }
 
+/// Creates a symbolic link; an error where the system has none.
+#[cfg(unix)]
+pub fn create_link(target: &Path, link: &Path) -> std::io::Result<()> {
+    std::os::unix::fs::symlink(target, link)
+}
+
+/// Creates a symbolic link; an error where the system has none.
+#[cfg(not(unix))]
+pub fn create_link(_target: &Path, _link: &Path) -> std::io::Result<()> {
+    Err(std::io::ErrorKind::Unsupported.into())
+}
+
 #[cfg(test)]
 mod tests;

@@ -6,12 +6,15 @@ use std::{fs, io, path::Path};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 
 #[cfg(unix)]
+use rustix::fs::OFlags;
+
+#[cfg(unix)]
 const DIRECTORY_MODE: u32 = 0o700;
 #[cfg(unix)]
 const FILE_MODE: u32 = 0o600;
 /// Follows no link and does not block on a pipe.
 #[cfg(unix)]
-const NO_FOLLOW: i32 = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+const NO_FOLLOW: i32 = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).bits().cast_signed();
 
 /// Opens a regular file for reading.
 pub fn open_to_read(path: &Path) -> io::Result<fs::File> {
@@ -33,11 +36,17 @@ pub fn create_private_dir(path: &Path) -> io::Result<()> {
     builder.recursive(true).create(path)
 }
 
-/// Creates an empty file for its owner only; it must not exist.
-pub fn create_private_file(path: &Path) -> io::Result<()> {
+/// Returns options with which a new file is for its owner only.
+pub fn private_file_options() -> fs::OpenOptions {
     let mut options = fs::OpenOptions::new();
     #[cfg(unix)]
     options.mode(FILE_MODE);
+    options
+}
+
+/// Creates an empty file for its owner only; it must not exist.
+pub fn create_private_file(path: &Path) -> io::Result<()> {
+    let mut options = private_file_options();
     options.write(true).create_new(true).open(path).map(drop)
 }
 
@@ -58,9 +67,9 @@ pub fn restrict_permissions(_path: &Path) -> io::Result<()> {
 
 /// Opens a file for reading and writing, or creates it for its owner only.
 pub fn open_private_file(path: &Path) -> io::Result<fs::File> {
-    let mut options = fs::OpenOptions::new();
+    let mut options = private_file_options();
     #[cfg(unix)]
-    options.mode(FILE_MODE).custom_flags(NO_FOLLOW);
+    options.custom_flags(NO_FOLLOW);
     options.read(true).write(true).create(true).truncate(false).open(path)
 }
 
@@ -119,6 +128,18 @@ pub fn file_exposure(path: &Path, user: u32) -> FileExposure {
 #[cfg(not(unix))]
 pub fn file_exposure(_path: &Path, _user: u32) -> FileExposure {
     FileExposure::Private
+}
+
+/// Whether other users may access a file.
+#[cfg(unix)]
+pub fn is_accessible_to_others(metadata: &fs::Metadata) -> bool {
+    metadata.permissions().mode() & 0o077 != 0
+}
+
+/// On other systems a file in the owner's directory is private.
+#[cfg(not(unix))]
+pub fn is_accessible_to_others(_metadata: &fs::Metadata) -> bool {
+    false
 }
 
 /// Makes what the user owns private. Links are not followed: the mode is changed through the descriptor that was

@@ -1,6 +1,6 @@
 //! Checks for input without reading it.
 
-use std::{io, os::fd::AsFd};
+use std::{io, os::fd::AsFd, time::Duration};
 
 use nix::{
     errno::Errno,
@@ -46,6 +46,53 @@ pub fn is_hung_up(terminal: &impl AsFd) -> io::Result<bool> {
 /// Drops unread input that was typed at a terminal.
 pub fn discard_input(terminal: &impl AsFd) -> io::Result<()> {
     Ok(tcflush(terminal, FlushArg::TCIFLUSH)?)
+}
+
+/// Ends a wait for input when it is dropped.
+#[derive(Debug)]
+pub struct InputStopper {
+    _writer: io::PipeWriter,
+}
+
+/// The end of an [`InputStopper`] that a wait watches.
+#[derive(Debug)]
+pub struct InputStop(io::PipeReader);
+
+/// Returns a stop for waits, and the stopper that triggers it.
+pub fn input_stop() -> io::Result<(InputStop, InputStopper)> {
+    let (reader, writer) = io::pipe()?;
+    Ok((InputStop(reader), InputStopper { _writer: writer }))
+}
+
+/// The result of a wait for input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InputWait {
+    /// Input, or its end, can be read.
+    Ready,
+    /// The time has passed, or a signal arrived.
+    Quiet,
+    /// The stopper was dropped.
+    Stopped,
+}
+
+/// Waits until input can be read, the time has passed or the wait is stopped.
+pub fn wait_for_input_or_stop(
+    input: &impl AsFd,
+    stop: &InputStop,
+    timeout: Option<Duration>,
+) -> io::Result<InputWait> {
+    let timeout = timeout.map_or(PollTimeout::NONE, |timeout| {
+        // A part of a millisecond is rounded up: the time has passed afterwards.
+        PollTimeout::try_from(timeout + Duration::from_millis(1)).unwrap_or(PollTimeout::MAX)
+    });
+    let mut poll_fds =
+        [PollFd::new(input.as_fd(), PollFlags::POLLIN), PollFd::new(stop.0.as_fd(), PollFlags::POLLIN)];
+    match poll(&mut poll_fds, timeout) {
+        Ok(0) | Err(Errno::EINTR) => Ok(InputWait::Quiet),
+        Ok(_) if poll_fds[1].any() != Some(false) => Ok(InputWait::Stopped),
+        Ok(_) => Ok(InputWait::Ready),
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn poll_once(input: &impl AsFd, timeout: PollTimeout) -> Result<bool, Errno> {

@@ -185,18 +185,9 @@ fn is_context_file(project: &SpeckitProject, file: &Path) -> bool {
     };
     is_allowed_name(file)
         && is_allowed_name(&relative)
-        && canonical.metadata().map_or(true, |metadata| metadata.is_file() && !is_executable(&metadata))
-}
-
-#[cfg(unix)]
-fn is_executable(metadata: &std::fs::Metadata) -> bool {
-    use std::os::unix::fs::PermissionsExt as _;
-    metadata.permissions().mode() & 0o111 != 0
-}
-
-#[cfg(not(unix))]
-fn is_executable(_found: &std::fs::Metadata) -> bool {
-    false
+        && canonical
+            .metadata()
+            .map_or(true, |metadata| metadata.is_file() && !crow_files::is_executable(&metadata))
 }
 
 /// Whether a file, which may not exist yet, is inside the project once all links are resolved.

@@ -6,12 +6,13 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
+use crow_files::{LinkPolicy, OpenOutcome};
+
 use crate::feature::{FeatureDirSource, check_feature_dir};
 use crate::{
     Feature, FeatureNumbering, PageLoader, SpeckitError, SpeckitProject, SpecsLink, SpecsRoot,
     init::ensure_crow_dir,
     numbering,
-    safe_open::{self, LinkPolicy, OpenOutcome},
     scaffold::{PageHeader, fill_header},
     slug, specs_root,
 };
@@ -257,12 +258,13 @@ fn lock_creation(project: &SpeckitProject) -> Result<Option<File>, SpeckitError>
     project.check_inside(&path)?;
     let io_error = |error| SpeckitError::io(&path, error);
     // Only a regular file is opened.
-    let opened = safe_open::set_safe_flags(File::options().create_new(true).append(true), LinkPolicy::Reject)
-        .open(&path);
+    let opened =
+        crow_files::set_guarded_flags(File::options().create_new(true).append(true), LinkPolicy::Reject)
+            .open(&path);
     let file = match opened {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            match safe_open::open_with(File::options().append(true), &path, LinkPolicy::Reject)
+            match crow_files::open_guarded_with(File::options().append(true), &path, LinkPolicy::Reject)
                 .map_err(io_error)?
             {
                 OpenOutcome::File(file, _) => file,

@@ -36,7 +36,6 @@ mod question;
 mod registry;
 mod request;
 mod resume;
-mod safe_open;
 mod safe_text;
 mod scaffold;
 mod selection_files;

@@ -7,7 +7,8 @@ use std::path::{Component, Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
-use crate::safe_open::{self, LinkPolicy, OpenOutcome};
+use crow_files::{LinkPolicy, OpenOutcome};
+
 use crate::{SpeckitError, confined_files, sanitize_text};
 
 /// The largest pages in public projects have 200 KB.
@@ -148,12 +149,12 @@ impl SpeckitProject {
 
     /// Reads a whole file, following links anywhere; `None` if it does not exist.
     pub fn read_file(path: &Path) -> Result<Option<String>, SpeckitError> {
-        read_opened(path, safe_open::open_file(path, LinkPolicy::Follow))
+        read_opened(path, crow_files::open_guarded(path, LinkPolicy::Follow))
     }
 
     /// Reads a whole file by a resolved path without links; `None` if it does not exist.
     pub(crate) fn read_resolved(path: &Path) -> Result<Option<String>, SpeckitError> {
-        read_opened(path, safe_open::open_resolved(path))
+        read_opened(path, crow_files::open_resolved(path))
     }
 
     /// Replaces a file atomically; its directory must exist. Does not write through a link or replace one.
@@ -211,11 +212,7 @@ fn stage_file(path: &Path, text: &str) -> Result<NamedTempFile, SpeckitError> {
     if let Some(metadata) = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file) {
         staged.as_file().set_permissions(metadata.permissions()).map_err(io_error)?;
     } else {
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt as _;
-            staged.as_file().set_permissions(fs::Permissions::from_mode(0o644)).map_err(io_error)?;
-        }
+        crow_files::make_public(staged.as_file()).map_err(io_error)?;
     }
     staged.as_file().sync_all().map_err(io_error)?;
     Ok(staged)
@@ -286,7 +283,10 @@ mod tests {
         rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).unwrap();
         assert!(SpeckitProject::read_file(&pipe).unwrap_err().to_string().ends_with("it is not a file"));
         assert!(SpeckitProject::write_file(&pipe, "").unwrap_err().to_string().contains("it is not a file"));
-        assert!(safe_open::open_with(fs::File::options().append(true), &pipe, LinkPolicy::Reject).is_ok());
+        assert!(
+            crow_files::open_guarded_with(fs::File::options().append(true), &pipe, LinkPolicy::Reject)
+                .is_ok()
+        );
         let (inner, outer) = (project.root().join("inner"), project.root().join("outer"));
         std::os::unix::fs::symlink(project.constitution_path(), &inner).unwrap();
         std::os::unix::fs::symlink("/etc/hosts", &outer).unwrap();

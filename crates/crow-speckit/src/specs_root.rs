@@ -111,18 +111,8 @@ pub(crate) fn link_specs(project: &SpeckitProject, root: &Path, setting: SpecsLi
     }
     match setting {
         SpecsLink::Off => None,
-        SpecsLink::Auto => create_symlink(Path::new(CROW_ROOT), &public_root)
+        SpecsLink::Auto => crow_files::create_link(Path::new(CROW_ROOT), &public_root)
             .err()
             .map(|error| format!("the link specs could not be created ({error}): {consequence}")),
     }
-}
-
-#[cfg(unix)]
-fn create_symlink(to: &Path, link: &Path) -> std::io::Result<()> {
-    std::os::unix::fs::symlink(to, link)
-}
-
-#[cfg(not(unix))]
-fn create_symlink(_to: &Path, _link: &Path) -> std::io::Result<()> {
-    Err(std::io::ErrorKind::Unsupported.into())
 }

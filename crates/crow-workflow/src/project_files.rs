@@ -89,13 +89,7 @@ pub(crate) async fn record_written_files(
 
 fn content_before(path: &Path) -> Result<UndoSnapshot, SpeckitError> {
     let Some(text) = SpeckitProject::read_file(path)? else { return Ok(UndoSnapshot::Missing) };
-    #[cfg(unix)]
-    let mode = {
-        use std::os::unix::fs::PermissionsExt as _;
-        fs::metadata(path).ok().map(|metadata| metadata.permissions().mode() & 0o7777)
-    };
-    #[cfg(not(unix))]
-    let mode = None;
+    let mode = fs::metadata(path).ok().and_then(|metadata| crow_files::permission_bits(&metadata));
     Ok(UndoSnapshot::Content { bytes: text.into_bytes(), mode })
 }
 

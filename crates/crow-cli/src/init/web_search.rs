@@ -1,6 +1,6 @@
 //! The search service that `init` sets up: a SearXNG in Docker, reachable from this machine only.
 
-use std::{fmt::Write, fs, io, path::Path};
+use std::{fmt::Write, fs::File, io, path::Path};
 
 use crow_tools::WebConfig;
 
@@ -97,14 +97,8 @@ fn compose_file_name() -> &'static str {
 }
 
 /// The service's own user has to read the files; other users are kept out by the directory's permissions.
-#[cfg(unix)]
 fn make_readable(path: &Path) -> io::Result<()> {
-    fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o644))
-}
-
-#[cfg(not(unix))]
-fn make_readable(_path: &Path) -> io::Result<()> {
-    Ok(())
+    crow_files::make_public(&File::open(path)?)
 }
 
 const COMPOSE: &str = r#"# Web search for Crow: a SearXNG that is reachable from this machine only.

@@ -4,11 +4,12 @@ use crow_acp::{AcpClientCapabilities, ClientInfo, LineTransport};
 use crow_core::Failure;
 use tokio::sync::{mpsc, oneshot};
 
-use super::{driver::RunDriver, plan::RunPlan, signals::SignalListener, terminal_client, typed_input};
+use super::{driver::RunDriver, interrupts::listen_for_signals, plan::RunPlan, terminal_client, typed_input};
 use crate::{
     agent,
     failure::{CliError, CliExitCode},
 };
+use crow_process::SignalListener;
 
 /// Events between the connection and the screen; a slow screen slows the agent down.
 const EVENTS_LEN: usize = 256;
@@ -50,7 +51,7 @@ pub(super) async fn run_conversation(
     if let Some(setup) = plan.terminal.take() {
         return terminal_client::run_client(plan, setup, transport, early_signals).await;
     }
-    let signals = SignalListener::listen()?;
+    let signals = listen_for_signals()?;
     let (event_sender, events) = mpsc::channel(EVENTS_LEN);
     let (initialized_sender, initialized) = oneshot::channel();
     let capabilities = AcpClientCapabilities {

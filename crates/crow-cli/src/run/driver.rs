@@ -13,13 +13,13 @@ use super::{
     plain::{PaintMode, to_one_line},
     plan::RunPlan,
     replay::ReplayBuffer,
-    signals::{SignalListener, StopRequest},
     typed_input::{self, TypedAnswer, TypedLines},
 };
 use crate::{
     cli::ReplaySpan,
     failure::{CliError, CliExitCode},
 };
+use crow_process::{SignalListener, StopRequest};
 
 /// Interval of the spinner; a longer one looks stuck, a shorter one nervous.
 pub(super) const TICK: Duration = Duration::from_millis(120);

@@ -10,9 +10,9 @@ use tokio::time::{Instant, timeout};
 
 use super::{
     conversation::{ConnectionLoss, ConversationEnd, run_conversation},
+    interrupts::listen_for_signals,
     plain::to_one_line,
     plan::RunPlan,
-    signals::SignalListener,
 };
 use crate::{
     agent,
@@ -63,7 +63,7 @@ async fn drive_over_socket(
     url: &str,
     headers: &[(String, String)],
 ) -> Result<(), CliError> {
-    let mut early_signals = SignalListener::listen()?;
+    let mut early_signals = listen_for_signals()?;
     let transport = tokio::select! {
         biased;
         lines = crow_acp::connect_socket(url, headers, Instant::now() + CONNECT_TIMEOUT) => lines,
@@ -99,7 +99,7 @@ async fn drive_program(
     command: CommandSpec,
     launcher: &AgentLauncher,
 ) -> Result<(), CliError> {
-    let early_signals = SignalListener::listen()?;
+    let early_signals = listen_for_signals()?;
     let started = launcher.start(name, command).await;
     let (transport, mut program) = started.map_err(|error| {
         CliError::new(CliExitCode::Failed, format!("the agent {name} could not be started: {error}"))

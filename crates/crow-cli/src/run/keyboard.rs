@@ -7,7 +7,6 @@ use std::{
     collections::VecDeque,
     fs::File,
     io::{self, IsTerminal, Read as _},
-    os::fd::AsFd as _,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread,
     time::{Duration, Instant},
@@ -151,7 +150,7 @@ struct KeyboardShared {
 impl KeyboardInput {
     /// Starts to read stdin.
     pub(super) fn open() -> io::Result<Self> {
-        let shared = Arc::new(KeyboardShared::new(File::from(io::stdin().as_fd().try_clone_to_owned()?)));
+        let shared = Arc::new(KeyboardShared::new(crow_process::duplicate_stdin()?));
         let reader = shared.clone();
         // Never joined: it waits for input and ends with the process.
         thread::Builder::new().name("keyboard".into()).spawn(move || reader.read_until_end())?;

@@ -8,6 +8,7 @@ mod external_agent;
 #[cfg(test)]
 mod fake_terminal;
 mod form;
+mod interrupts;
 mod json;
 mod keyboard;
 mod markdown;
@@ -18,7 +19,6 @@ mod plan;
 mod question;
 mod replay;
 mod screen;
-mod signals;
 mod terminal_client;
 mod terminal_host;
 mod terminal_setup;
@@ -37,9 +37,9 @@ use crow_tui::SessionChoice;
 use self::{
     agent_failure::exit_for_failure,
     conversation::{ConversationEnd, run_conversation},
+    interrupts::listen_for_signals,
     json::{JsonEventFilter, JsonLines},
     screen::TerminalScreen,
-    signals::SignalListener,
     terminal_setup::TerminalSetup,
 };
 pub(crate) use self::{
@@ -130,7 +130,7 @@ where
     L: Fn() -> F + Send + Sync + 'static,
     F: Future<Output = Result<crow_agent::AgentRuntime, Failure>> + Send + 'static,
 {
-    let early_signals = SignalListener::listen()?;
+    let early_signals = listen_for_signals()?;
     let (client, server) = crow_acp::duplex_transport();
     // The agent ends when we disconnect; if it handled signals too, both sides would act on them.
     let stop = std::future::pending();

@@ -10,13 +10,13 @@ use tokio_util::sync::CancellationToken;
 use super::{
     conversation::{ConnectionLoss, ConversationEnd},
     plan::RunPlan,
-    signals::SignalListener,
     terminal_setup::TerminalSetup,
 };
 use crate::{
     agent,
     failure::{CliError, CliExitCode},
 };
+use crow_process::SignalListener;
 
 /// Runs the client over a transport.
 pub(super) async fn run_client(

@@ -26,7 +26,7 @@ const ARROWS: [(&str, &[&str]); 17] = [
     ("crow-import", &["crow-core", "crow-files", "crow-store"]),
     ("crow-model", &["crow-core", "crow-files"]),
     ("crow-process", &["crow-core", "crow-files"]),
-    ("crow-speckit", &["crow-core"]),
+    ("crow-speckit", &["crow-files"]),
     ("crow-tools", &["crow-core", "crow-files", "crow-process", "crow-acp"]),
     ("crow-acp", &["crow-core", "crow-process"]),
     ("crow-children", &["crow-core", "crow-files", "crow-store", "crow-tools", "crow-acp"]),
@@ -48,7 +48,7 @@ const ARROWS: [(&str, &[&str]); 17] = [
             "crow-workflow",
         ],
     ),
-    ("crow-tui", &["crow-core", "crow-acp"]),
+    ("crow-tui", &["crow-core", "crow-files", "crow-process", "crow-acp"]),
     (
         "crow-cli",
         &[
@@ -292,4 +292,25 @@ fn the_program_opens_databases_with_every_format() {
     let words = ["Store::open", "StoreOptions::default"];
     let is_elsewhere = |name: &str| is_program(name) && name != "crates/crow-cli/src/database.rs";
     check_lines("only database.rs says how a database is opened", is_elsewhere, &words);
+}
+
+#[test]
+fn operating_system_is_behind_two_crates() {
+    let words =
+        ["std::os::", "os::unix", "os::fd", "nix::", "libc::", "rustix::", "signal::unix", "net::unix"];
+    let mut broken = Vec::new();
+    for (name, text) in sources() {
+        let is_behind =
+            ["crates/crow-files/", "crates/crow-process/"].iter().any(|dir| name.starts_with(dir));
+        if is_behind || is_test(&name) || !name.contains("/src/") {
+            continue;
+        }
+        // Tests may make links and pipes. They are the end of a file.
+        let program = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+        let program = program.split("#[cfg(all(test, unix))]").next().unwrap_or_default();
+        let lines =
+            program.lines().enumerate().filter(|(_, line)| words.iter().any(|word| line.contains(word)));
+        broken.extend(lines.map(|(place, line)| format!("{name}:{}: {}", place + 1, line.trim())));
+    }
+    check("only crow-files and crow-process use what one operating system has", &broken);
 }

@@ -206,7 +206,9 @@ pub(super) fn copy_new_file(
             Err(error) => return Ok(FileCopyOutcome::Unreadable(error)),
         }
     }
-    copy_executable_bit(copy.as_file(), &metadata)?;
+    if crow_files::is_executable(&metadata) {
+        crow_files::make_executable(copy.as_file())?;
+    }
     copy.as_file().sync_all()?;
     match copy.persist_noclobber(target_dir.join(name)) {
         Ok(_) => Ok(FileCopyOutcome::Copied),
@@ -215,18 +217,4 @@ pub(super) fn copy_new_file(
         }
         Err(error) => Err(error.error),
     }
-}
-
-#[cfg(unix)]
-fn copy_executable_bit(copy: &File, metadata: &fs::Metadata) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
-    match metadata.permissions().mode() & 0o111 {
-        0 => Ok(()),
-        _ => copy.set_permissions(fs::Permissions::from_mode(0o700)),
-    }
-}
-
-#[cfg(not(unix))]
-fn copy_executable_bit(_copy: &File, _found: &fs::Metadata) -> io::Result<()> {
-    Ok(())
 }

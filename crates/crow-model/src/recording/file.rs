@@ -2,7 +2,7 @@
 //! then its pieces, and a last line with the end; a file without that line is incomplete.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -88,10 +88,7 @@ impl RecordingFolder {
 }
 
 fn create_file(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.write(true).create_new(true).open(path)
+    crow_files::private_file_options().write(true).create_new(true).open(path)
 }
 
 /// Writes what arrives until all senders are gone.

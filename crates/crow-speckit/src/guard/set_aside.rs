@@ -5,8 +5,9 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use super::{SET_ASIDE_DIR, resolve_path};
+use crow_files::{LinkPolicy, OpenOutcome};
+
 use crate::init::ensure_crow_dir;
-use crate::safe_open::{self, LinkPolicy, OpenOutcome};
 use crate::{SpeckitError, SpeckitProject};
 
 /// The number of versions with one name.
@@ -37,7 +38,7 @@ pub(super) fn is_real_dir(path: &Path) -> bool {
 pub(super) fn move_aside(path: &Path, directory: &Path, relative: &Path) -> io::Result<()> {
     let metadata = match fs::symlink_metadata(path) {
         Ok(metadata) => metadata,
-        Err(error) if safe_open::is_missing(&error) => return Ok(()),
+        Err(error) if crow_files::is_missing(&error) => return Ok(()),
         Err(error) => return Err(error),
     };
     let name = aside_name(relative);
@@ -70,7 +71,7 @@ pub(super) fn move_aside(path: &Path, directory: &Path, relative: &Path) -> io::
 
 /// Moves a file to another file system.
 fn move_contents(path: &Path, target: &mut File) -> io::Result<()> {
-    match safe_open::open_file(path, LinkPolicy::Reject)? {
+    match crow_files::open_guarded(path, LinkPolicy::Reject)? {
         OpenOutcome::File(mut file, _) => {
             io::copy(&mut file, target)?;
             target.sync_all()?;

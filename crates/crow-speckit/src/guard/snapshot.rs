@@ -11,8 +11,9 @@ use tempfile::NamedTempFile;
 use super::reviewed_checklists::ReviewedLists;
 use super::set_aside::{self, is_real_dir};
 use super::{NAMES_MAX, ProtectedPaths, WriteGuard, resolve_path};
+use crow_files::{LinkPolicy, OpenOutcome};
+
 use crate::project::SPECIFY_DIR;
-use crate::safe_open::{self, LinkPolicy, OpenOutcome};
 use crate::{FeatureLock, SpeckitError, SpeckitProject};
 
 /// The number of saved files; a feature has a dozen.
@@ -350,7 +351,7 @@ fn file_stamp(path: &Path) -> Option<FileStamp> {
 /// Reads a file up to one byte more than the limit; `None` if it does not exist or is a link.
 pub(super) fn read_file(path: &Path, limit: u64) -> Result<Option<ProtectedFile>, SpeckitError> {
     let io_error = |error| SpeckitError::io(path, error);
-    let (file, metadata) = match safe_open::open_file(path, LinkPolicy::Reject).map_err(io_error)? {
+    let (file, metadata) = match crow_files::open_guarded(path, LinkPolicy::Reject).map_err(io_error)? {
         OpenOutcome::File(file, metadata) => (file, metadata),
         OpenOutcome::Missing | OpenOutcome::Other => return Ok(None),
     };
@@ -368,12 +369,12 @@ pub(super) fn walk_dir(directory: &Path, depth: usize, paths: &mut Vec<PathBuf>)
             return Ok(());
         }
         Ok(_) => {}
-        Err(error) if safe_open::is_missing(&error) => return Ok(()),
+        Err(error) if crow_files::is_missing(&error) => return Ok(()),
         Err(error) => return Err(io_error(error)),
     }
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
-        Err(error) if safe_open::is_missing(&error) => return Ok(()),
+        Err(error) if crow_files::is_missing(&error) => return Ok(()),
         Err(error) => return Err(io_error(error)),
     };
     for entry in entries {

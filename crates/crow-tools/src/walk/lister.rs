@@ -2,7 +2,6 @@
 //! files without following links. Blocks; must not know any tool.
 
 use std::{
-    os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -118,7 +117,8 @@ impl<'a> DirectoryLister<'a> {
             if self.cancel.is_cancelled() || index >= n_max || !self.count_entry() {
                 return false;
             }
-            let is_hidden = self.hidden == HiddenFiles::Excluded && entry.name.as_bytes().starts_with(b".");
+            let is_hidden =
+                self.hidden == HiddenFiles::Excluded && entry.name.as_encoded_bytes().starts_with(b".");
             if is_hidden || entry.name == ".git" || entry.kind == EntryKind::Other {
                 continue;
             }

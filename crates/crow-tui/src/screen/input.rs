@@ -4,21 +4,13 @@
 use std::{
     fs::File,
     io::{self, Read as _},
-    os::fd::OwnedFd,
     sync::Arc,
     thread,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
-use rustix::{
-    event::{PollFd, PollFlags, Timespec, poll},
-    io::Errno,
-    pipe::pipe,
-};
-use tokio::{
-    signal::unix::{Signal, SignalKind, signal},
-    sync::mpsc,
-};
+use crow_process::{InputStop, InputStopper, InputWait, WindowResizes, input_stop, wait_for_input_or_stop};
+use tokio::sync::mpsc;
 
 use super::{InputEvent, TimedInput, TtyIo, parser::InputParser};
 
@@ -28,24 +20,21 @@ const EVENTS_MAX: usize = 256;
 /// Bytes read at a time; a paste comes in many reads.
 const CHUNK_BYTES: usize = 16 * 1024;
 
-/// Longer than any deadline of the parser.
-const LONG_WAIT: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
-
 /// Yields input. Dropping it leaves the terminal to other readers, such as an editor.
 #[derive(Debug)]
 pub struct InputReader {
     events: mpsc::Receiver<TimedInput>,
-    resizes: Signal,
+    resizes: WindowResizes,
     thread: Option<thread::JoinHandle<()>>,
-    /// Closing it ends the thread.
-    stop: Option<OwnedFd>,
+    /// Dropping it ends the thread.
+    stop: Option<InputStopper>,
 }
 
 impl InputReader {
     /// Starts to read. Needs a runtime with signals.
     pub fn start(tty: &TtyIo) -> io::Result<Self> {
-        let resizes = signal(SignalKind::window_change())?;
-        let (stopped, stop) = pipe()?;
+        let resizes = WindowResizes::listen()?;
+        let (stopped, stop) = input_stop()?;
         let (sender, events) = mpsc::channel(EVENTS_MAX);
         let file = tty.reader();
         let thread = thread::Builder::new()
@@ -62,7 +51,7 @@ impl InputReader {
                 Some(input) => return input,
                 None => InputEvent::Closed,
             },
-            _ = self.resizes.recv() => InputEvent::Resized,
+            () = self.resizes.next_resize() => InputEvent::Resized,
         };
         TimedInput { event, read_at: Instant::now() }
     }
@@ -86,7 +75,7 @@ impl Drop for InputReader {
 }
 
 /// Reads until the terminal or the receiver is gone.
-fn read_events(tty: &Arc<File>, stopped: &OwnedFd, events: &mpsc::Sender<TimedInput>) {
+fn read_events(tty: &Arc<File>, stopped: &InputStop, events: &mpsc::Sender<TimedInput>) {
     let mut parser = InputParser::default();
     let mut buffer = vec![0; CHUNK_BYTES];
     loop {
@@ -108,23 +97,8 @@ fn read_events(tty: &Arc<File>, stopped: &OwnedFd, events: &mpsc::Sender<TimedIn
     }
 }
 
-enum InputWait {
-    Ready,
-    /// The deadline has passed.
-    Quiet,
-    Stopped,
-}
-
-fn wait_for_input(tty: &File, stopped: &OwnedFd, deadline: Option<Instant>) -> Result<InputWait, Errno> {
-    let timeout = deadline.map(|deadline| {
-        let left = deadline.saturating_duration_since(Instant::now()) + Duration::from_millis(1);
-        Timespec::try_from(left).unwrap_or(LONG_WAIT)
-    });
-    let mut descriptors = [PollFd::new(tty, PollFlags::IN), PollFd::new(stopped, PollFlags::IN)];
-    match poll(&mut descriptors, timeout.as_ref()) {
-        Ok(0) | Err(Errno::INTR) => Ok(InputWait::Quiet),
-        Ok(_) if !descriptors[1].revents().is_empty() => Ok(InputWait::Stopped),
-        Ok(_) => Ok(InputWait::Ready),
-        Err(error) => Err(error),
-    }
+/// Waits for input until a deadline.
+fn wait_for_input(tty: &File, stop: &InputStop, deadline: Option<Instant>) -> io::Result<InputWait> {
+    let timeout = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+    wait_for_input_or_stop(tty, stop, timeout)
 }

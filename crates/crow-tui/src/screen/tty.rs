@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+use crow_process::{TerminalMode, terminal_size};
 
 use super::{ScreenModes, ScreenSize, TerminalIo};
 
@@ -21,7 +21,7 @@ const FALLBACK: ScreenSize = ScreenSize { columns: 80, rows: 24 };
 pub struct TtyIo {
     file: Arc<File>,
     /// The mode before the program.
-    original: Termios,
+    original: TerminalMode,
 }
 
 impl TtyIo {
@@ -31,7 +31,7 @@ impl TtyIo {
     }
 
     fn from_file(file: File) -> io::Result<Self> {
-        let original = tcgetattr(&file)?;
+        let original = TerminalMode::of_terminal(&file)?;
         Ok(Self { file: Arc::new(file), original })
     }
 
@@ -47,8 +47,7 @@ impl TtyIo {
             return Ok(());
         }
         (&*self.file).write_all(sequence.as_bytes())?;
-        tcsetattr(&*self.file, OptionalActions::Drain, &self.original)?;
-        Ok(())
+        self.original.apply_to(&self.file)
     }
 }
 
@@ -58,21 +57,13 @@ impl TerminalIo for TtyIo {
     }
 
     fn size(&self) -> io::Result<ScreenSize> {
-        let size = tcgetwinsize(&*self.file)?;
-        if size.ws_col == 0 || size.ws_row == 0 {
-            return Ok(FALLBACK);
-        }
-        Ok(ScreenSize { columns: size.ws_col, rows: size.ws_row })
+        let size = terminal_size(&self.file)?;
+        Ok(size.map_or(FALLBACK, |size| ScreenSize { columns: size.columns, rows: size.rows }))
     }
 
     fn set_raw(&mut self, is_raw: bool) -> io::Result<()> {
-        let mut mode = self.original.clone();
-        if is_raw {
-            mode.make_raw();
-        }
-        // Output is drained and input is kept: keys typed meanwhile are not lost.
-        tcsetattr(&*self.file, OptionalActions::Drain, &mode)?;
-        Ok(())
+        let mode = if is_raw { self.original.to_raw() } else { self.original.clone() };
+        mode.apply_to(&self.file)
     }
 }
 

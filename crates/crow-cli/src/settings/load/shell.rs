@@ -1,10 +1,8 @@
 //! `shell`: the program that runs commands.
 
-use std::{
-    os::unix::fs::PermissionsExt as _,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
+use crow_files::is_program;
 use crow_tools::Shell;
 
 use super::{
@@ -53,8 +51,4 @@ fn find_program(name: &str, env: &Environment) -> Option<PathBuf> {
     let path = env.get("PATH").map_or("", String::as_str);
     let dirs = path.split(':').chain(FALLBACK_PATH.split(':')).map(Path::new);
     dirs.filter(|dir| dir.is_absolute()).map(|dir| dir.join(name)).find(|path| is_program(path))
-}
-
-fn is_program(path: &Path) -> bool {
-    path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }

@@ -301,9 +301,9 @@ impl<H: ClientHost> AppLoop<H> {
     /// Stops the process until the shell continues it.
     fn stop_process(&mut self) -> io::Result<()> {
         self.release_terminal()?;
-        let stopped = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::TSTP);
+        let stopped = crow_process::suspend_process();
         self.take_terminal()?;
-        Ok(stopped?)
+        stopped
     }
 
     fn release_terminal(&mut self) -> io::Result<()> {

@@ -1,9 +1,8 @@
 //! The file of drafts: one JSON object with a text for each project, readable only by its owner.
 
 use std::{
-    fs::{self, OpenOptions},
+    fs,
     io::{self, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
     path::Path,
 };
 
@@ -40,7 +39,8 @@ pub(super) fn store_draft(path: &Path, project: &str, text: &str) -> io::Result<
     }
     // Another process reads the file before or after the change, never a part of it.
     let new_path = path.with_extension(format!("new-{}", std::process::id()));
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new_path)?;
+    let mut file =
+        crow_files::private_file_options().write(true).create(true).truncate(true).open(&new_path)?;
     file.write_all(Value::Object(drafts).to_string().as_bytes())?;
     fs::rename(new_path, path)
 }

@@ -1,9 +1,8 @@
 //! The file of earlier prompts: one JSON object per line, readable only by its owner.
 
 use std::{
-    fs::{self, OpenOptions},
+    fs,
     io::{self, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
     path::Path,
 };
 
@@ -38,13 +37,14 @@ pub(super) fn append_history(path: &Path, entry: &HistoryEntry) -> io::Result<()
     if entry.text.len() > PROMPT_BYTES_MAX {
         return Ok(());
     }
-    let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
+    let mut file = crow_files::private_file_options().append(true).create(true).open(path)?;
     file.write_all(entry_line(entry).as_bytes())
 }
 
 fn rewrite_history(path: &Path, entries: &[HistoryEntry]) -> io::Result<()> {
     let new_path = path.with_extension("new");
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new_path)?;
+    let mut file =
+        crow_files::private_file_options().write(true).create(true).truncate(true).open(&new_path)?;
     let kept = &entries[entries.len() / 2..];
     file.write_all(kept.iter().map(entry_line).collect::<String>().as_bytes())?;
     fs::rename(new_path, path)

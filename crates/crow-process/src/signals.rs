@@ -1,0 +1,74 @@
+//! Signals to this process.
+
+use std::io;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// Listens for requests to end, from its creation on. A new listener per wait would miss signals between two waits.
+#[derive(Debug)]
+pub struct SignalListener {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Signal,
+}
+
+/// A request to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StopRequest {
+    /// The user pressed Ctrl-C.
+    Interrupt,
+    /// SIGTERM or SIGHUP.
+    Terminate,
+}
+
+impl SignalListener {
+    /// Starts to listen. Needs a runtime with signals.
+    pub fn listen() -> io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// Waits for the next signal. Cancel safe.
+    pub async fn next_request(&mut self) -> StopRequest {
+        tokio::select! {
+            _ = self.terminate.recv() => StopRequest::Terminate,
+            _ = self.hangup.recv() => StopRequest::Terminate,
+            _ = self.interrupt.recv() => StopRequest::Interrupt,
+        }
+    }
+}
+
+/// Waits for SIGTERM or SIGHUP.
+pub async fn wait_for_stop_signal() {
+    match (signal(SignalKind::terminate()), signal(SignalKind::hangup())) {
+        (Ok(mut terminate), Ok(mut hangup)) => {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = hangup.recv() => {}
+            }
+        }
+        (Err(error), _) | (_, Err(error)) => {
+            tracing::warn!(%error, "could not handle signals, they will end the process at once");
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+/// Listens for changes of the terminal's size, from its creation on.
+#[derive(Debug)]
+pub struct WindowResizes(Signal);
+
+impl WindowResizes {
+    /// Starts to listen. Needs a runtime with signals.
+    pub fn listen() -> io::Result<Self> {
+        signal(SignalKind::window_change()).map(Self)
+    }
+
+    /// Waits for the next change. Cancel safe.
+    pub async fn next_resize(&mut self) {
+        self.0.recv().await;
+    }
+}
