@@ -296,7 +296,8 @@ impl AgentEventHandler {
         if self.wants_raw_updates
             && let Ok(raw_update) = serde_json::to_value(&update.update)
         {
-            self.forward_event(ClientEvent::RawUpdate(raw_update)).await?;
+            let event = ClientEvent::RawUpdate { session: session.clone(), update: raw_update };
+            self.forward_event(event).await?;
         }
         let (message, outcome) = (v1::message_id(&update.update), v1::report_outcome(&update.update));
         let updates = v1::to_agent_updates(update.update).into_iter();

@@ -1,7 +1,7 @@
 //! Handles the updates and requests of a running child: they are displayed, counted, forwarded to the client of the
 //! parent, or rejected. Nothing here waits: slow work is a task that ends with the turn.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -23,6 +23,9 @@ use crate::view::ChildView;
 
 /// Slots that the children of one child may hold; the root's budget allows fewer.
 const SLOTS_MAX: usize = 1_000;
+
+/// Sessions below one child that are shown; a tree of agents has a handful.
+const DEEPER_MAX: usize = 1_000;
 
 /// Requests of one child that may be open at once; agents have a handful.
 pub(crate) const OPEN_REQUESTS_MAX: usize = 64;
@@ -75,6 +78,8 @@ pub(crate) struct ChildEventHandler {
     pub(crate) n_reported_tokens: u64,
     /// Tokens of this turn.
     pub(crate) n_turn_tokens: u64,
+    /// The announced sessions below the child.
+    pub(crate) deeper: HashSet<SessionId>,
     /// Limits the number of open requests.
     pub(crate) request_slots: Arc<Semaphore>,
     /// Number of requests rejected because too many were open.
@@ -85,9 +90,13 @@ impl ChildEventHandler {
     /// Handles an update or a request of the child.
     pub(crate) fn handle_event(&mut self, event: ClientEvent, turn_cancel: &CancellationToken) {
         match event {
-            ClientEvent::Update { update, .. } => self.handle_update(&update),
-            ClientEvent::RawUpdate(message) => {
-                self.shared.client.send_update(&self.task, SessionUpdate::Forwarded(message));
+            ClientEvent::Update { session, update, .. } => self.handle_update(&session, &update),
+            ClientEvent::RawUpdate { session, update } => {
+                let session = if self.is_deeper(&session) { &session } else { &self.task };
+                if self.kind == ChildKind::External || *session == self.task || self.deeper.contains(session)
+                {
+                    self.shared.client.send_update(session, SessionUpdate::Forwarded(update));
+                }
             }
             ClientEvent::Permission { question: request, answer: reply, .. } => {
                 self.handle_permission_request(request, reply, turn_cancel);
@@ -104,14 +113,16 @@ impl ChildEventHandler {
     pub(crate) fn handle_idle_event(&mut self, event: &ClientEvent) {
         match event {
             ClientEvent::Update {
-                update: AgentUpdate::Usage { tokens_spent: Some(n_tokens), .. }, ..
-            } => {
+                session,
+                update: AgentUpdate::Usage { tokens_spent: Some(n_tokens), .. },
+                ..
+            } if !self.is_deeper(session) => {
                 self.record_spent(*n_tokens);
             }
             ClientEvent::Release { claim: slot } => drop(lock_slots(&self.slots).remove(slot)),
             // A request dropped without an answer is rejected.
             ClientEvent::Update { .. }
-            | ClientEvent::RawUpdate(_)
+            | ClientEvent::RawUpdate { .. }
             | ClientEvent::Permission { .. }
             | ClientEvent::Form { .. }
             | ClientEvent::AccessRequest(_)
@@ -131,7 +142,23 @@ impl ChildEventHandler {
         permit
     }
 
-    fn handle_update(&mut self, update: &AgentUpdate) {
+    /// Whether a session is not the child's own but of a child of it. Only Crow's are told apart: its child has the
+    /// session of the task.
+    fn is_deeper(&self, session: &SessionId) -> bool {
+        self.kind == ChildKind::Crow && *session != self.task
+    }
+
+    fn handle_update(&mut self, session: &SessionId, update: &AgentUpdate) {
+        if let AgentUpdate::Child { session, .. } = update
+            && self.kind == ChildKind::Crow
+            && self.deeper.len() < DEEPER_MAX
+        {
+            self.deeper.insert(session.clone());
+        }
+        if self.is_deeper(session) {
+            // It is shown as a session of its own. Its tokens are among those of the child.
+            return;
+        }
         if let AgentUpdate::Usage { tokens_spent: Some(n_tokens), .. } = update {
             self.record_spent(*n_tokens);
         }

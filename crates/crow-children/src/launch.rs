@@ -122,6 +122,7 @@ impl ChildAgents {
             // Crow counts per process, other agents per session.
             n_reported_tokens: if kind == ChildKind::Crow { 0 } else { spec.n_tokens_before },
             n_turn_tokens: 0,
+            deeper: std::collections::HashSet::new(),
             request_slots: Arc::new(Semaphore::new(OPEN_REQUESTS_MAX)),
             n_rejected: 0,
             shared,

@@ -19,8 +19,8 @@ pub enum ClientEvent {
         message: Option<String>,
         update: AgentUpdate,
     },
-    /// The raw JSON of an update, if requested; follows the parsed one.
-    RawUpdate(Value),
+    /// The raw JSON of an update, if requested; precedes the parsed one.
+    RawUpdate { session: SessionId, update: Value },
     /// A permission request for the user; dropping it answers as for a cancelled turn.
     Permission {
         session: SessionId,

@@ -141,10 +141,14 @@ impl ChildDriver {
             None => AcpClientCapabilities::default(),
         };
         let AcpClientCapabilities { reads_files, writes_files, terminals, .. } = client;
+        // The sessions of another agent may have any names, those of others as well.
+        let shows_children = self.event_handler.kind == ChildKind::Crow
+            && self.event_handler.shared.client.capabilities().children;
         AcpClientCapabilities {
             reads_files,
             writes_files,
             terminals,
+            children: shows_children,
             tree_depth: Some(self.event_handler.shared.depth + 1),
             ..AcpClientCapabilities::default()
         }

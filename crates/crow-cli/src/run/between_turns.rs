@@ -126,7 +126,7 @@ fn agent_gone_error() -> CliError {
 fn is_visible(event: &ClientEvent) -> bool {
     match event {
         ClientEvent::Permission { .. } | ClientEvent::Form { .. } => true,
-        ClientEvent::RawUpdate(_)
+        ClientEvent::RawUpdate { .. }
         | ClientEvent::AccessRequest(_)
         | ClientEvent::Claim { .. }
         | ClientEvent::Release { .. } => false,

@@ -213,7 +213,7 @@ impl RunDriver {
                     }
                 }
                 ClientEvent::Update { .. }
-                | ClientEvent::RawUpdate(_)
+                | ClientEvent::RawUpdate { .. }
                 | ClientEvent::AccessRequest(_)
                 | ClientEvent::Claim { .. }
                 | ClientEvent::Release { .. } => drop(self.on_event(event, interrupt).await?),
@@ -269,7 +269,7 @@ impl RunDriver {
                 return Ok(None);
             }
             // A dropped claim is rejected: an agent counts the children it starts itself.
-            ClientEvent::RawUpdate(_) | ClientEvent::Claim { .. } | ClientEvent::Release { .. } => {
+            ClientEvent::RawUpdate { .. } | ClientEvent::Claim { .. } | ClientEvent::Release { .. } => {
                 return Ok(None);
             }
         };

@@ -57,7 +57,7 @@ impl ReplayBuffer {
                 ..
             } => self.record((message, update)),
             ClientEvent::Update { .. }
-            | ClientEvent::RawUpdate(_)
+            | ClientEvent::RawUpdate { .. }
             | ClientEvent::Permission { .. }
             | ClientEvent::Form { .. }
             | ClientEvent::AccessRequest(_)

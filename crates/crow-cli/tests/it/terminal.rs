@@ -1,6 +1,7 @@
 //! The interactive terminal: the whole program on a pseudo terminal, from keys to the screen.
 #![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod children;
 mod endings;
 mod questions;
 mod resizing;

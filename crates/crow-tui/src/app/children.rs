@@ -12,7 +12,7 @@ const CHILDREN_MAX: usize = 64;
 /// Bytes of sources that are kept of each.
 const SOURCE_BYTES_MAX: usize = 1024 * 1024;
 
-/// All children of the session, in the order in which they were started.
+/// All children of the session and theirs, in the order in which they were started.
 #[derive(Debug, Default)]
 pub(crate) struct SessionChildren(Vec<ChildSession>);
 
@@ -20,6 +20,8 @@ pub(crate) struct SessionChildren(Vec<ChildSession>);
 #[derive(Debug)]
 pub(crate) struct ChildSession {
     pub(crate) session: SessionId,
+    /// The child that started it; none if the session did.
+    pub(crate) parent: Option<SessionId>,
     pub(crate) title: String,
     pub(crate) is_running: bool,
     pub(crate) cells: TranscriptCells,
@@ -29,8 +31,37 @@ pub(crate) struct ChildSession {
 }
 
 impl SessionChildren {
-    pub(crate) fn all(&self) -> &[ChildSession] {
-        &self.0
+    /// Returns the children as a tree: each with the lines that lead to it, before its own children.
+    pub(crate) fn tree(&self) -> Vec<(String, &ChildSession)> {
+        // A parent that is forgotten leaves its children at the top.
+        let tops = self.0.iter().filter(|child| self.find_parent(child).is_none());
+        let mut rows = Vec::new();
+        self.push_branches(&mut rows, "", tops.collect());
+        rows
+    }
+
+    fn push_branches<'a>(
+        &'a self,
+        rows: &mut Vec<(String, &'a ChildSession)>,
+        lines: &str,
+        children: Vec<&'a ChildSession>,
+    ) {
+        let n_children = children.len();
+        for (index, child) in children.into_iter().enumerate() {
+            let (branch, below) = if index + 1 == n_children { ("└", "  ") } else { ("├", "│ ") };
+            rows.push((format!("{lines}{branch}"), child));
+            let is_below = |other: &&ChildSession| {
+                self.find_parent(other).is_some_and(|parent| parent.session == child.session)
+            };
+            self.push_branches(rows, &format!("{lines}{below}"), self.0.iter().filter(is_below).collect());
+        }
+    }
+
+    /// Finds the parent of a child. It was started before, so that there is no circle.
+    fn find_parent(&self, child: &ChildSession) -> Option<&ChildSession> {
+        let parent = child.parent.as_ref()?;
+        let earlier = self.0.iter().take_while(|other| other.session != child.session);
+        earlier.into_iter().find(|other| other.session == *parent)
     }
 
     pub(crate) fn find(&self, session: &SessionId) -> Option<&ChildSession> {
@@ -41,8 +72,13 @@ impl SessionChildren {
         self.0.iter_mut().find(|child| child.session == *session)
     }
 
-    /// Adds a child, or returns the one with this session.
-    pub(crate) fn add(&mut self, session: SessionId, now: Instant) -> Option<&mut ChildSession> {
+    /// Adds a child of a child or of the session, or returns the one with this session.
+    pub(crate) fn add(
+        &mut self,
+        session: SessionId,
+        parent: Option<SessionId>,
+        now: Instant,
+    ) -> Option<&mut ChildSession> {
         if self.find(&session).is_none() {
             let oldest_ended = self.0.iter().position(|child| !child.is_running);
             if let Some(oldest) = oldest_ended.filter(|_| self.0.len() >= CHILDREN_MAX) {
@@ -55,6 +91,7 @@ impl SessionChildren {
             let cells = TranscriptCells::with_limit(SOURCE_BYTES_MAX);
             self.0.push(ChildSession {
                 session,
+                parent,
                 title,
                 is_running: true,
                 cells,

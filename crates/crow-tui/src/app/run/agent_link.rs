@@ -116,7 +116,7 @@ impl QuestionSenders {
                 None
             }
             // A dropped claim is rejected: an agent counts the children it starts itself.
-            ClientEvent::RawUpdate(_) | ClientEvent::Claim { .. } | ClientEvent::Release { .. } => None,
+            ClientEvent::RawUpdate { .. } | ClientEvent::Claim { .. } | ClientEvent::Release { .. } => None,
         }
     }
 

@@ -78,9 +78,7 @@ pub(super) fn on_update(state: &mut AppState, message: Option<String>, update: A
             show_update(&mut state.cells, message, AgentUpdate::Thought(text), now);
         }
         AgentUpdate::Prompt(text) => on_prompt(state, &text),
-        AgentUpdate::Child { session, title, is_running } => {
-            children::on_child(state, session, title, is_running, now);
-        }
+        AgentUpdate::Child { .. } => children::on_child(state, None, update, now),
         AgentUpdate::Plan(entries) => state.plan = entries,
         AgentUpdate::Title(title) => state.session.title = Some(title),
         AgentUpdate::Usage { used, size, cost, is_estimate, .. } => {

@@ -13,15 +13,10 @@ use crate::app::{
     status_report, view,
 };
 
-/// A child was started, or its state changed.
-pub(super) fn on_child(
-    state: &mut AppState,
-    session: SessionId,
-    title: Option<String>,
-    is_running: Option<bool>,
-    now: Instant,
-) {
-    if let Some(child) = state.children.add(session, now) {
+/// A child was started, or its state changed. Its parent is a child of the session, or none.
+pub(super) fn on_child(state: &mut AppState, parent: Option<SessionId>, update: AgentUpdate, now: Instant) {
+    let AgentUpdate::Child { session, title, is_running } = update else { return };
+    if let Some(child) = state.children.add(session, parent, now) {
         child.title = title.unwrap_or_else(|| std::mem::take(&mut child.title));
         if let Some(is_running) = is_running {
             child.set_running(is_running, now);
@@ -38,6 +33,9 @@ pub(super) fn on_child_update(
     update: AgentUpdate,
     now: Instant,
 ) {
+    if let AgentUpdate::Child { .. } = &update {
+        return on_child(state, Some(session.clone()), update, now);
+    }
     if let Some(child) = state.children.find_mut(session) {
         show_update(&mut child.cells, message, update, now);
         // Its rows are never in the terminal's history: what is settled may be shortened.
@@ -71,9 +69,7 @@ pub(super) fn refresh_list(state: &mut AppState, now: Instant) {
 }
 
 fn list_entries(state: &AppState, now: Instant) -> Vec<PickerEntry> {
-    let children = state.children.all();
-    let entries = children.iter().enumerate().map(|(index, child)| {
-        let branch = if index + 1 == children.len() { "└" } else { "├" };
+    let entries = state.children.tree().into_iter().map(|(branch, child)| {
         let word = if child.is_running { "working" } else { "idle" };
         let time = view::format_elapsed(child.elapsed(now));
         PickerEntry {
@@ -98,7 +94,7 @@ pub(super) fn open_child(state: &mut AppState, session: &str) {
 pub(super) fn close_pager(state: &mut AppState, now: Instant) {
     let Some(AppOverlay::Pager(pager)) = state.overlay.take() else { return };
     if let PagerSource::Child(session) = pager.source {
-        let index = state.children.all().iter().position(|child| child.session == session);
+        let index = state.children.tree().iter().position(|(_, child)| child.session == session);
         open_list(state, now);
         if let Some(AppOverlay::Picker(picker)) = &mut state.overlay {
             picker.selected = index.unwrap_or(0);

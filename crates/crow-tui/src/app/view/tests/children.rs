@@ -10,6 +10,11 @@ impl ViewStage {
         self.update(AgentUpdate::Child { session, title, is_running: Some(is_running) });
     }
 
+    fn grandchild(&mut self, parent: &str, session: &str, title: &str) {
+        let (session, title) = (SessionId::new(session), Some(title.to_owned()));
+        self.child_update(parent, AgentUpdate::Child { session, title, is_running: Some(true) });
+    }
+
     fn child_update(&mut self, session: &str, update: AgentUpdate) {
         self.apply(AppEvent::ChildUpdate { session: SessionId::new(session), message: None, update });
     }
@@ -58,6 +63,58 @@ fn children_are_listed_and_looked_into() {
           ├ Review the parser        working · 12 s · `cargo test`
         › └ codex: Review the store  idle · 12 s · And one more thing.
         2 · type to search · enter chooses · esc closes
+        crow · small · ask · ~/project · brave-otter
+    "#]]);
+}
+
+#[test]
+fn children_of_children_are_a_tree() {
+    let mut stage = ViewStage::new(80);
+    stage.child("calm-owl", "Review", true);
+    stage.grandchild("calm-owl", "keen-fox", "Parser");
+    stage.child("wide-elk", "Document", true);
+    stage.grandchild("keen-fox", "tidy-bee", "Lexer");
+    stage.grandchild("calm-owl", "loud-jay", "Store");
+    stage.grandchild("unknown", "lost-ant", "Of an agent that was forgotten");
+    // It is its own parent, or that of its parent: neither ends in a circle.
+    stage.grandchild("odd-ape", "odd-ape", "Circle");
+    stage.child_update("tidy-bee", AgentUpdate::Text("I read the tokens.".into()));
+    stage.type_text("/agents\n");
+    stage.check(&expect![[r#"
+        ────
+        Agents of this session:  ◂24
+        › ├ Review                          working · 0 s ·
+          │ ├ Parser                        working · 0 s ·
+          │ │ └ Lexer                       working · 0 s · I read the tokens.
+          │ └ Store                         working · 0 s ·
+          ├ Document                        working · 0 s ·
+          ├ Of an agent that was forgotten  working · 0 s ·
+          └ Circle                          working · 0 s ·
+        7 · type to search · enter chooses · esc closes
+        crow · small · ask · ~/project · brave-otter
+    "#]]);
+    stage.press(KeyCode::Down);
+    stage.press(KeyCode::Down);
+    stage.press(KeyCode::Enter);
+    let frame = view(&stage.state, stage.now);
+    let shown: String = frame.live.iter().map(|row| row.text() + "\n").collect();
+    expect![[r#"
+        Lexer · tidy-bee · rows to 1 of 1
+        I read the tokens.
+        ↑↓ space scroll · / search · n next match · q closes
+    "#]].assert_eq(&shown);
+    stage.press(KeyCode::Escape);
+    stage.check(&expect![[r#"
+        ────
+        Agents of this session:  ◂24
+          ├ Review                          working · 0 s ·
+          │ ├ Parser                        working · 0 s ·
+        › │ │ └ Lexer                       working · 0 s · I read the tokens.
+          │ └ Store                         working · 0 s ·
+          ├ Document                        working · 0 s ·
+          ├ Of an agent that was forgotten  working · 0 s ·
+          └ Circle                          working · 0 s ·
+        7 · type to search · enter chooses · esc closes
         crow · small · ask · ~/project · brave-otter
     "#]]);
 }
