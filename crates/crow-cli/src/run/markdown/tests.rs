@@ -98,6 +98,8 @@ fn text_is_never_lost() {
         &expect![[r#"
             d (http://e.f) <g>
             Vec<T> & & *h* i
+
+            [a]: http://b.c
         "#]],
     );
 }

@@ -28,10 +28,20 @@ pub(super) fn render_blocks(text: &str, width: usize, theme: &ColorTheme) -> Vec
         table: None,
         wants_blank: false,
     };
-    for event in Parser::new_ext(text, options) {
+    let parser = Parser::new_ext(text, options);
+    let mut definitions: Vec<_> = parser
+        .reference_definitions()
+        .iter()
+        .map(|(name, definition)| (definition.span.start, name.to_owned(), definition.dest.to_string()))
+        .collect();
+    definitions.sort();
+    for event in parser {
         renderer.take_event(event);
     }
     renderer.end_paragraph();
+    for (_, name, address) in definitions {
+        renderer.push_definition(&name, &address);
+    }
     renderer.rows
 }
 
@@ -88,6 +98,18 @@ impl BlockRenderer {
             }
             Event::TaskListMarker(is_done) => self.mark_task(is_done),
         }
+    }
+
+    /// Shows the definition of a link that no link of the segment leads to: the links are in other segments.
+    fn push_definition(&mut self, name: &str, address: &str) {
+        if self.inline.has_linked(address) {
+            return;
+        }
+        self.inline.push_text(&format!("[{name}]: "));
+        self.inline.start_link(address);
+        self.inline.push_text(address);
+        self.inline.end_link();
+        self.end_paragraph();
     }
 
     fn start_tag(&mut self, tag: Tag<'_>) {

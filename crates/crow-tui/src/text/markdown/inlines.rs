@@ -9,6 +9,8 @@ pub(super) struct InlineText {
     /// The styles of the open emphases, each with those around it.
     styles: Vec<TextStyle>,
     link: Option<OpenLink>,
+    /// The addresses of all links so far.
+    addresses: Vec<String>,
 }
 
 struct OpenLink {
@@ -20,7 +22,7 @@ struct OpenLink {
 
 impl InlineText {
     pub(super) fn new(theme: ColorTheme) -> Self {
-        Self { theme, spans: Vec::new(), styles: Vec::new(), link: None }
+        Self { theme, spans: Vec::new(), styles: Vec::new(), link: None, addresses: Vec::new() }
     }
 
     fn style(&self) -> TextStyle {
@@ -79,7 +81,13 @@ impl InlineText {
 
     pub(super) fn start_link(&mut self, address: &str) {
         let target = LinkTarget::parse(address);
+        self.addresses.push(address.to_owned());
         self.link = Some(OpenLink { address: address.to_owned(), target, text: String::new() });
+    }
+
+    /// Whether a link led to this address.
+    pub(super) fn has_linked(&self, address: &str) -> bool {
+        self.addresses.iter().any(|linked| linked == address)
     }
 
     /// Ends a link. The address follows the text unless the text has it: the user sees where a link leads.

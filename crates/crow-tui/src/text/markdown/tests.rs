@@ -412,3 +412,35 @@ proptest! {
         prop_assert_eq!(show_styles(&streamed), show_styles(&rows));
     }
 }
+
+#[test]
+fn definitions_that_no_link_uses_are_shown() {
+    let text = "See [one] and [two].\n\n[one]: https://one.example 'A title'\n[two]: <https://two.example>\n";
+    check(
+        text,
+        60,
+        &expect![[r#"
+        See [one] and [two].
+
+        [one]: https://one.example
+        [two]: https://two.example
+    "#]],
+    );
+    // A link in the same paragraph shows the address itself.
+    check(
+        "[one]: https://one.example\nSee [one].\n",
+        60,
+        &expect![[r#"
+        See one (https://one.example).
+    "#]],
+    );
+    check(
+        "- [one]: https://one.example\n",
+        60,
+        &expect![[r#"
+        • 
+
+        [one]: https://one.example
+    "#]],
+    );
+}
