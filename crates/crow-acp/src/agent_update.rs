@@ -59,6 +59,12 @@ pub enum AgentUpdate {
         id: String,
         text: String,
     },
+    /// The result of a call that has no content, as a text.
+    CallResult {
+        /// The agent's ID of the call.
+        id: String,
+        text: String,
+    },
     /// The end of a call's command.
     CallExit {
         /// The agent's ID of the call.

@@ -99,6 +99,7 @@ impl ChildView {
             | AgentUpdate::Commands(_)
             | AgentUpdate::Options(_)
             | AgentUpdate::CallOutput { .. }
+            | AgentUpdate::CallResult { .. }
             | AgentUpdate::CallExit { .. }
             | AgentUpdate::Outcome(_) => return false,
         }

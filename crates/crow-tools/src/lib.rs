@@ -50,7 +50,7 @@ pub use mcp::{
 };
 pub use policy::{PermissionPolicy, PolicySources};
 pub use prompt_parts::load_prompt_parts;
-pub use read::read_image;
+pub use read::{IMAGE_BYTES_MAX, image_part, read_image};
 pub use registry::{ToolNameTaken, ToolRegistry};
 pub use serve::{McpHttpEndpoint, McpServeConfig, McpServeError, serve_http, serve_stdio};
 pub use terminal::{Shell, TerminalPreference};

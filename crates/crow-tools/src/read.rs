@@ -42,7 +42,7 @@ pub(crate) const LINE_CHARS_MAX: usize = 2000;
 const TEXT_BYTES_MAX: usize = 100_000;
 
 /// Providers accept images of up to 5 MB in base64, which is a third longer than the bytes.
-pub(crate) const IMAGE_BYTES_MAX: usize = 3_700_000;
+pub const IMAGE_BYTES_MAX: usize = 3_700_000;
 
 /// The note below a text in an unknown encoding.
 pub(crate) const LOSSY_NOTE: &str = "(not valid in its encoding: undecodable bytes are shown as \u{fffd}, and `edit` cannot change \
@@ -276,7 +276,10 @@ pub fn read_image(path: &Path) -> Result<ContentPart, String> {
 }
 
 /// Converts a file's bytes to an image; `Err` is the reason why a model cannot read it.
-pub(crate) fn image_part(bytes: &[u8]) -> Result<ContentPart, String> {
+pub fn image_part(bytes: &[u8]) -> Result<ContentPart, String> {
+    if bytes.len() > IMAGE_BYTES_MAX {
+        return Err(format!("the image is too large, the limit is {IMAGE_BYTES_MAX} bytes"));
+    }
     let mime = check_image(bytes).map_err(|problem| format!("the image {problem}"))?;
     Ok(ContentPart::Image { mime: mime.to_owned(), data: BASE64_STANDARD.encode(bytes) })
 }

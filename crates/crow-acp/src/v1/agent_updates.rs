@@ -26,10 +26,36 @@ pub(crate) fn to_agent_updates(update: wire::SessionUpdate) -> Vec<AgentUpdate> 
         wire::SessionUpdate::ToolCallUpdate(call) => command_update(call),
         _ => None,
     };
+    let result = match &update {
+        wire::SessionUpdate::ToolCallUpdate(call) => result_update(call),
+        _ => None,
+    };
     let is_only_about_command = command.is_some()
         && matches!(&update, wire::SessionUpdate::ToolCallUpdate(call) if call.fields == wire::ToolCallUpdateFields::default());
     let change = if is_only_about_command { None } else { to_agent_update(update) };
-    command.into_iter().chain(change).collect()
+    // A call that has ended takes no result.
+    command.into_iter().chain(result).chain(change).collect()
+}
+
+/// Strings in a raw output that have all that a command printed; the first one counts.
+const OUTPUT_KEYS: [&str; 4] = ["formatted_output", "aggregated_output", "output", "stdout"];
+
+/// Bytes of a raw output that are passed on, from its end.
+const RESULT_BYTES_MAX: usize = 64 * 1024;
+
+/// Parses the raw output of a call without content. Its form is the agent's own.
+fn result_update(call: &wire::ToolCallUpdate) -> Option<AgentUpdate> {
+    let has_content = call.fields.content.as_ref().is_some_and(|content| !content.is_empty());
+    let output = call.fields.raw_output.as_ref().filter(|_| !has_content)?;
+    let known = OUTPUT_KEYS.iter().find_map(|key| output.get(key)?.as_str());
+    let text = match (output.as_str().or(known), output) {
+        (Some(text), _) => text.to_owned(),
+        (None, Value::Null) => return None,
+        (None, output) => serde_json::to_string_pretty(output).ok()?,
+    };
+    let start = text.ceil_char_boundary(text.len().saturating_sub(RESULT_BYTES_MAX));
+    let text = text[start..].to_owned();
+    (!text.trim().is_empty()).then(|| AgentUpdate::CallResult { id: call.tool_call_id.0.to_string(), text })
 }
 
 fn to_agent_update(update: wire::SessionUpdate) -> Option<AgentUpdate> {

@@ -145,6 +145,7 @@ fn is_visible(event: &ClientEvent) -> bool {
             | AgentUpdate::Commands(_)
             | AgentUpdate::Options(_)
             | AgentUpdate::CallOutput { .. }
+            | AgentUpdate::CallResult { .. }
             | AgentUpdate::CallExit { .. }
             | AgentUpdate::Outcome(_) => false,
         },

@@ -8,7 +8,7 @@ use tokio::{sync::mpsc, time::MissedTickBehavior};
 
 use super::{
     agent_failure::exit_for_failure,
-    output::SessionRetention,
+    output::{ContinuationHint, SessionRetention},
     pending_question::{PendingQuestion, wait_until_withdrawn},
     plain::{PaintMode, to_one_line},
     plan::RunPlan,
@@ -107,7 +107,9 @@ impl RunDriver {
             self.plan.output.prepare_for_input()?;
             error.report(&mut io::stderr().lock());
         }
-        self.plan.output.on_session_end(&session, retention, self.plan.args.options.agent.as_deref())?;
+        let agent = self.plan.args.options.agent.as_deref();
+        let continuation = ContinuationHint { agent, is_interactive: false };
+        self.plan.output.on_session_end(&session, retention, continuation)?;
         result.map_err(CliError::into_reported)
     }
 

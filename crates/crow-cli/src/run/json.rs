@@ -7,7 +7,7 @@ use crow_acp::{AgentUpdate, StopReason};
 use crow_core::{Failure, PlanEntry, PlanStatus, ReportOutcome, SessionId, ToolCallContent, ToolCallStatus};
 use serde_json::{Value, json};
 
-use super::output::{RunOutput, SessionRetention};
+use super::output::{ContinuationHint, RunOutput, SessionRetention};
 use crate::money;
 
 /// Calls in progress whose titles are remembered. Agents run a handful at a time; those beyond have only the titles
@@ -138,6 +138,7 @@ impl<W: Write + Send> RunOutput for JsonLines<W> {
             | AgentUpdate::Commands(_)
             | AgentUpdate::Options(_)
             | AgentUpdate::CallOutput { .. }
+            | AgentUpdate::CallResult { .. }
             | AgentUpdate::CallExit { .. } => return Ok(()),
         };
         self.write_event(&event)
@@ -198,7 +199,12 @@ impl<W: Write + Send> RunOutput for JsonLines<W> {
         Ok(())
     }
 
-    fn on_session_end(&mut self, _: &SessionId, _: SessionRetention, _: Option<&str>) -> io::Result<()> {
+    fn on_session_end(
+        &mut self,
+        _: &SessionId,
+        _: SessionRetention,
+        _: ContinuationHint<'_>,
+    ) -> io::Result<()> {
         Ok(())
     }
 }

@@ -2,6 +2,7 @@
 
 mod agent_failure;
 mod between_turns;
+mod clipboard;
 mod conversation;
 mod driver;
 mod external_agent;

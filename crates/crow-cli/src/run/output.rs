@@ -39,6 +39,15 @@ pub(crate) trait RunOutput: Send {
         &mut self,
         session: &SessionId,
         retention: SessionRetention,
-        agent: Option<&str>,
+        continuation: ContinuationHint<'_>,
     ) -> io::Result<()>;
+}
+
+/// Parts of the command that continues the session, for the hint at the end.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ContinuationHint<'a> {
+    /// The agent, if it is not Crow.
+    pub(crate) agent: Option<&'a str>,
+    /// The session was in the interactive terminal.
+    pub(crate) is_interactive: bool,
 }

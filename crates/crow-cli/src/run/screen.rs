@@ -16,7 +16,7 @@ use crow_tui::text::{TextStyle, sanitize_text};
 use self::live::LiveRegion;
 use super::{
     markdown::{MarkdownStyle, MarkdownWriter},
-    output::{RunOutput, SessionRetention},
+    output::{ContinuationHint, RunOutput, SessionRetention},
     plain::{PaintMode, THEME, to_one_line},
     terminal_size::TerminalSize,
 };
@@ -312,6 +312,7 @@ impl<O: Write + Send, E: Write + Send> RunOutput for TerminalScreen<O, E> {
             | AgentUpdate::Commands(_)
             | AgentUpdate::Options(_)
             | AgentUpdate::CallOutput { .. }
+            | AgentUpdate::CallResult { .. }
             | AgentUpdate::CallExit { .. }
             | AgentUpdate::Outcome(_) => Ok(()),
         }
@@ -367,7 +368,7 @@ impl<O: Write + Send, E: Write + Send> RunOutput for TerminalScreen<O, E> {
         &mut self,
         session: &SessionId,
         retention: SessionRetention,
-        agent: Option<&str>,
+        ContinuationHint { agent, is_interactive }: ContinuationHint<'_>,
     ) -> io::Result<()> {
         self.end_turn()?;
         // A session is stored with its first prompt; without one there is nothing to continue.
@@ -382,6 +383,8 @@ impl<O: Write + Send, E: Write + Send> RunOutput for TerminalScreen<O, E> {
         }
         let agent = agent.map(|name| format!(" --agent {name}")).unwrap_or_default();
         match retention {
+            SessionRetention::Stored if is_interactive => self
+                .write_labelled("continue", &[&format!("crow-cli{agent}"), &format!("--resume {session}")]),
             SessionRetention::Stored => self.write_labelled(
                 "continue",
                 &[&format!("crow-cli run{agent}"), &format!("-s {session} \"…\"")],

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     conversation::{ConnectionLoss, ConversationEnd},
+    output::ContinuationHint,
     plan::RunPlan,
     terminal_setup::TerminalSetup,
 };
@@ -71,9 +72,10 @@ pub(super) async fn run_client(
     };
     let end = end.map_err(|error| terminal_error(&error))?;
     if let Some(session) = &end.session {
-        let retention = plan.retention;
         plan.output.on_turn_start()?;
-        plan.output.on_session_end(session, retention, plan.args.options.agent.as_deref())?;
+        let agent = plan.args.options.agent.as_deref();
+        let continuation = ContinuationHint { agent, is_interactive: true };
+        plan.output.on_session_end(session, plan.retention, continuation)?;
     }
     Ok(match end.loss {
         None => ConversationEnd::Completed(Ok(())),

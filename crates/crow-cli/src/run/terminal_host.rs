@@ -14,6 +14,8 @@ use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use super::clipboard;
+
 /// A user's command runs until it ends or the user ends it.
 const COMMAND_TIMEOUT: Duration = Duration::from_hours(24);
 
@@ -85,6 +87,11 @@ impl ClientHost for LocalHost {
                 | ContentPart::FromCrow { .. } => Err(format!("{name} is no image")),
             }
         })
+    }
+
+    fn read_clipboard(&self) -> BoxFuture<'static, Result<AttachedImage, String>> {
+        let (cwd, groups) = (self.cwd.clone(), self.groups.clone());
+        Box::pin(async move { clipboard::read_image(&groups, &cwd, &clipboard::READERS).await })
     }
 
     fn load_diff(&self) -> BoxFuture<'static, Result<String, String>> {

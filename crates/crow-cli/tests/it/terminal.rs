@@ -2,6 +2,7 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod children;
+mod commands;
 mod endings;
 mod questions;
 mod resizing;

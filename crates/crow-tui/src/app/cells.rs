@@ -2,6 +2,7 @@
 //! cells that are settled become history in order, so a finished call behind an open one waits.
 
 mod call;
+mod row_memo;
 mod sources;
 
 use std::time::Instant;
@@ -9,6 +10,7 @@ use std::time::Instant;
 use crow_core::PlanEntry;
 
 pub(crate) use self::call::{CallCell, CallChange, CommandEnd};
+use self::row_memo::RowMemo;
 use self::sources::{cell_bytes, is_settled, shorten_cell};
 use crate::text::{PartDivider, PartStart, TextPart};
 
@@ -164,7 +166,12 @@ impl TranscriptCells {
     /// Marks cells as written to the terminal's history. They change no more, so their sources count from now on.
     pub(crate) fn commit(&mut self, n_cells: usize) {
         let end = (self.n_committed + n_cells).min(self.cells.len());
-        self.n_bytes += self.cells[self.n_committed..end].iter().map(cell_bytes).sum::<usize>();
+        for cell in &mut self.cells[self.n_committed..end] {
+            self.n_bytes += cell_bytes(cell);
+            if let TranscriptCell::Call(call) = cell {
+                call.change_rows = RowMemo::default();
+            }
+        }
         self.n_committed = end;
         self.drop_old_sources();
     }
@@ -256,6 +263,14 @@ impl TranscriptCells {
         self.cells[self.n_committed..].iter_mut().rev().find_map(|cell| {
             let TranscriptCell::Call(call) = cell else { return None };
             (call.id == id).then_some(&mut **call)
+        })
+    }
+
+    /// The newest call of the open session.
+    pub(crate) fn newest_call(&self) -> Option<&CallCell> {
+        self.of_session().iter().rev().find_map(|cell| {
+            let TranscriptCell::Call(call) = cell else { return None };
+            Some(&**call)
         })
     }
 

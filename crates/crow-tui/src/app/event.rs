@@ -135,6 +135,8 @@ pub(crate) enum AppCommand {
     KillCommand,
     EditText(String),
     ReadImage(PathBuf),
+    /// Reads the image in the clipboard.
+    ReadClipboard,
     StoreHistory(HistoryEntry),
     /// Stores the draft; an empty one is removed.
     StoreDraft(String),

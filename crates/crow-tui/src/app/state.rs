@@ -10,7 +10,7 @@ use crow_acp::{AcpAgentCapabilities, ConfigOption};
 use crow_core::{CommandInfo, PlanEntry, SessionId};
 
 use super::{
-    cells::TranscriptCells,
+    cells::{CallCell, TranscriptCells},
     children::SessionChildren,
     completion::CompletionList,
     composer::{buffer::DraftBuffer, vi::ViState},
@@ -93,6 +93,8 @@ pub(crate) struct AppState {
     pub(crate) overlay: Option<AppOverlay>,
     pub(crate) cells: TranscriptCells,
     pub(crate) children: SessionChildren,
+    /// The ID of a call that is shown whole while it is the newest one.
+    pub(crate) unfolded_call: Option<String>,
     pub(crate) plan: Vec<PlanEntry>,
     pub(crate) turn: Option<RunningTurn>,
     pub(crate) queue: VecDeque<DraftBuffer>,
@@ -188,6 +190,7 @@ impl AppState {
             overlay: None,
             cells: TranscriptCells::default(),
             children: SessionChildren::default(),
+            unfolded_call: None,
             plan: Vec::new(),
             turn: None,
             queue: first_prompt.into_iter().collect(),
@@ -212,6 +215,12 @@ impl AppState {
     /// Asks for something outside.
     pub(crate) fn request(&mut self, command: AppCommand) {
         self.commands.push(command);
+    }
+
+    /// The call that is shown whole.
+    pub(crate) fn unfolded_call(&self) -> Option<&CallCell> {
+        let id = self.unfolded_call.as_ref()?;
+        self.cells.newest_call().filter(|call| call.id == *id)
     }
 
     /// The text of the draft, also while the composer has the answer to a question.

@@ -22,7 +22,9 @@ pub(crate) use self::{
     pager::{PagerRows, pager_rows},
 };
 use super::{
+    cells::{CallCell, TranscriptCell},
     event::QuestionId,
+    keys::{self, KeyAction},
     state::{AppOverlay, AppState},
 };
 use crate::{
@@ -71,10 +73,26 @@ pub(crate) fn view(state: &AppState, now: Instant) -> AppView {
     let mut previous = state.cells.last_committed();
     let history = cell::render_cells(&uncommitted[..n_settled], &mut previous, context);
     let (bottom, question) = render_bottom(state, rows_max, context);
-    let open = cell::render_cells(&uncommitted[n_settled..], &mut previous, context);
+    let unfolded = state.unfolded_call();
+    let open_context = RowContext { unfolded_call: unfolded.map(|call| call.id.as_str()), ..context };
+    let mut open = cell::render_cells(&uncommitted[n_settled..], &mut previous, open_context);
+    let is_open = |call: &CallCell| {
+        let is_it = |cell: &TranscriptCell| matches!(cell, TranscriptCell::Call(open) if open.id == call.id);
+        uncommitted[n_settled..].iter().any(is_it)
+    };
+    if let Some(call) = unfolded.filter(|call| !is_open(call)) {
+        // The history has it folded.
+        open.push(StyledRow::default());
+        open.extend(call::render_unfolded(call, context));
+    }
     let n_free = rows_max.saturating_sub(bottom.rows.len());
     let n_hidden = open.len().saturating_sub(n_free);
     let mut live = LiveBlock { rows: open.into_iter().skip(n_hidden).collect(), caret: None };
+    if let Some(first) = live.rows.first_mut().filter(|_| n_hidden > 0 && unfolded.is_some()) {
+        let text =
+            format!("… {} rows above · {} shows all", n_hidden + 1, keys::key_for(KeyAction::ShowTranscript));
+        *first = rows::styled_row(text, context.theme.secondary());
+    }
     if previous.is_some() && live.rows.len() < n_free {
         live.push_row(StyledRow::default());
     }

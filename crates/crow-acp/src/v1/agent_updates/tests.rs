@@ -30,3 +30,48 @@ fn end_of_a_command_comes_with_the_status_of_its_call() {
     "#]],
     );
 }
+
+#[test]
+fn raw_output_is_a_result_where_there_is_no_content() {
+    check(
+        json!({ "rawOutput": "plain" }),
+        &expect![[r#"
+            CallResult { id: "c", text: "plain" }
+            Call { id: "c", title: None, kind: None, status: None, content: None, input: None }
+        "#]],
+    );
+    let output = json!({ "stdout": "a\n", "formatted_output": "all of it", "exit_code": 0 });
+    check(
+        json!({ "rawOutput": output, "status": "completed" }),
+        &expect![[r#"
+            CallResult { id: "c", text: "all of it" }
+            Call { id: "c", title: None, kind: None, status: Some(Completed), content: None, input: None }
+        "#]],
+    );
+    check(
+        json!({ "rawOutput": { "matches": [1] } }),
+        &expect![[r#"
+            CallResult { id: "c", text: "{\n  \"matches\": [\n    1\n  ]\n}" }
+            Call { id: "c", title: None, kind: None, status: None, content: None, input: None }
+        "#]],
+    );
+    let content = json!([{ "type": "content", "content": { "type": "text", "text": "shown" } }]);
+    check(
+        json!({ "rawOutput": "hidden", "content": content }),
+        &expect![[r#"
+        Call { id: "c", title: None, kind: None, status: None, content: Some([Text("shown")]), input: None }
+    "#]],
+    );
+    check(
+        json!({ "rawOutput": null }),
+        &expect![[r#"
+        Call { id: "c", title: None, kind: None, status: None, content: None, input: None }
+    "#]],
+    );
+    check(
+        json!({ "rawOutput": { "stdout": "" } }),
+        &expect![[r#"
+        Call { id: "c", title: None, kind: None, status: None, content: None, input: None }
+    "#]],
+    );
+}

@@ -70,7 +70,13 @@ fn say(screen: &mut TerminalScreen<FakeTerminal, FakeTerminal>, line: &str) -> i
         "goodbye" => {
             let retention = if id == "gone" { SessionRetention::Gone } else { SessionRetention::Stored };
             let agent = Some(id).filter(|id| !["", "gone"].contains(id));
-            screen.on_session_end(&SessionId::new("brave-otter"), retention, agent)
+            let continuation = ContinuationHint { agent, is_interactive: false };
+            screen.on_session_end(&SessionId::new("brave-otter"), retention, continuation)
+        }
+        "leave" => {
+            let continuation =
+                ContinuationHint { agent: Some(id).filter(|id| !id.is_empty()), is_interactive: true };
+            screen.on_session_end(&SessionId::new("brave-otter"), SessionRetention::Stored, continuation)
         }
         other => unreachable!("{other} is not a word of these tests"),
     }

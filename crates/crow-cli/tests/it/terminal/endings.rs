@@ -63,7 +63,7 @@ fn terminal_interrupts_during_a_turn_stop_it_and_quit() {
             • stopped
 
             session     $SESSION
-            continue    crow-cli run -s $SESSION "…"
+            continue    crow-cli --resume $SESSION
             ▮
             ── exit code 0, modes left on: none
         "#]],
@@ -88,7 +88,7 @@ fn terminal_is_restored_at_a_termination_signal() {
             Half a sen
 
             session     $SESSION
-            continue    crow-cli run -s $SESSION "…"
+            continue    crow-cli --resume $SESSION
             ▮
             ── exit code 0, modes left on: none
         "#]],
@@ -152,7 +152,7 @@ fn terminal_is_lent_to_the_editor_and_taken_back() {
             Fine.
 
             session     $SESSION
-            continue    crow-cli run -s $SESSION "…"
+            continue    crow-cli --resume $SESSION
             ▮
             ── exit code 0, modes left on: none
         "#]],

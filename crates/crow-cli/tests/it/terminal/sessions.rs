@@ -36,7 +36,7 @@ fn terminal_session_is_continued_by_age_and_by_prefix() {
             One.
 
             session     $SESSION
-            continue    crow-cli run -s $SESSION "…"
+            continue    crow-cli --resume $SESSION
             ▮
             ── exit code 0, modes left on: none
             ── 80×24
@@ -49,7 +49,7 @@ fn terminal_session_is_continued_by_age_and_by_prefix() {
             Two.
 
             session     $SESSION
-            continue    crow-cli run -s $SESSION "…"
+            continue    crow-cli --resume $SESSION
             ▮
             ── exit code 0, modes left on: none
             ── 80×24
@@ -62,7 +62,7 @@ fn terminal_session_is_continued_by_age_and_by_prefix() {
             Two.
 
             session     $SESSION
-            continue    crow-cli run -s $SESSION "…"
+            continue    crow-cli --resume $SESSION
             ▮
             ── exit code 0, modes left on: none
         "#]],
@@ -101,7 +101,7 @@ fn terminal_session_is_chosen_from_a_list() {
             Two.
 
             session     $SESSION
-            continue    crow-cli run -s $SESSION "…"
+            continue    crow-cli --resume $SESSION
             ▮
             ── exit code 0, modes left on: none
         "#]],

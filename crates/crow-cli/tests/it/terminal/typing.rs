@@ -221,20 +221,19 @@ fn terminal_file_is_completed_and_the_list_narrows() {
     stage.check(
         steps,
         &expect![[r#"
-        ── 80×24
-        › .gitignore
-          ignored.log
-          main.rs
-          manifest.toml
-        › look at @▮
-        crow · scripted · ask
-        ── 80×24
-        › manifest.toml
-        › look at @mani▮
-        crow · scripted · ask
-        ── prompt
-        look at @manifest.toml 
-    "#]],
+            ── 80×24
+            › .gitignore
+              main.rs
+              manifest.toml
+            › look at @▮
+            crow · scripted · ask
+            ── 80×24
+            › manifest.toml
+            › look at @mani▮
+            crow · scripted · ask
+            ── prompt
+            look at @manifest.toml 
+        "#]],
     );
 }
 
@@ -264,7 +263,7 @@ fn terminal_shell_command_runs_and_is_shared_on_request() {
         steps,
         &expect![[r#"
             ── 80×24
-            ! !echo one; echo two; exit 3▮
+            › !echo one; echo two; exit 3▮
             crow · scripted · ask
             ── 80×24
             ! echo one; echo two; exit 3

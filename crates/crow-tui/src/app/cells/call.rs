@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 use crow_core::{ToolCallContent, ToolCallStatus, ToolKind};
 use serde_json::Value;
 
+use super::row_memo::RowMemo;
+
 /// Bytes of a command's output that are kept from its end.
 const OUTPUT_BYTES_MAX: usize = 64 * 1024;
 
@@ -26,6 +28,8 @@ pub(crate) struct CallCell {
     pub(crate) ended_at: Option<Instant>,
     /// The content was dropped to bound memory.
     pub(crate) is_stub: bool,
+    /// The rows of its changes, folded.
+    pub(crate) change_rows: RowMemo,
 }
 
 /// The end of a command.
@@ -61,6 +65,7 @@ impl CallCell {
             started_at: None,
             ended_at: None,
             is_stub: false,
+            change_rows: RowMemo::default(),
         }
     }
 
@@ -68,7 +73,9 @@ impl CallCell {
         self.title = change.title.unwrap_or_else(|| std::mem::take(&mut self.title));
         self.kind = change.kind.unwrap_or(self.kind);
         self.status = change.status.unwrap_or(self.status);
-        self.content = change.content.unwrap_or_else(|| std::mem::take(&mut self.content));
+        if let Some(content) = change.content {
+            (self.content, self.change_rows) = (content, RowMemo::default());
+        }
         self.input = change.input.or_else(|| self.input.take());
         if self.status == ToolCallStatus::InProgress && self.started_at.is_none() {
             self.started_at = Some(now);
@@ -85,6 +92,15 @@ impl CallCell {
             let start = self.output.ceil_char_boundary(self.output.len() - OUTPUT_BYTES_MAX);
             let dropped: String = self.output.drain(..start).collect();
             self.n_lines_dropped += dropped.matches('\n').count();
+        }
+    }
+
+    /// Takes a result as text, which an agent gives in place of content.
+    pub(crate) fn set_result(&mut self, text: &str) {
+        let has_content =
+            self.content.iter().any(|content| !matches!(content, ToolCallContent::Image { .. }));
+        if self.output.is_empty() && !has_content {
+            self.append_output(text);
         }
     }
 

@@ -28,6 +28,8 @@ pub(super) fn list_files(root: &Path) -> FileIndex {
     let walk = WalkBuilder::new(root)
         .hidden(false)
         .git_exclude(false)
+        // The rules apply outside of a repository too.
+        .require_git(false)
         .git_ignore(uses_rules)
         .ignore(uses_rules)
         .parents(uses_rules)
@@ -85,6 +87,17 @@ mod tests {
         assert_eq!(match_files(&files, "main"), ["src/main.rs"]);
         assert_eq!(match_files(&files, "srcmain").first().map(String::as_str), Some("src/main.rs"));
         assert!(match_files(&files, "zzz").is_empty());
+    }
+
+    #[test]
+    fn rules_apply_outside_of_a_repository() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join("target")).unwrap();
+        for path in ["target/out.rs", "main.rs"] {
+            std::fs::write(dir.path().join(path), "").unwrap();
+        }
+        std::fs::write(dir.path().join(".gitignore"), "target\n").unwrap();
+        assert_eq!(**list_files(dir.path()), [".gitignore", "main.rs"]);
     }
 
     #[test]

@@ -38,6 +38,9 @@ pub trait ClientHost: Send + Sync + 'static {
     /// Reads an image for a prompt.
     fn read_image(&self, path: PathBuf) -> BoxFuture<'static, Result<AttachedImage, String>>;
 
+    /// Reads the image in the clipboard.
+    fn read_clipboard(&self) -> BoxFuture<'static, Result<AttachedImage, String>>;
+
     /// Returns the changes of the repository as a patch.
     fn load_diff(&self) -> BoxFuture<'static, Result<String, String>>;
 
@@ -106,12 +109,16 @@ impl<H: ClientHost> TaskRunner<H> {
             self.session = None;
         }
         let (cwd, options) = (self.cwd.clone(), std::mem::take(&mut self.initial_options));
+        let events = self.events.clone();
         self.spawn(async move {
-            let opened = open_session(&connection, target, cwd).await;
-            AppEvent::SessionOpened(match opened {
-                Ok(opened) => set_options(&connection, opened, &options).await,
-                Err(failure) => Err(failure),
-            })
+            let mut opened = open_session(&connection, target, cwd).await;
+            if let Ok(opened) = &mut opened {
+                for refusal in set_options(&connection, opened, &options).await {
+                    // The loop has ended.
+                    let _ = events.send(AppEvent::Reported(Err(refusal))).await;
+                }
+            }
+            AppEvent::SessionOpened(opened)
         });
     }
 
@@ -195,6 +202,11 @@ impl<H: ClientHost> TaskRunner<H> {
 
     pub(super) fn read_image(&self, path: PathBuf) {
         let read = self.host.read_image(path);
+        self.spawn(async move { AppEvent::ImageRead(read.await) });
+    }
+
+    pub(super) fn read_clipboard(&self) {
+        let read = self.host.read_clipboard();
         self.spawn(async move { AppEvent::ImageRead(read.await) });
     }
 
@@ -330,18 +342,20 @@ async fn find_session(
     }
 }
 
-/// Sets options by their ID or category.
+/// Sets options by their ID or category; returns why some of them were refused.
 async fn set_options(
     connection: &AgentConnection,
-    mut opened: OpenedSession,
+    opened: &mut OpenedSession,
     options: &[(String, String)],
-) -> Result<OpenedSession, Failure> {
+) -> Vec<String> {
+    let mut refusals = Vec::new();
     for (name, value) in options {
         let id = opened.find_option(name).map_or_else(|| name.clone(), |option| option.id.clone());
-        let set = connection.set_option(&opened.session, &id, value).await?;
-        if !set.is_empty() {
-            opened.options = set;
+        match connection.set_option(&opened.session, &id, value).await {
+            Ok(set) if set.is_empty() => {}
+            Ok(set) => opened.options = set,
+            Err(failure) => refusals.push(format!("the {name} `{value}` was not set: {}", failure.message)),
         }
     }
-    Ok(opened)
+    refusals
 }

@@ -94,6 +94,7 @@ pub(super) fn on_update(state: &mut AppState, message: Option<String>, update: A
         AgentUpdate::Commands(commands) => state.session.commands = Some(commands),
         AgentUpdate::Call { .. }
         | AgentUpdate::CallOutput { .. }
+        | AgentUpdate::CallResult { .. }
         | AgentUpdate::CallExit { .. }
         | AgentUpdate::Notice(_)
         | AgentUpdate::Compaction(_)

@@ -70,12 +70,23 @@ pub(super) fn perform(state: &mut AppState, action: KeyAction, time: KeyTime) {
         KeyAction::ShowTranscript => {
             state.overlay = Some(AppOverlay::Pager(TextPager::new("Transcript", PagerSource::Transcript)));
         }
+        KeyAction::UnfoldCall => toggle_newest_call(state, time.now),
+        KeyAction::PasteImage => state.request(AppCommand::ReadClipboard),
         KeyAction::ClearOrQuit => sending::clear_or_quit(state, time.now),
         KeyAction::QuitOrDelete => sending::quit_if_empty(state, time.now),
         KeyAction::Suspend => state.request(AppCommand::Suspend),
         KeyAction::Redraw => state.request(AppCommand::Redraw),
         _ => {}
     }
+}
+
+/// Shows all of the newest call, or folds it again.
+fn toggle_newest_call(state: &mut AppState, now: Instant) {
+    let newest = state.cells.newest_call().map(|call| call.id.clone());
+    if newest.is_none() {
+        return state.set_flash("there is no call yet", now);
+    }
+    state.unfolded_call = newest.filter(|newest| state.unfolded_call.as_ref() != Some(newest));
 }
 
 /// Edits the text; `false` if the action is none of editing.

@@ -21,6 +21,7 @@ const QUIT_TIME: Duration = Duration::from_millis(1500);
 /// Sends the draft, adds it to the running turn, or queues it.
 pub(super) fn send_draft(state: &mut AppState, now: Instant) {
     remember_draft(state);
+    state.unfolded_call = None;
     // The next prompt is typed, as at the start.
     state.vi.iter_mut().for_each(|vi| *vi = ViState::default());
     let draft = state.composer.take();

@@ -26,6 +26,11 @@ pub(super) fn show_update(
                 call.append_output(&text);
             }
         }
+        AgentUpdate::CallResult { id, text } => {
+            if let Some(call) = cells.find_call(&id) {
+                call.set_result(&text);
+            }
+        }
         AgentUpdate::CallExit { id, code, signal } => {
             if let Some(call) = cells.find_call(&id) {
                 call.end = code.map(CommandEnd::Exited).or(signal.map(CommandEnd::Signalled));

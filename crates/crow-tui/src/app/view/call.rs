@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     app::cells::{CallCell, CommandEnd},
-    text::{StyledRow, StyledSpan, sanitize_line, truncate_row},
+    text::{StyledRow, StyledSpan, sanitize_line, split_row, truncate_row},
 };
 
 /// Lines of output below a call that is running, that succeeded and that failed.
@@ -28,6 +28,9 @@ pub(super) const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴"
 pub(super) const SPINNER_TIME: Duration = Duration::from_millis(200);
 
 pub(super) fn render_call(call: &CallCell, context: RowContext<'_>) -> Vec<StyledRow> {
+    if context.unfolded_call == Some(call.id.as_str()) {
+        return render_unfolded(call, context);
+    }
     let mut rows = vec![truncate_row(call_line(call, context), context.width)];
     if call.is_stub {
         rows.push(styled_row(
@@ -36,11 +39,18 @@ pub(super) fn render_call(call: &CallCell, context: RowContext<'_>) -> Vec<Style
         ));
         return rows;
     }
-    for content in &call.content {
-        if let ToolCallContent::Diff { path, old, new } = content {
-            rows.extend(content::render_change(path, old.as_deref(), new, context));
-        }
-    }
+    let changes = || {
+        let changes = call.content.iter().filter_map(|content| {
+            let ToolCallContent::Diff { path, old, new } = content else { return None };
+            Some(content::render_change(path, old.as_deref(), new, context))
+        });
+        changes.flatten().collect()
+    };
+    // A change that waits for an earlier call is in each frame.
+    rows.extend(match context.is_complete {
+        true => changes(),
+        false => call.change_rows.get_or_make(context.width, context.theme, changes),
+    });
     rows.extend(render_output(
         &call.printed_text(),
         n_output_lines(call, context),
@@ -48,6 +58,12 @@ pub(super) fn render_call(call: &CallCell, context: RowContext<'_>) -> Vec<Style
         context,
     ));
     rows
+}
+
+/// Renders all of a call, in rows of the width of the screen.
+pub(super) fn render_unfolded(call: &CallCell, context: RowContext<'_>) -> Vec<StyledRow> {
+    let context = RowContext { is_complete: true, unfolded_call: None, ..context };
+    render_call(call, context).into_iter().flat_map(|row| split_row(row, context.width)).collect()
 }
 
 /// The number of lines of output that are not folded.

@@ -7,12 +7,11 @@ use crate::{
         state::AppState,
     },
     screen::CaretPosition,
-    text::{StyledRow, StyledSpan, sanitize_line, text_width},
+    text::{StyledRow, StyledSpan, TextStyle, sanitize_line, text_width},
 };
 
 /// Cells in front of the text.
 const MARK: &str = "› ";
-const SHELL_MARK: &str = "! ";
 const ANSWER_MARK: &str = "→ ";
 
 /// The hint in an empty composer.
@@ -25,12 +24,10 @@ pub(super) fn render_composer(state: &AppState, n_rows_max: usize, context: RowC
     }
     let theme = context.theme;
     let takes_text = state.questions.front().is_some_and(|question| question.takes_text);
-    let is_shell = state.composer.text().starts_with('!');
-    let mark = match (takes_text, is_shell) {
-        (true, _) => ANSWER_MARK,
-        (false, true) => SHELL_MARK,
-        (false, false) => MARK,
-    };
+    let mark = if takes_text { ANSWER_MARK } else { MARK };
+    // A command for the shell keeps its sign, which is edited like any other letter.
+    let is_shell = !takes_text && state.composer.text().starts_with('!');
+    let style = if is_shell { theme.accent() } else { TextStyle::default() };
     let width = context.width.saturating_sub(text_width(MARK));
     let layout = DraftLayout::new(&state.composer, width);
     let first = layout.caret_line.saturating_sub(n_rows_max.saturating_sub(1));
@@ -39,7 +36,7 @@ pub(super) fn render_composer(state: &AppState, n_rows_max: usize, context: RowC
         let mut row =
             StyledRow::from_span(StyledSpan::styled(if index == 0 { mark } else { "  " }, theme.accent()));
         let text = &state.composer.text()[line.start..line.end];
-        row.push_span(StyledSpan::plain(display_text(&state.composer, text)));
+        row.push_span(StyledSpan::styled(display_text(&state.composer, text), style));
         block.push_row(row);
     }
     if state.composer.is_empty() {

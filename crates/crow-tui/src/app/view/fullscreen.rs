@@ -117,6 +117,8 @@ fn end_place(state: &AppState, n_visible: usize, context: RowContext<'_>) -> Scr
 fn cell_rows(state: &AppState, index: usize, context: RowContext<'_>) -> Vec<StyledRow> {
     let cells = state.cells.all();
     let mut previous = index.checked_sub(1).and_then(|index| cells.get(index));
+    let unfolded_call = state.unfolded_call().map(|call| call.id.as_str());
+    let context = RowContext { unfolded_call, ..context };
     let rows = cell::render_cells(&cells[index..=index], &mut previous, context);
     rows.into_iter().flat_map(|row| split_row(row, context.width)).collect()
 }

@@ -104,8 +104,7 @@ pub(super) fn render_pager(state: &AppState, pager: &TextPager, context: RowCont
     block.rows.extend(pager.visible_rows(&rows, n_visible).iter().cloned());
     let footer = match pager.is_typing_query {
         true => format!("/{}", pager.query),
-        false if calls.is_empty() => "↑↓ space scroll · / search · n next match · q closes".to_owned(),
-        false => "↑↓ space scroll · tab selects a call, enter folds it · / search · q closes".to_owned(),
+        false => footer_hint(!calls.is_empty(), context.width).to_owned(),
     };
     if pager.is_typing_query {
         let row = u16::try_from(block.rows.len()).unwrap_or(0);
@@ -114,6 +113,19 @@ pub(super) fn render_pager(state: &AppState, pager: &TextPager, context: RowCont
     }
     block.push_row(styled_row(footer, theme.secondary()));
     block
+}
+
+/// Returns the most of the hint that fits.
+fn footer_hint(has_calls: bool, n_columns: usize) -> &'static str {
+    let hints: &[&str] = match has_calls {
+        true => &[
+            "↑↓ space scroll · tab selects a call, enter folds it · / search · q closes",
+            "↑↓ scroll · tab selects, enter folds · q closes",
+            "↑↓ · tab, enter folds · / · q closes",
+        ],
+        false => &["↑↓ space scroll · / search · n next match · q closes", "↑↓ scroll · / search · q closes"],
+    };
+    hints.iter().find(|hint| text_width(hint) <= n_columns).copied().unwrap_or("q closes")
 }
 
 /// Renders the table of keys by context.

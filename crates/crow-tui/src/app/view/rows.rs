@@ -18,12 +18,21 @@ pub(crate) struct RowContext<'a> {
     pub(crate) now: Instant,
     /// Nothing is folded.
     pub(crate) is_complete: bool,
+    /// The call that is not folded.
+    pub(crate) unfolded_call: Option<&'a str>,
 }
 
 impl<'a> RowContext<'a> {
     /// Returns the context for the rows of a state.
     pub(super) fn new(state: &'a AppState, now: Instant) -> Self {
-        Self { width: state.columns(), theme: state.theme, facts: &state.facts, now, is_complete: false }
+        Self {
+            width: state.columns(),
+            theme: state.theme,
+            facts: &state.facts,
+            now,
+            is_complete: false,
+            unfolded_call: None,
+        }
     }
 }
 

@@ -15,6 +15,26 @@ fn temporary_session_gets_no_hint() {
 }
 
 #[test]
+fn interactive_session_is_resumed_interactively() {
+    let shown = |script: &str| {
+        let seen = FakeTerminal::default();
+        play(&format!("begin\ntext Done.\nend\n{script}"), None, &seen);
+        seen.rendered_lines(SIZE.columns)
+    };
+    expect![[r#"
+        Done.
+        session     brave-otter
+        continue    crow-cli --resume brave-otte
+        r
+        Done.
+        session     brave-otter
+        continue    crow-cli --agent codex --res
+        ume brave-otter
+    "#]]
+    .assert_eq(&(shown("leave") + &shown("leave codex")));
+}
+
+#[test]
 fn cost_is_shown_if_known() {
     let seen = FakeTerminal::default();
     play("begin\ncost 5\ntext Done.\ncost 12300000\ncost\nend\ngoodbye gone", Some(SIZE), &seen);

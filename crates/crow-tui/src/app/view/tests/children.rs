@@ -102,7 +102,8 @@ fn children_of_children_are_a_tree() {
         Lexer · tidy-bee · rows to 1 of 1
         I read the tokens.
         ↑↓ space scroll · / search · n next match · q closes
-    "#]].assert_eq(&shown);
+    "#]]
+    .assert_eq(&shown);
     stage.press(KeyCode::Escape);
     stage.check(&expect![[r#"
         ────
