@@ -19,8 +19,13 @@ pub(crate) fn render_log(lines_received: &[String]) -> String {
         }
     }
     // Parallel calls end in any order.
-    for group in lines.chunk_by_mut(|a, b| is_settled_call(a) && is_settled_call(b)) {
-        group.sort();
+    let may_move = |line: &str| is_settled_call(line) || is_progress(line);
+    for group in lines.chunk_by_mut(|a, b| may_move(a) && may_move(b)) {
+        // News of one call may come between the ends of two others.
+        group.sort_by(|a, b| match (is_progress(a), is_progress(b)) {
+            (false, false) => a.cmp(b),
+            (a, b) => a.cmp(&b),
+        });
     }
     lines.join("\n") + "\n"
 }
@@ -116,6 +121,11 @@ fn render_terminal_meta(meta: &Value) -> String {
         line += &format!(" [exit {} {}]", exit["exit_code"], exit["signal"]);
     }
     line
+}
+
+/// Whether a line is about a running call; how many there are is random.
+fn is_progress(line: &str) -> bool {
+    line.starts_with("~ ")
 }
 
 fn is_settled_call(line: &str) -> bool {
