@@ -24,6 +24,10 @@ ci:
 site:
     .ci/run site
 
+# Test the Python package.
+test-python:
+    .ci/run python
+
 # Build every package for this system, into target/packages.
 packages:
     .ci/run packages

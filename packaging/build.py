@@ -54,7 +54,16 @@ TARGETS = {
         Target("x86_64-unknown-linux-gnu", "linux-x86_64", "linux-x64", "linux", "x64", "glibc", "amd64", "manylinux2014"),
         Target("aarch64-unknown-linux-gnu", "linux-aarch64", "linux-arm64", "linux", "arm64", "glibc", "arm64", "manylinux2014"),
         Target("x86_64-unknown-linux-musl", "linux-x86_64-musl", "linux-x64-musl", "linux", "x64", "musl", None, "musllinux_1_2"),
-        Target("aarch64-unknown-linux-musl", "linux-aarch64-musl", "linux-arm64-musl", "linux", "arm64", "musl", None, "musllinux_1_2"),
+        Target(
+            "aarch64-unknown-linux-musl",
+            "linux-aarch64-musl",
+            "linux-arm64-musl",
+            "linux",
+            "arm64",
+            "musl",
+            None,
+            "musllinux_1_2",
+        ),
         Target("x86_64-apple-darwin", "darwin-x86_64", "darwin-x64", "darwin", "x64"),
         Target("aarch64-apple-darwin", "darwin-aarch64", "darwin-arm64", "darwin", "arm64"),
         Target("x86_64-pc-windows-msvc", "windows-x86_64", "win32-x64", "win32", "x64"),
@@ -72,6 +81,7 @@ def run(*command: str | Path, **settings) -> None:
 
 def build_wheel(target: Target, out: Path) -> Path:
     """Compiles the program, makes the wheel of it, and returns the program."""
+    (ROOT / "python" / "crow_cli" / "THIRD-PARTY-LICENSES.txt").write_text(third_party_licenses(target.triple))
     arguments = ["--release", "--target", target.triple, "--out", str(out)]
     if target.npm_os == "linux":
         arguments += ["--zig", "--compatibility", target.wheel]
@@ -141,7 +151,11 @@ def pack_npm(target: Target, files: Path, out: Path) -> None:
         out / f"crow-cli-{target.npm}-{version()}.tgz",
         {
             "package/package.json": manifest(
-                f"@crow-cli/{target.npm}", f"{description}: the program for {target.npm}", preferUnplugged=True, files=["bin"], **limits
+                f"@crow-cli/{target.npm}",
+                f"{description}: the program for {target.npm}",
+                preferUnplugged=True,
+                files=["bin"],
+                **limits,
             ),
             "package/LICENSE": files / "LICENSE",
             "package/THIRD-PARTY-LICENSES.txt": files / "THIRD-PARTY-LICENSES.txt",

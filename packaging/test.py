@@ -150,8 +150,8 @@ def check_wheel(model: ScriptedModel, scratch: Path) -> None:
         exercise([place / "bin" / "crow-cli"], make_directory(place / "home"), model)
         exercise([place / "bin" / "python", "-m", "crow_cli"], place / "home", model)
         code = (
-            "import crow_cli; result = crow_cli.run_once('Say hello', cwd='.');"
-            " print(type(result).__name__, result.text, result.stop_reason)"
+            "import crow_cli.sync; done = crow_cli.sync.run_once('Say hello');"
+            " print(type(done).__name__, done.text, done.stop_reason)"
         )
         output = run(place / "bin" / "python", "-c", code, env=os.environ | {"HOME": str(place / "home")}, cwd=place / "home")
         expect(REPLY in output, f"run_once says {output}")
@@ -271,7 +271,19 @@ def check_image(model: ScriptedModel, scratch: Path) -> None:
     run("mmdebstrap", "--quiet", "--variant=essential", "--include=ca-certificates,git,passwd", "trixie", context / "root.tar")
     storage = ["--root", scratch / "storage", "--runroot", scratch / "run", "--storage-driver", "vfs"]
     buildah = ["buildah", *storage]
-    run(*buildah, "build", "--isolation", "chroot", "--network", "host", "--tag", "crow-cli", "--file", ROOT / "packaging" / "Containerfile", context)
+    run(
+        *buildah,
+        "build",
+        "--isolation",
+        "chroot",
+        "--network",
+        "host",
+        "--tag",
+        "crow-cli",
+        "--file",
+        ROOT / "packaging" / "Containerfile",
+        context,
+    )
     container = run(*buildah, "from", "--pull-never", "crow-cli").strip().splitlines()[-1]
     home = make_directory(scratch / "home")
     os.chown(home, 1000, 1000)
@@ -287,11 +299,19 @@ def check_recipes(_model: ScriptedModel, scratch: Path) -> None:
     run(sys.executable, ROOT / "packaging" / "recipes.py", OUT / "SHA256SUMS", scratch)
     run("ruby", "-c", scratch / "homebrew" / "crow-cli.rb")
     run("nix-instantiate", "--parse", scratch / "nix" / "package.nix")
-    info = run("bash", "-c", 'set -eu; . "$1"; type package >/dev/null; echo "$pkgname $pkgver ${sha256sums_x86_64[0]}"', "-", scratch / "aur" / "PKGBUILD")
+    info = run(
+        "bash",
+        "-c",
+        'set -eu; . "$1"; type package >/dev/null; echo "$pkgname $pkgver ${sha256sums_x86_64[0]}"',
+        "-",
+        scratch / "aur" / "PKGBUILD",
+    )
     expect(f"crow-cli-bin {version()}" in info, f"PKGBUILD: {info}")
     entry = json.loads((scratch / "acp-registry" / "crow-cli" / "agent.json").read_text())
     target = entry["distribution"]["binary"]["linux-x86_64"]
-    expect(target["sha256"] == hashlib.sha256(package("crow-cli-linux-x86_64.tar.gz").read_bytes()).hexdigest(), "another checksum")
+    expect(
+        target["sha256"] == hashlib.sha256(package("crow-cli-linux-x86_64.tar.gz").read_bytes()).hexdigest(), "another checksum"
+    )
     expect(target["archive"].endswith("/crow-cli-linux-x86_64.tar.gz"), "the registry replaces only the tag of the address")
 
 

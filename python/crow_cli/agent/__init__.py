@@ -1,0 +1,1 @@
+"""Names of the Python versions before 1.0."""
