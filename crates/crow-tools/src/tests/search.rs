@@ -308,6 +308,13 @@ async fn endless_ignore_files_are_bounded() {
         for dir in ["link", "pipe", "large", "fine"] {
             fs::create_dir(cwd.join(dir)).unwrap();
             fs::write(cwd.join(dir).join("a"), "needle\n").unwrap();
+            // Of the same age, so that they are listed by name.
+            File::options()
+                .append(true)
+                .open(cwd.join(dir).join("a"))
+                .unwrap()
+                .set_modified(std::time::SystemTime::UNIX_EPOCH)
+                .unwrap();
         }
         symlink("/dev/zero", cwd.join("link/.gitignore")).unwrap();
         mkfifoat(CWD, cwd.join("pipe/.ignore"), Mode::from_raw_mode(0o600)).unwrap();
