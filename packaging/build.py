@@ -13,6 +13,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -191,6 +192,13 @@ def pack_distributions(target: Target, files: Path, out: Path) -> None:
         run(*command, cwd=files, env=os.environ | variables)
 
 
+def remove_other_versions(out: Path) -> None:
+    for path in out.iterdir():
+        found = re.search(r"[-_](\d+\.\d+\.\d+)", path.name)
+        if found and found[1] != version():
+            path.unlink()
+
+
 def write_checksums(out: Path) -> None:
     names = sorted(path.name for path in out.iterdir() if path.is_file() and path.name != "SHA256SUMS")
     lines = [f"{hashlib.sha256((out / name).read_bytes()).hexdigest()}  {name}\n" for name in names]
@@ -205,6 +213,7 @@ def main() -> None:
     options = parser.parse_args()
     target, out = TARGETS[options.target], options.out.resolve()
     out.mkdir(parents=True, exist_ok=True)
+    remove_other_versions(out)
     files = out.parent / "packages-files" / target.archive
 
     program = options.program
