@@ -138,7 +138,7 @@ fn terminal_newest_call_is_unfolded_above_the_composer() {
 
 #[test]
 fn terminal_image_of_the_clipboard_is_attached() {
-    let stage = TerminalStage::new(60, "");
+    let stage = TerminalStage::new(80, "");
     let pixel = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89\
         \0\0\0\rIDATx\xdacd\xf8\xcfP\x0f\0\x03\x86\x01\x80Z4}k\0\0\0\0IEND\xaeB`\x82";
     let programs = stage.home.project().join("programs");
@@ -161,13 +161,13 @@ fn terminal_image_of_the_clipboard_is_attached() {
     stage.with_env("PATH", &path).check(
         steps,
         &expect![[r#"
-        ── 60×24
-        › see[image clipboard]▮
-        crow · scripted · ask
-        ── 60×24
-        ▮
-        ── exit code 0, modes left on: none
-    "#]],
+            ── 80×24
+            › see[image clipboard]▮
+            crow · scripted · ask
+            ── 80×24
+            ▮
+            ── exit code 0, modes left on: none
+        "#]],
     );
 }
 
