@@ -164,7 +164,8 @@ def check_wheel(model: ScriptedModel, scratch: Path) -> None:
 def find_python(name: str) -> str:
     versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     found = [str(path) for path in sorted(versions.glob(f"{name}.*/bin/python3"))]
-    python = shutil.which(f"python{name}") or (found[0] if found else None)
+    # A shim of pyenv runs only versions that were chosen.
+    python = found[0] if found else shutil.which(f"python{name}")
     expect(python, f"Python {name} is not installed")
     return python
 
