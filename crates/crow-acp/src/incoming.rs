@@ -3,7 +3,9 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crow_core::{ContentPart, Failure, McpServer, MessageId, SessionConfigOptions, SessionId, TurnEnd};
+use crow_core::{
+    ContentPart, Failure, McpServer, MessageId, SessionConfigOptions, SessionId, TokenUsage, TurnEnd,
+};
 
 /// The agent's part of `initialize`.
 #[derive(Debug, Clone)]
@@ -13,6 +15,20 @@ pub struct AgentInfo {
     pub program: Option<PathBuf>,
     /// Whether a configured model reads images, as far as known.
     pub reads_images: bool,
+}
+
+/// The answer of a prompt.
+#[derive(Debug)]
+pub struct PromptResult {
+    pub end: TurnEnd,
+    /// Tokens of the session itself since it was created, without those of its children; `None` if none were counted.
+    pub session_usage: Option<TokenUsage>,
+}
+
+impl From<TurnEnd> for PromptResult {
+    fn from(end: TurnEnd) -> Self {
+        Self { end, session_usage: None }
+    }
 }
 
 /// One request of a client.
@@ -48,7 +64,7 @@ pub enum IncomingRequest {
         content: Vec<PromptBlock>,
         /// The condition for the end of its turn.
         turn_scope: TurnScope,
-        answer: ResponseSender<TurnEnd>,
+        answer: ResponseSender<PromptResult>,
     },
     /// The client cancels one prompt, whether its turn is running or waiting.
     Withdraw { session: SessionId, prompt_id: PromptId },

@@ -36,8 +36,8 @@ pub use crow_process::{CommandSpec as AgentCommand, ExitReason as ProgramEnded, 
 pub use editor::{ClientEditor, ClientTerminal};
 pub use form::{ElicitationChoice, ElicitationForm, ElicitationOutcome};
 pub use incoming::{
-    AgentInfo, EarlierPrompt, IncomingRequest, OpenSessionResult, PromptBlock, PromptId, ResponseSender,
-    SessionInfo, SessionLocation, SessionOpenKind, SessionPage, SteerOutcome, TurnScope,
+    AgentInfo, EarlierPrompt, IncomingRequest, OpenSessionResult, PromptBlock, PromptId, PromptResult,
+    ResponseSender, SessionInfo, SessionLocation, SessionOpenKind, SessionPage, SteerOutcome, TurnScope,
 };
 pub use permission::{
     AgentPermissionRequest, ChildPermissionRequest, GrantScope, OfferedAnswers, PermissionAnswer,

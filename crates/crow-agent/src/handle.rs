@@ -1,6 +1,8 @@
 //! The handle of a session: its messages, and how to stop it even if it is busy.
 
-use crow_acp::{PromptBlock, PromptId, ResponseSender, SessionLocation, SteerOutcome, TurnScope};
+use crow_acp::{
+    PromptBlock, PromptId, PromptResult, ResponseSender, SessionLocation, SteerOutcome, TurnScope,
+};
 use crow_core::{Failure, SessionConfigOptions, SessionId, TurnEnd};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -17,7 +19,7 @@ pub(crate) enum SessionMsg {
         prompt_id: PromptId,
         content: Vec<PromptBlock>,
         turn_scope: TurnScope,
-        answer: ResponseSender<TurnEnd>,
+        answer: ResponseSender<PromptResult>,
     },
     Withdraw {
         prompt_id: PromptId,
@@ -56,7 +58,7 @@ impl SessionMsg {
             Self::Steer { answer, .. } => answer.send(Err(not_found())),
             Self::SetOption { answer, .. } | Self::Reopen { answer, .. } => answer.send(Err(not_found())),
             Self::Close { answer } => answer.send(Ok(())),
-            Self::TurnEnded { finished: ended } => ended.answer.send(ended.end),
+            Self::TurnEnded { finished: ended } => ended.answer.send(ended.end.map(Into::into)),
             Self::Withdraw { .. } | Self::Cancel | Self::Mail => {}
         }
     }
@@ -67,7 +69,7 @@ impl SessionMsg {
 pub(crate) struct FinishedTurn {
     pub(crate) state: SessionState,
     pub(crate) end: Result<TurnEnd, Failure>,
-    pub(crate) answer: ResponseSender<TurnEnd>,
+    pub(crate) answer: ResponseSender<PromptResult>,
     /// Steering input that arrived after the last request of the turn.
     pub(crate) steering: mpsc::Receiver<SteeringInput>,
 }

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crow_acp::{Client, PromptBlock, PromptId, ResponseSender, SessionLocation, TurnScope};
+use crow_acp::{Client, PromptBlock, PromptId, PromptResult, ResponseSender, SessionLocation, TurnScope};
 use crow_children::{ChildAgents, ChildAgentsCell};
 use crow_core::{
     CommandInfo, ContentPart, SessionCommand, SessionConfigOptions, SessionId, SessionUpdate, TurnEnd,
@@ -75,7 +75,7 @@ struct WaitingPrompt {
     prompt_id: Option<PromptId>,
     work: TurnWork,
     turn_scope: TurnScope,
-    answer: ResponseSender<TurnEnd>,
+    answer: ResponseSender<PromptResult>,
 }
 
 /// Returns the commands of every session: those about the session itself, then those of the workflow.
@@ -180,7 +180,7 @@ impl SessionDriver {
         prompt_id: PromptId,
         content: Vec<PromptBlock>,
         turn_scope: TurnScope,
-        answer: ResponseSender<TurnEnd>,
+        answer: ResponseSender<PromptResult>,
     ) {
         if !self.close_responders.is_empty() {
             return answer.send(Err(crate::failures::session_not_found(&self.id)));
@@ -222,13 +222,13 @@ impl SessionDriver {
     }
 
     /// Sends the answer of a command, then the end of its turn.
-    fn answer_command(&mut self, text: String, answer: ResponseSender<TurnEnd>) {
+    fn answer_command(&mut self, text: String, answer: ResponseSender<PromptResult>) {
         let message = self.runtime.next_message_id();
         self.client.send_update(&self.id, SessionUpdate::Text { message, text });
         let (client, id) = (self.client.clone(), self.id.clone());
         self.turns.spawn(async move {
             client.flush_updates(&id).await;
-            answer.send(Ok(TurnEnd::Completed));
+            answer.send(Ok(TurnEnd::Completed.into()));
         });
     }
 

@@ -94,6 +94,12 @@ impl TreeBudget {
         self.usage_update(context)
     }
 
+    /// Returns the usage of the session itself since it was created; `None` if nothing was counted.
+    pub fn session_usage(&self) -> Option<TokenUsage> {
+        let usage = *self.session_usage.lock().unwrap_or_else(PoisonError::into_inner);
+        (usage != TokenUsage::default()).then_some(usage)
+    }
+
     /// Returns the cost of the session itself since it was created, in billionths of a US dollar, if it is known.
     fn session_cost(&self) -> Option<u64> {
         self.session_usage.lock().unwrap_or_else(PoisonError::into_inner).cost

@@ -132,9 +132,18 @@ fn agent_reports_directories_and_variables() {
 }
 
 #[test]
-#[should_panic(expected = "'usage' was unexpected")]
-fn usage_is_a_field_that_is_not_stable() {
-    check(&["usage"], json!({}), &expect![""]);
+fn usage_of_a_turn_is_reported() {
+    check(
+        &["usage"],
+        json!({}),
+        &expect![[r#"
+        < text[m] echo: go
+        < call call-1  "Edit notes.txt" in_progress {"path":"notes.txt"}
+        < call call-1 completed diff $HOME/notes.txt "old\n" -> "new\n"
+        < usage 1234/32000
+        {"stopReason":"end_turn","usage":{"totalTokens":1234,"inputTokens":1200,"outputTokens":34}}
+    "#]],
+    );
 }
 
 #[test]

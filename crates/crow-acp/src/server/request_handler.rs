@@ -218,9 +218,9 @@ impl<E: From<IncomingRequest> + Send + 'static> RequestHandler<E> {
         let answered_token = CancellationToken::new();
         self.watch_for_cancellation(&session, prompt_id, responder.cancellation(), answered_token.clone());
         let answered_token = answered_token.drop_guard();
-        let answer = response_sender(responder, move |end| {
+        let answer = response_sender(responder, move |result| {
             drop(answered_token);
-            v1::prompt_response(end)
+            v1::prompt_response(result)
         });
         let turn_scope = v1::turn_scope(request.meta.as_ref());
         match v1::prompt_blocks(request.prompt) {

@@ -2,18 +2,19 @@
 
 use agent_client_protocol as sdk;
 use crow_core::{
-    ContentPart, Failure, FailureKind, ImageError, TurnEnd, escape_hidden_start, link, read_image_part,
+    ContentPart, Failure, FailureKind, ImageError, TokenUsage, TurnEnd, escape_hidden_start, link,
+    read_image_part,
 };
 use sdk::v1::schema as wire;
 
-use crate::incoming::PromptBlock;
+use crate::incoming::{PromptBlock, PromptResult};
 
 /// The maximum length of a name or a media type from the client.
 const NAME_CHARS_MAX: usize = 200;
 
 /// Converts the end of a turn. In this version a failed turn is an error, not a stop reason.
-pub(crate) fn prompt_response(end: TurnEnd) -> Result<wire::PromptResponse, Failure> {
-    let reason = match end {
+pub(crate) fn prompt_response(result: PromptResult) -> Result<wire::PromptResponse, Failure> {
+    let reason = match result.end {
         TurnEnd::Completed => wire::StopReason::EndTurn,
         TurnEnd::OutputLimit => wire::StopReason::MaxTokens,
         TurnEnd::RequestLimit | TurnEnd::Repetition => wire::StopReason::MaxTurnRequests,
@@ -21,7 +22,16 @@ pub(crate) fn prompt_response(end: TurnEnd) -> Result<wire::PromptResponse, Fail
         TurnEnd::Cancelled => wire::StopReason::Cancelled,
         TurnEnd::Failed(failure) => return Err(failure),
     };
-    Ok(wire::PromptResponse::new(reason))
+    Ok(wire::PromptResponse::new(reason).usage(result.session_usage.map(usage)))
+}
+
+/// Converts a usage. The protocol's input has no tokens of a cache.
+fn usage(usage: TokenUsage) -> wire::Usage {
+    let TokenUsage { input, output, cached, cache_written, .. } = usage;
+    let n_cached = cached.saturating_add(cache_written);
+    wire::Usage::new(usage.total_tokens(), input.saturating_sub(n_cached), output)
+        .cached_read_tokens((cached > 0).then_some(cached))
+        .cached_write_tokens((cache_written > 0).then_some(cache_written))
 }
 
 pub(crate) fn content_block(part: ContentPart) -> wire::ContentBlock {

@@ -1,6 +1,6 @@
 //! Announces the results of tasks to the user and the model.
 
-use crow_acp::{ResponseSender, TurnScope};
+use crow_acp::{PromptResult, ResponseSender, TurnScope};
 use crow_core::{SessionUpdate, TurnEnd, to_sentence};
 
 use crate::session::{DriverState, SessionDriver, WaitingPrompt};
@@ -33,8 +33,8 @@ impl SessionDriver {
             && self.children.has_pending_mail()
         {
             let (client, id) = (self.client.clone(), self.id.clone());
-            let answer = ResponseSender::new(move |end| {
-                if let Ok(TurnEnd::Failed(failure)) | Err(failure) = end {
+            let answer = ResponseSender::new(move |result: Result<PromptResult, _>| {
+                if let Ok(TurnEnd::Failed(failure)) | Err(failure) = result.map(|result| result.end) {
                     client.send_update(&id, SessionUpdate::Notice(to_sentence(&failure.message)));
                 }
             });

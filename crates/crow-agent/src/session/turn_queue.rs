@@ -1,6 +1,6 @@
 //! The turns of a session, one at a time: prompts that wait, input for the running turn, and what follows its end.
 
-use crow_acp::{PromptBlock, PromptId, ResponseSender, SteerOutcome, TurnScope};
+use crow_acp::{PromptBlock, PromptId, PromptResult, ResponseSender, SteerOutcome, TurnScope};
 use crow_core::{Failure, FailureKind, SessionUpdate, TurnEnd, to_sentence};
 use tokio::sync::mpsc;
 use tracing::Instrument;
@@ -30,7 +30,7 @@ impl SessionDriver {
         self.turn_cancel.borrow().cancel();
         self.children.cancel_all();
         for prompt in self.queue.drain(..) {
-            prompt.answer.send(Ok(TurnEnd::Cancelled));
+            prompt.answer.send(Ok(TurnEnd::Cancelled.into()));
         }
     }
 
@@ -42,7 +42,7 @@ impl SessionDriver {
             DriverState::Running { .. } | DriverState::Idle(_) => {
                 let index = self.queue.iter().position(|prompt| prompt.prompt_id == Some(withdrawn));
                 if let Some(prompt) = index.and_then(|index| self.queue.remove(index)) {
-                    prompt.answer.send(Ok(TurnEnd::Cancelled));
+                    prompt.answer.send(Ok(TurnEnd::Cancelled.into()));
                 }
             }
         }
@@ -71,8 +71,8 @@ impl SessionDriver {
         }
         input.answer.send(Ok(SteerOutcome::StartedNewTurn));
         let (client, id) = (self.client.clone(), self.id.clone());
-        let answer = ResponseSender::new(move |end| {
-            if let Ok(TurnEnd::Failed(failure)) | Err(failure) = end {
+        let answer = ResponseSender::new(move |result: Result<PromptResult, _>| {
+            if let Ok(TurnEnd::Failed(failure)) | Err(failure) = result.map(|result| result.end) {
                 client.send_update(&id, SessionUpdate::Notice(to_sentence(&failure.message)));
             }
         });
@@ -121,7 +121,7 @@ impl SessionDriver {
                         tracing::debug!(session = %id, "the session ended before its turn");
                     }
                 }
-                None => finished.answer.send(finished.end),
+                None => finished.answer.send(finished.end.map(Into::into)),
             }
         });
     }
@@ -131,7 +131,8 @@ impl SessionDriver {
         let was_cancelled = matches!(end, Ok(TurnEnd::Cancelled));
         // A failed turn is not repeated automatically: the next prompt finds the mail.
         let is_success = !was_cancelled && !matches!(end, Ok(TurnEnd::Failed(_)) | Err(_));
-        answer.send(end);
+        let session_usage = self.children.tree_budget().session_usage();
+        answer.send(end.map(|end| PromptResult { end, session_usage }));
         self.state = DriverState::Idle(Box::new(state));
         while let Ok(input) = steering.try_recv() {
             if was_cancelled {

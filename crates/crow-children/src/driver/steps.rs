@@ -225,11 +225,13 @@ impl ChildDriver {
     fn send_prompt(&mut self) {
         let (Some((connection, session)), Some(turn)) = (self.open_connection(), &self.turn) else { return };
         let prompt = vec![ContentPart::Text(turn.request.text.clone())];
+        // Crow reports all that is spent below it in its updates.
+        let is_counted = self.event_handler.kind == ChildKind::External;
         self.set_step(async move {
             StepResult::Event(match connection.send_prompt(&session, prompt, TurnScope::WithTasks).await {
                 Ok(outcome) => ChildEvent::PromptEnded {
                     stop_reason: child_stop_reason(outcome.stop_reason),
-                    n_tokens: outcome.tokens_spent,
+                    n_tokens: outcome.tokens_spent.filter(|_| is_counted),
                 },
                 Err(failure) => ChildEvent::AgentFailed(failure),
             })

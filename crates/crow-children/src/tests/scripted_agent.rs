@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use crow_acp::{
     AgentCommand, AgentInfo, AgentProgram, Client, IncomingRequest, LineTransport, OfferedAnswers,
-    OpenSessionResult, PermissionRequest, PermissionSubject, PromptBlock, ResponseSender, SteerOutcome,
-    duplex_transport, serve_client,
+    OpenSessionResult, PermissionRequest, PermissionSubject, PromptBlock, PromptResult, ResponseSender,
+    SteerOutcome, duplex_transport, serve_client,
 };
 use crow_core::{
     CallId, ContentPart, Failure, FailureKind, MessageId, Mode, SessionConfigOptions, SessionId,
@@ -73,7 +73,7 @@ struct ScriptedAgent {
     turns: Arc<Mutex<VecDeque<String>>>,
     log: TestLog,
     /// The turn that waits for its cancellation.
-    running: Option<ResponseSender<TurnEnd>>,
+    running: Option<ResponseSender<PromptResult>>,
     is_deaf: bool,
 }
 
@@ -99,7 +99,7 @@ impl ScriptedAgent {
                 IncomingRequest::Cancel { .. } => {
                     self.log.push("agent: cancel");
                     if let Some(answer) = self.running.take() {
-                        answer.send(Ok(TurnEnd::Cancelled));
+                        answer.send(Ok(TurnEnd::Cancelled.into()));
                     }
                 }
                 IncomingRequest::Prompt { session, content, answer, .. } => {
@@ -120,7 +120,7 @@ impl ScriptedAgent {
         }
     }
 
-    async fn play_turn(&mut self, session: &SessionId, turn: &str, answer: ResponseSender<TurnEnd>) {
+    async fn play_turn(&mut self, session: &SessionId, turn: &str, answer: ResponseSender<PromptResult>) {
         for line in turn.split(" | ") {
             let (word, text) = line.split_once(' ').unwrap_or((line, ""));
             match word {
@@ -145,7 +145,7 @@ impl ScriptedAgent {
                 "end" | "refuse" => {
                     self.client.flush_updates(session).await;
                     let end = if word == "end" { TurnEnd::Completed } else { TurnEnd::Refused };
-                    answer.send(Ok(end));
+                    answer.send(Ok(end.into()));
                     return;
                 }
                 "fail" => {

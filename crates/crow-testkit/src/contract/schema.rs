@@ -1,5 +1,5 @@
-//! The stable v1 schema of the protocol with two changes: the draft of `session/fork` is added, and unknown fields are
-//! rejected.
+//! The stable v1 schema of the protocol with two changes: the drafts of `session/fork` and of the usage at the end of a
+//! turn are added, and unknown fields are rejected.
 #![expect(clippy::expect_used, clippy::panic, reason = "a schema that cannot be read fails every test")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,6 +45,7 @@ pub(crate) fn schema() -> &'static Schema {
     SCHEMA.get_or_init(|| {
         let mut document: Value = serde_json::from_str(PUBLISHED).expect("the schema is JSON");
         add_fork(&mut document["$defs"]);
+        add_usage(&mut document["$defs"]);
         forbid_unknown_fields(&mut document["$defs"]);
         let Value::Object(definitions) = document["$defs"].take() else { panic!("it has definitions") };
         Schema { definitions, compiled: Mutex::default() }
@@ -131,6 +132,23 @@ fn add_fork(definitions: &mut Value) {
     }
     definitions["SessionCapabilities"]["properties"]["fork"] =
         json!({"anyOf": [{"$ref": "#/$defs/SessionForkCapabilities"}, {"type": "null"}]});
+}
+
+/// Adds the draft field of a prompt's answer.
+fn add_usage(definitions: &mut Value) {
+    let names = [
+        "totalTokens",
+        "inputTokens",
+        "outputTokens",
+        "thoughtTokens",
+        "cachedReadTokens",
+        "cachedWriteTokens",
+    ];
+    let properties: Map<String, Value> =
+        names.iter().map(|name| ((*name).to_owned(), json!({"type": "integer", "minimum": 0}))).collect();
+    definitions["Usage"] = json!({"type": "object", "required": names[..3], "properties": properties});
+    definitions["PromptResponse"]["properties"]["usage"] =
+        json!({"anyOf": [{"$ref": "#/$defs/Usage"}, {"type": "null"}]});
 }
 
 /// Makes every object in a field or a list reject unknown fields.
