@@ -84,13 +84,13 @@ pub(crate) fn available_commands() -> Vec<CommandInfo> {
 }
 
 impl SessionDriver {
-    /// Restores the mail and the workflow step of a stored session.
+    /// Restores the workflow step of a stored session, then announces what its tasks left.
     async fn resume_work(&mut self) {
-        self.announce_pending_mail();
         let restore = workflow::restore_workflow(&self.runtime, &self.client, &self.id);
         if tokio::time::timeout(RESTORE_WAIT_MAX, restore).await.is_err() {
             tracing::warn!(session = %self.id, "the disk of its project does not respond");
         }
+        self.announce_pending_mail();
     }
 
     async fn run(mut self) {

@@ -564,7 +564,7 @@ fn kill_leaves_nothing_of_the_children_and_their_tasks_open() {
             > gone
             > ticks
             > load
-            > wait < plan
+            > wait tasks ended
             "###,
             leashed()
         ),
@@ -578,6 +578,7 @@ fn kill_leaves_nothing_of_the_children_and_their_tasks_open() {
             > load
             < prompt[msg-0] /speckit.implement
             < plan pending T001 Make a.txt, pending T002 Make b.txt, pending T003 Make c.txt
+            < thought[] 2 tasks ended while this session was closed. The model gets the result with your next prompt.⏎
             child asked user: You do one task of a larger piece of work, 001-photo-albums, in `$HOME/project`. Paths here and in the documents begin there.⏎⏎<task id="T001" phase="Phase 1: S… (T001)
             child asked user: You do one task of a larger piece of work, 001-photo-albums, in `$HOME/project`. Paths here and in the documents begin there.⏎⏎<task id="T002" phase="Phase 1: S… (T002)
         "#]],
