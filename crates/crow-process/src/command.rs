@@ -5,7 +5,10 @@ use std::{io, path::PathBuf, process::Stdio};
 use nix::unistd;
 use tokio::{net::unix::pipe, process::Child};
 
-use crate::terminal::{self, PseudoTerminal};
+use crate::{
+    signals::restore_default_actions,
+    terminal::{self, PseudoTerminal},
+};
 
 /// A program with its arguments and environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,7 +65,7 @@ impl CommandSpec {
         let program = self.program.clone();
         let command = self.into_tokio_command().await?;
         let (child, terminal) =
-            terminal::spawn_on_pty(command, parent_death_hook()).map_err(|e| spawn_error(program, e))?;
+            terminal::spawn_on_pty(command, child_setup()).map_err(|e| spawn_error(program, e))?;
         Ok((child, terminal))
     }
 
@@ -100,22 +103,25 @@ fn spawn_error(program: String, error: io::Error) -> SpawnError {
 /// Starts a new session instead of only a process group: without a controlling terminal, a program that wants to ask
 /// for a password fails at once; in a background group it would stop forever.
 fn detach_from_terminal(command: &mut tokio::process::Command) {
-    let set_death_signal = parent_death_hook();
+    let set_up = child_setup();
     let after_fork = move || {
         unistd::setsid()?;
-        set_death_signal()
+        set_up()
     };
     #[expect(unsafe_code, reason = "the only way to act between fork and exec")]
-    // SAFETY: the closure makes three system calls that are safe after fork; it neither allocates nor locks.
+    // SAFETY: the closure only makes system calls that are safe after fork; it neither allocates nor locks.
     unsafe {
         command.pre_exec(after_fork);
     }
 }
 
-/// Runs in the child between fork and exec, so that it does not outlive Crow.
-fn parent_death_hook() -> impl Fn() -> io::Result<()> + Send + Sync + 'static {
+/// Runs in the child between fork and exec, so that it does not outlive Crow and can be interrupted.
+fn child_setup() -> impl Fn() -> io::Result<()> + Send + Sync + 'static {
     let parent = unistd::getpid();
-    move || set_parent_death_signal(parent)
+    move || {
+        restore_default_actions()?;
+        set_parent_death_signal(parent)
+    }
 }
 
 /// Makes the system kill the child when Crow is killed. Linux ties this to the thread that spawned it: children are

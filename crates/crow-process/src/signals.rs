@@ -1,7 +1,11 @@
-//! Signals to this process.
+//! Signals to this process, and those that its children inherit as ignored.
 
 use std::io;
 
+use nix::{
+    errno::Errno,
+    sys::signal::{self, SaFlags, SigAction, SigHandler, SigSet},
+};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Listens for requests to end, from its creation on. A new listener per wait would miss signals between two waits.
@@ -71,4 +75,22 @@ impl WindowResizes {
     pub async fn next_resize(&mut self) {
         self.0.recv().await;
     }
+}
+
+/// Gives every signal its default action, as a program expects. What is ignored stays ignored by the programs that a
+/// process starts: behind `nohup`, or in the background of a script, no command could be interrupted.
+///
+/// Runs in the child between fork and exec: it makes only system calls.
+pub(crate) fn restore_default_actions() -> nix::Result<()> {
+    let default = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
+    for signal in signal::Signal::iterator() {
+        #[expect(unsafe_code, reason = "the only way to set it")]
+        // SAFETY: the default action is no code of ours.
+        match unsafe { signal::sigaction(signal, &default) } {
+            // SIGKILL and SIGSTOP cannot be changed.
+            Ok(_) | Err(Errno::EINVAL) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }

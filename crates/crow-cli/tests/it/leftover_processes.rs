@@ -70,10 +70,10 @@ fn gone(what: &str, mark: &str) {
     wait_for(what, mark, |n| n == 0);
 }
 
+/// As behind `nohup` or in the background of a script: what the supervisor ignores, its command does not.
 fn supervised(script: &str) -> Command {
     let mut command = Command::new("env");
-    // A shell cannot trap a signal that the test runner ignores.
-    command.arg("--default-signal=INT,QUIT,HUP").arg(binary());
+    command.arg("--ignore-signal=INT,QUIT,HUP").arg(binary());
     command.args(["sandbox-exec", "--free", "--", "sh", "-c", script]);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command

@@ -34,6 +34,7 @@ use crate::{
     environment::hide_secrets,
     launch_spec::LaunchSpec,
     sandbox::{CommandSandbox, RepositorySurvey},
+    signals::restore_default_actions,
 };
 
 /// A program whose terminal hangs up may still save its state.
@@ -188,6 +189,7 @@ fn spawn_command(spec: &LaunchSpec, sandbox: CommandSandbox) -> Result<Pid, Laun
     let mut sandbox = Some(sandbox);
     let (failure_reader, failure_writer) = pipe2(OFlag::O_CLOEXEC)?;
     let after_fork = move || {
+        restore_default_actions()?;
         SigSet::empty().thread_set_mask()?;
         take_terminal()?;
         if let Some(sandbox) = sandbox.take() {
