@@ -2,6 +2,8 @@
 //! the SDK reads nothing while one of them runs.
 
 mod request_handler;
+#[cfg(test)]
+mod tests;
 
 use std::io;
 use std::sync::Arc;
@@ -56,7 +58,11 @@ pub async fn serve_client<E: From<IncomingRequest> + Send + 'static>(
             Ok(())
         })
         .await;
-    result.map_err(|error| ServeError(error.message))
+    match result {
+        // A write may notice that the client left before the end of the input is read.
+        Err(_) if outbox.is_gone() => Ok(()),
+        result => result.map_err(|error| ServeError(error.message)),
+    }
 }
 
 struct CloseOnDrop(Arc<Outbox>);
@@ -70,14 +76,18 @@ impl Drop for CloseOnDrop {
 /// Returns each update's credit as its line leaves the SDK, rewords the SDK's own errors, and holds back what a
 /// client sends before its `initialize` is answered.
 fn wrap_transport(lines: LineTransport, outbox: Arc<Outbox>) -> impl sdk::ConnectTo<sdk::Agent> + 'static {
-    let outbox_at_end = outbox.clone();
+    let (outbox_at_end, outbox_at_failure) = (outbox.clone(), outbox.clone());
     let end_of_input = stream::poll_fn(move |_| {
         outbox_at_end.on_gone();
         Poll::Ready(None)
     });
     let gate = Arc::new(HandshakeGate::new());
     let incoming = gate.clone().hold_back(lines.incoming);
-    let outgoing = lines.outgoing.with(move |line: String| {
+    let outgoing = lines.outgoing.sink_map_err(move |error| {
+        outbox_at_failure.on_gone();
+        error
+    });
+    let outgoing = outgoing.with(move |line: String| {
         gate.on_outgoing(&line);
         let line = if outbox.on_line(&line) { line } else { v1::with_failure_kind(line) };
         std::future::ready(Ok::<_, io::Error>(line))
