@@ -186,19 +186,18 @@ fn terminal_conversation_is_exported() {
         key ctrl-d
         exit";
     check(
-        60,
+        80,
         "text \"Fine.\"",
         steps,
         &expect![[r#"
         ── files: out.md
-        ── 60×24
+        ── 80×24
         › go
 
         Fine.
 
         session     $SESSION
-        continue
-        crow-cli --resume $SESSION
+        continue    crow-cli --resume $SESSION
         ▮
         ── exit code 0, modes left on: none
     "#]],
