@@ -34,6 +34,7 @@ pub(crate) async fn run_turn(
 ) -> Result<TurnEnd, Failure> {
     let (mut turn, mut next) = Turn::start(cx.runtime.config().limits);
     cx.toolbox.wait_until_connected(cx.cancel).await;
+    cx.report_tool_selection(state);
     let mut tools = cx.current_tools();
     loop {
         next = match next {

@@ -7,7 +7,8 @@ use crow_acp::{Client, ClientEditor, TurnScope};
 use crow_children::{ChildAgents, ContextUsage};
 use crow_core::{
     CallId, ContentPart, Failure, FailureKind, Prompt, Reply, SessionId, SessionUpdate, TokenUsage, ToolCall,
-    ToolCallInfo, ToolResult, ToolSpec, Transcript, TranscriptEntry, TurnLimits, context_limit,
+    ToolCallInfo, ToolProfile, ToolResult, ToolSpec, Transcript, TranscriptEntry, TurnLimits, context_limit,
+    core_tool_names,
 };
 use crow_history::CallUndoRecorder;
 use crow_model::ModelSettings;
@@ -19,6 +20,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::approvals::GrantStore;
+use crate::builtin_tools;
 use crate::clock;
 use crate::config_loader::ProjectConfigLoader;
 use crate::failures::store_failure;
@@ -102,6 +104,8 @@ pub(crate) struct SessionState {
     pub(crate) stored_state: StoredState,
     /// A description of a new session's directory, for its first prompt.
     pub(crate) directory_at_start: Option<String>,
+    /// The model about whose tools the user was told.
+    pub(crate) reported_tools_model: Option<String>,
     /// A partial reply whose end was never stored.
     pub(crate) unfinished: Option<Reply>,
     pub(crate) is_titled: bool,
@@ -159,11 +163,57 @@ impl TurnCx<'_> {
 
     /// Returns the current tools.
     pub(crate) fn current_tools(&self) -> Arc<ToolSet> {
-        let current = self.toolbox.current_tools();
+        let current = self.selected_tools(self.toolbox.current_tools());
         match self.step_policy {
             Some(policy) => Arc::new(current.with_tools(policy.extra_tools())),
             None => current,
         }
+    }
+
+    /// Returns those of the tools that the session's model gets.
+    fn selected_tools(&self, tools: Arc<ToolSet>) -> Arc<ToolSet> {
+        let Ok(model) = self.own_model() else { return tools };
+        let own_specs = &builtin_tools::unbound_tools(self.runtime).specs;
+        match model.tools.select_tools(&tools.specs, own_specs, model.context_window) {
+            Some(specs) => {
+                let is_selected = |name: &String| specs.iter().any(|spec| spec.name == *name);
+                let unselected =
+                    own_specs.iter().map(|spec| spec.name.clone()).filter(|name| !is_selected(name));
+                let removed: Vec<String> = unselected.chain(model.tools.excluded).collect();
+                Arc::new(ToolSet { tools: tools.tools.without_tools(&removed), specs: specs.into() })
+            }
+            None => tools,
+        }
+    }
+
+    /// Notifies the user, once for each model, of what is not plain from its configuration: that a small context window
+    /// selects the core tools, or that a tool does not exist.
+    pub(crate) fn report_tool_selection(&self, state: &mut SessionState) {
+        let Ok(model) = self.own_model() else { return };
+        if state.reported_tools_model.as_ref() == Some(&model.name) {
+            return;
+        }
+        let unknown = model.tools.unknown_names(&builtin_tools::unbound_tools(self.runtime).specs).join(", ");
+        if model.tools.profile == ToolProfile::Auto && model.tools.is_core(model.context_window) {
+            self.send_notice(format!(
+                "The context window of {} is {} tokens, so it gets only the tools {}. `tools: full` in its \
+                 configuration gives it all.",
+                model.name,
+                model.context_window,
+                core_tool_names().join(", ")
+            ));
+        }
+        if !unknown.is_empty() {
+            self.send_notice(format!(
+                "`tools` of {} has names of no tool: {unknown}. `crow-cli tools` lists the tools.",
+                model.name
+            ));
+        }
+        state.reported_tools_model = Some(model.name);
+    }
+
+    fn send_notice(&self, text: String) {
+        self.client.send_update(self.session, SessionUpdate::Notice(text));
     }
 
     /// Lets the running step watch a call.

@@ -36,6 +36,7 @@ mod spelling;
 mod sse;
 mod text_only;
 mod tool_call;
+mod tool_selection;
 mod transcript;
 mod tree_usage;
 mod trust;
@@ -114,6 +115,7 @@ pub use tool_call::{
     FileLocation, SiteReach, ToolAccess, ToolCall, ToolCallContent, ToolCallInfo, ToolCallStatus, ToolKind,
     ToolResult, ToolSpec,
 };
+pub use tool_selection::{ToolProfile, ToolSelection, core_tool_names};
 pub use transcript::{
     CompactionMismatch, InvalidEntry, ModelStep, ModelTranscript, OpenCallsError, Transcript, TranscriptEntry,
 };

@@ -6,6 +6,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crow_core::ToolSelection;
 use serde_json::{Map, Value};
 
 use crate::api::ModelApi;
@@ -134,6 +135,8 @@ pub struct ModelSettings {
     pub send_reasoning: Option<bool>,
     /// The form of its tool calls.
     pub tool_calls: ToolCallMode,
+    /// The tools that it gets.
+    pub tools: ToolSelection,
     pub price: Option<ModelPrice>,
     /// Fields added to each request.
     pub extra_body: Map<String, Value>,

@@ -28,6 +28,7 @@ pub(crate) fn sample_settings() -> ModelSettings {
         thought_levels: std::collections::BTreeMap::new(),
         send_reasoning: None,
         tool_calls: crate::ToolCallMode::default(),
+        tools: crow_core::ToolSelection::default(),
         price: None,
         extra_body: serde_json::Map::new(),
         retries_max: 3,

@@ -417,7 +417,7 @@ impl TestHome {
         let home = Self { directory: tempfile::tempdir().expect("a folder can be made") };
         std::fs::create_dir_all(home.project()).expect("a folder can be made");
         home.configure(&format!(
-            "providers:\n  fake: {{ base_url: {base_url} }}\nmodels:\n  scripted: {{ provider: fake, model: scripted, context_window: 32000 }}\nmax_retries_per_step: 0\n"
+            "providers:\n  fake: {{ base_url: {base_url} }}\nmodels:\n  scripted: {{ provider: fake, model: scripted, context_window: 32000, tools: full }}\nmax_retries_per_step: 0\n"
         ));
         home
     }

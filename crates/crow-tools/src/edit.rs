@@ -66,9 +66,9 @@ impl EditTool {
     pub(crate) fn new() -> Self {
         let spec = ToolSpec {
             name: "edit".into(),
-            description: "Replaces a text in a file that you have read. `old_string` must be in the file once, or \
-                          give `replace_all`; copy it from the file without the line numbers, with enough lines \
-                          around it to be found only once. An empty \
+            description: "Replaces a text in a file that you have read; prefer it to `write` for a part of a file. `old_string` \
+                          must be in the file once, or give `replace_all`: copy it with its indentation and without the \
+                          line numbers. Example: of two equal lines `x = 1`, take the different line above along. An empty \
                           `old_string` makes a file that is missing or empty."
                 .into(),
             parameters: json!({

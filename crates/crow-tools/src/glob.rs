@@ -41,7 +41,8 @@ impl GlobTool {
         let spec = ToolSpec {
             name: "glob".into(),
             description: format!(
-                "Finds files by name, the newest first, {FILES_MAX} at most. Files that Git ignores are left out."
+                "Finds files by name, the newest first, {FILES_MAX} at most; `grep` searches their contents. Files that Git \
+                 ignores are left out. Use it rather than `find` or `ls` in `terminal`."
             ),
             parameters: json!({
                 "type": "object",

@@ -85,10 +85,10 @@ impl GrepTool {
     pub(crate) fn new() -> Self {
         let spec = ToolSpec {
             name: "grep".into(),
-            description:
-                "Finds lines by a regular expression (as ripgrep reads it) and shows them as `path:line: \
-                          text`, in the order of the paths. Binary files and files that Git ignores are left out."
-                    .into(),
+            description: "Finds lines by a regular expression (as ripgrep reads it) and shows them as `path:line: text`. Use it \
+                          rather than `grep` in `terminal`; `glob` finds files by name. Binary files and files that Git \
+                          ignores are left out. Escape brackets that are meant literally: `main\\(`."
+                .into(),
             parameters: json!({
                 "type": "object",
                 "properties": {

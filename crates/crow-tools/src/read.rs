@@ -96,10 +96,10 @@ impl ReadTool {
     pub(crate) fn new() -> Self {
         let spec = ToolSpec {
             name: "read".into(),
-            description:
-                "Reads a file. Lines come with their numbers, which are not part of the file. Images \
-                          (PNG, JPEG, GIF, WebP) are shown as images. Read a file before you edit it."
-                    .into(),
+            description: "Reads a file, or a part with `offset` and `limit`. Each line begins with its number, which is not part of \
+                          the file: leave it out of `old_string`. Images (PNG, JPEG, GIF, WebP) are shown as images. Use it \
+                          before `edit`, and rather than `cat` in `terminal`; `grep` finds the place in a long file."
+                .into(),
             parameters: json!({
                 "type": "object",
                 "properties": {

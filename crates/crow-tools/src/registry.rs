@@ -120,6 +120,14 @@ impl ToolRegistry {
         specs.collect()
     }
 
+    /// Returns a registry without the tools of these names.
+    #[must_use]
+    pub fn without_tools(&self, names: &[String]) -> Self {
+        let mut registry = self.clone();
+        registry.tools.retain(|tool| !names.contains(&tool.spec().name));
+        registry
+    }
+
     /// Adds a tool if its name is not taken.
     pub fn add_tool(&mut self, tool: Arc<dyn Tool>) -> Result<(), ToolNameTaken> {
         let name = &tool.spec().name;

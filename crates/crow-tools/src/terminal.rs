@@ -53,12 +53,13 @@ impl TerminalTool {
         let spec = ToolSpec {
             name: "terminal".into(),
             description: format!(
-                "Runs a command with {} in the working folder, or in `cwd`, and shows what it said. Each command has a shell \
-                 of its own: what `cd` and `export` change ends with it. It gets no input, and what it leaves running in the background is ended with it: start servers, watchers and programs to type to \
-                 with background=true. A command that is not done after {} s goes on as a job; with a timeout it is \
-                 stopped then. Jobs are read, typed to and ended with is_input and reset. A REPL (python3, psql …) \
-                 becomes a job by itself. Of long output the beginning and the end are shown and the whole goes to a \
-                 file.",
+                "Runs a command with {} in the working folder, or in `cwd`: builds, tests, git. For files use `read`, `edit`, \
+                 `grep` and `glob`. Each command has a shell of its own, so `cd` and `export` end with it: write \
+                 `cd a && make`. It gets no input. Start servers, watchers and programs to type to with \
+                 background=true; what a command leaves in the background is ended with it. After {} s it goes on as a \
+                 job, with a timeout it is stopped then. Jobs are read, typed to and ended with is_input and reset; a \
+                 REPL (python3, psql …) becomes one by itself. Of long output the beginning and the end are shown; the \
+                 whole goes to a file.",
                 config.shell.name(),
                 runner.soft_limit.as_secs()
             ),

@@ -43,10 +43,9 @@ impl TodoTool {
     pub(crate) fn new() -> Self {
         let spec = ToolSpec {
             name: "todo".into(),
-            description:
-                "Sets the plan for work of several steps, and shows how far it is. Each call gives the \
-                          whole plan; have one step in progress at a time."
-                    .into(),
+            description: "Sets the plan for work of more than three steps, and shows the person how far it is; do without it for \
+                          less. Each call gives the whole plan; have one step in progress at a time."
+                .into(),
             parameters: json!({
                 "type": "object",
                 "properties": {

@@ -52,10 +52,9 @@ impl WriteTool {
     pub(crate) fn new() -> Self {
         let spec = ToolSpec {
             name: "write".into(),
-            description:
-                "Writes a whole file, replacing what was there; folders on the way are made. Use `edit` to \
-                          change a part of a file."
-                    .into(),
+            description: "Writes a whole file and replaces what was there; parent folders are created. Use it for new or short files, \
+                          and `edit` for a part of a longer one. Give all of the content, never `…` for the rest."
+                .into(),
             parameters: json!({
                 "type": "object",
                 "properties": {

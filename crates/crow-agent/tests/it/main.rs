@@ -15,7 +15,10 @@ use std::sync::Arc;
 
 use crow_acp::{AgentInfo, AgentLauncher, stdio_transport};
 use crow_agent::{AgentConfig, AgentRuntime, serve_sessions};
-use crow_core::{Failure, Mode, NetworkAccess, PermissionRules, SandboxMode, TreeLimits, TurnLimits};
+use crow_core::{
+    Failure, Mode, NetworkAccess, PermissionRules, SandboxMode, ToolProfile, ToolSelection, TreeLimits,
+    TurnLimits,
+};
 use crow_model::{ModelApi, ModelSettings, ProviderSettings, ToolCallMode};
 use crow_project::{RepositoryConfig, RepositoryConfigReader, VariableExpansion};
 use crow_store::{DatabaseAddress, Store};
@@ -145,6 +148,8 @@ fn scripted_model(settings: &str) -> ModelSettings {
         thought_levels: std::collections::BTreeMap::new(),
         send_reasoning: None,
         tool_calls,
+        // The model of the scripts has a small window.
+        tools: ToolSelection { profile: ToolProfile::Full, excluded: Vec::new() },
         price: None,
         extra_body: serde_json::Map::new(),
         retries_max: 0,

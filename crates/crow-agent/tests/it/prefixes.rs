@@ -3,6 +3,8 @@
 
 use std::path::Path;
 
+use crow_agent::AgentConfig;
+use crow_core::ToolProfile;
 use crow_testkit::client::{FakeClient, TestHome};
 use crow_testkit::{ModelServer, Script};
 use serde_json::{Value, json};
@@ -45,9 +47,7 @@ fn request_prefix(mut body: Value) -> RequestPrefix {
     RequestPrefix { tools: body["tools"].to_string(), system: system.to_string(), messages }
 }
 
-/// Serves an agent at a depth of its tree.
-async fn start_agent(home: &TestHome, depth: u32) -> FakeClient {
-    let config = crow_agent::AgentConfig { depth, ..agent_config(home) };
+async fn start_agent(home: &TestHome, config: AgentConfig) -> FakeClient {
     let mut client =
         FakeClient::start_in_process(&home.home(), |stdin, stdout| spawn_agent(config, stdin, stdout));
     client.initialize(json!({})).await.expect("the agent answers");
@@ -85,11 +85,11 @@ async fn run_sessions(api: &str) -> Vec<RequestPrefix> {
     server.set_side_answers(Script::parse("text \"They said word.\"\n"));
     let home = TestHome::new(server.base_url());
     home.set_model_api(api);
-    let mut client = start_agent(&home, 0).await;
+    let mut client = start_agent(&home, agent_config(&home)).await;
     for name in ["one", "two"] {
         run_session(&mut client, &new_directory(&home, name)).await;
     }
-    let mut child = start_agent(&home, 9).await;
+    let mut child = start_agent(&home, AgentConfig { depth: 9, ..agent_config(&home) }).await;
     let session = child.new_session(&home.home().join("one")).await;
     prompt(&mut child, &session, "do it").await;
     assert_eq!(server.rejections(), [""; 0]);
@@ -99,6 +99,40 @@ async fn run_sessions(api: &str) -> Vec<RequestPrefix> {
         .filter(|body| body.get("tools").is_some())
         .map(request_prefix)
         .collect()
+}
+
+/// Bytes of a request that are counted as one token, an estimate for English text and JSON.
+const BYTES_PER_TOKEN: usize = 4;
+
+/// Returns the tokens of a request before the user's words, and the names of its tools.
+async fn request_cost(profile: ToolProfile) -> (usize, Vec<String>) {
+    let server = ModelServer::start(Script::parse("text \"Yes.\"\n"));
+    let home = TestHome::new(server.base_url());
+    let directory = new_directory(&home, "one");
+    let mut config = agent_config(&home);
+    config.models[0].tools.profile = profile;
+    let mut client = start_agent(&home, config).await;
+    let session = client.new_session(&directory).await;
+    prompt(&mut client, &session, "go").await;
+    let body = server.full_requests().pop().expect("the model is asked");
+    let n_bytes = body["tools"].to_string().len() + body["messages"].to_string().len();
+    let names = body["tools"].as_array().into_iter().flatten();
+    let names = names.filter_map(|tool| tool["function"]["name"].as_str()).map(str::to_owned);
+    (n_bytes / BYTES_PER_TOKEN, names.collect())
+}
+
+#[test]
+fn requests_keep_within_their_budgets() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.expect("a runtime can be made");
+    // The window of the model is small, so `auto` is `core`.
+    for (profile, tokens_max, n_tools_max) in
+        [(ToolProfile::Core, 2000, 8), (ToolProfile::Auto, 2000, 8), (ToolProfile::Full, 5500, 15)]
+    {
+        let (n_tokens, names) = runtime.block_on(request_cost(profile));
+        assert!(n_tokens <= tokens_max, "{n_tokens} tokens: {names:?}");
+        assert!(names.len() <= n_tools_max, "{names:?}");
+    }
 }
 
 fn shared_start<'a>(one: &'a str, other: &str) -> &'a str {
@@ -128,5 +162,35 @@ fn requests_share_their_prefix() {
         assert_eq!(environment(compacted), (true, true, true), "{api}");
         assert_eq!(environment(in_child), (true, true, true), "{api}");
         assert_eq!(environment(elsewhere), (true, false, false), "{api}");
+    }
+}
+
+/// Returns what a session shows after two prompts.
+async fn prompt_log(profile: ToolProfile) -> String {
+    let server = ModelServer::start(Script::parse("text \"Yes.\"\ntext \"Yes.\"\n"));
+    let home = TestHome::new(server.base_url());
+    let directory = new_directory(&home, "one");
+    let mut config = agent_config(&home);
+    config.models[0].tools.profile = profile;
+    let mut client = start_agent(&home, config).await;
+    let session = client.new_session(&directory).await;
+    prompt(&mut client, &session, "go").await;
+    prompt(&mut client, &session, "go on").await;
+    client.log()
+}
+
+#[test]
+fn selection_of_tools_is_told_once() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.expect("a runtime can be made");
+    let small_window = "so it gets only the tools read, write, edit, terminal, grep, glob.";
+    let unknown_names = "has names of no tool: raed, list.";
+    let misspelt = ToolProfile::Named(["read", "raed", "list"].map(str::to_owned).to_vec());
+    for (profile, n_small_window, n_unknown_names) in
+        [(ToolProfile::Auto, 1, 0), (ToolProfile::Core, 0, 0), (ToolProfile::Full, 0, 0), (misspelt, 0, 1)]
+    {
+        let log = runtime.block_on(prompt_log(profile));
+        assert_eq!(log.matches(small_window).count(), n_small_window, "{log}");
+        assert_eq!(log.matches(unknown_names).count(), n_unknown_names, "{log}");
     }
 }

@@ -19,7 +19,7 @@ pub(crate) fn task_spec(agents: &[AgentServer]) -> ToolSpec {
         description: "Gives a piece of work to another agent, which works by itself in a session of its own and \
                       answers at its end. Several calls in one reply work side by side. The agent knows nothing of \
                       this conversation: say in the prompt all that it needs and what it should report. Use it for \
-                      work that can be told in a few sentences and done without you."
+                      work that can be told in a few sentences and done without you, not for one search or one edit."
             .into(),
         parameters: json!({
             "type": "object",

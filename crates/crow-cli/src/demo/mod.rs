@@ -157,6 +157,7 @@ fn model(base_url: &str) -> ModelSettings {
         thought_levels: BTreeMap::new(),
         send_reasoning: None,
         tool_calls: ToolCallMode::default(),
+        tools: crow_core::ToolSelection::default(),
         price: None,
         extra_body: Map::new(),
         retries_max: 0,

@@ -52,6 +52,8 @@ pub(super) const MODEL: &[&str] = &[
     "thought_levels",
     "send_reasoning",
     "tool_calls",
+    "tools",
+    "exclude_tools",
     "fallbacks",
     "price",
     "extra_body",

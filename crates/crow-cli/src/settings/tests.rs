@@ -54,6 +54,9 @@ fn show_model_api(model: &ModelSettings, text: &mut String) {
     if model.tool_calls != ToolCallMode::default() {
         writeln!(text, "  tool calls {}", model.tool_calls.as_str()).unwrap();
     }
+    if model.tools != crow_core::ToolSelection::default() {
+        writeln!(text, "  tools {:?}", model.tools).unwrap();
+    }
     if let Some(sends) = model.send_reasoning {
         writeln!(text, "  sends its reasoning: {sends}").unwrap();
     }

@@ -14,7 +14,7 @@ const HEADER: &str = "tenant-0123456789abcdef";
 fn keyed(server: &ModelServer) -> TestHome {
     let world = TestHome::new(server.base_url());
     world.configure(&format!(
-        "providers:\n  fake: {{ base_url: {}, api_key: \"${{FAKE_API_KEY}}\", headers: {{ X-Tenant: {HEADER} }} }}\nmodels:\n  scripted: {{ provider: fake, model: scripted, context_window: 32000 }}\nmax_retries_per_step: 1\npermissions: {{ mode: auto }}\n",
+        "providers:\n  fake: {{ base_url: {}, api_key: \"${{FAKE_API_KEY}}\", headers: {{ X-Tenant: {HEADER} }} }}\nmodels:\n  scripted: {{ provider: fake, model: scripted, context_window: 32000, tools: full }}\nmax_retries_per_step: 1\npermissions: {{ mode: auto }}\n",
         server.base_url()
     ));
     std::fs::write(world.home().join(".crow/.env"), format!("FAKE_API_KEY={KEY}\n"))

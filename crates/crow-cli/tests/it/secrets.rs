@@ -43,7 +43,7 @@ fn world(model: &ModelServer) -> TestHome {
 fn world_with(model: &ModelServer, permissions: &str) -> TestHome {
     let world = TestHome::new(model.base_url());
     world.configure(&format!(
-        "providers:\n  fake: {{ base_url: {}, api_key: '${{PROVIDER_LOGIN}}' }}\nmodels:\n  scripted: {{ provider: fake, model: scripted, context_window: 32000 }}\nmax_retries_per_step: 0\npermissions: {{ {permissions} }}\n",
+        "providers:\n  fake: {{ base_url: {}, api_key: '${{PROVIDER_LOGIN}}' }}\nmodels:\n  scripted: {{ provider: fake, model: scripted, context_window: 32000, tools: full }}\nmax_retries_per_step: 0\npermissions: {{ {permissions} }}\n",
         model.base_url()
     ));
     world

@@ -17,7 +17,7 @@ fn binary() -> &'static Path {
 fn priced(server: &ModelServer) -> TestHome {
     let world = TestHome::new(server.base_url());
     world.configure(&format!(
-        "providers:\n  fake: {{ base_url: {} }}\nmodels:\n  scripted: {{ provider: fake, model: scripted, context_window: 32000, price: {{ input: 3, output: 15 }} }}\nmax_retries_per_step: 0\npermissions: {{ mode: auto }}\n",
+        "providers:\n  fake: {{ base_url: {} }}\nmodels:\n  scripted: {{ provider: fake, model: scripted, context_window: 32000, tools: full, price: {{ input: 3, output: 15 }} }}\nmax_retries_per_step: 0\npermissions: {{ mode: auto }}\n",
         server.base_url()
     ));
     let lines = (0..260).map(|line| format!("a.txt has in its line {line:04} these words\n"));

@@ -62,6 +62,7 @@ fn settings(base_url: &str) -> ModelSettings {
         thought_levels: std::collections::BTreeMap::new(),
         send_reasoning: None,
         tool_calls: crow_model::ToolCallMode::default(),
+        tools: crow_core::ToolSelection::default(),
         price: None,
         extra_body: serde_json::Map::new(),
         retries_max: 3,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crow_core::ThoughtLevel;
+use crow_core::{ThoughtLevel, ToolProfile, ToolSelection};
 use crow_model::{ApiKey, ModelApi, ModelPrice, ModelSettings, ProviderSettings, ToolCallMode};
 use serde_json::{Map, Value};
 
@@ -44,6 +44,7 @@ struct ModelFields {
     thought_levels: BTreeMap<String, Map<String, Value>>,
     send_reasoning: Option<bool>,
     tool_calls: ToolCallMode,
+    tools: ToolSelection,
     price: Option<ModelPrice>,
     extra_body: Map<String, Value>,
     fallbacks: Vec<String>,
@@ -142,6 +143,8 @@ impl ConfigLoader<'_> {
                     fields.tool_calls =
                         self.read_one_of(&key, node, &accepted, ToolCallMode::parse)?.unwrap_or_default();
                 }
+                "tools" => fields.tools.profile = self.read_tool_profile(&key, node)?,
+                "exclude_tools" => fields.tools.excluded = self.read_plain_names(&key, node)?,
                 "max_compact_tokens" => fields.compact_tokens_max = self.read_positive(&key, node)?,
                 name if SAMPLING.contains(&name) => {
                     let value = node.to_json(self.merged_env);
@@ -175,6 +178,7 @@ impl ConfigLoader<'_> {
             thought_levels: fields.thought_levels,
             send_reasoning: fields.send_reasoning,
             tool_calls: fields.tool_calls,
+            tools: fields.tools,
             price: fields.price,
             extra_body: sampling,
             retries_max: sections.retries_max.unwrap_or(RETRIES_MAX),
@@ -182,6 +186,22 @@ impl ConfigLoader<'_> {
         };
         sections.legacy.apply_to(&mut model);
         Ok(model)
+    }
+
+    /// Reads a name or a list of names.
+    fn read_plain_names(&mut self, key_path: &str, node: &ConfigNode) -> Result<Vec<String>, ConfigError> {
+        Ok(self.read_names(key_path, node)?.into_iter().map(|(_, name)| name).collect())
+    }
+
+    /// Reads the tools of a model: a profile, or names.
+    fn read_tool_profile(&mut self, key_path: &str, node: &ConfigNode) -> Result<ToolProfile, ConfigError> {
+        let names = self.read_plain_names(key_path, node)?;
+        Ok(match names.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+            [] | ["auto"] => ToolProfile::Auto,
+            ["full"] => ToolProfile::Full,
+            ["core"] => ToolProfile::Core,
+            _ => ToolProfile::Named(names),
+        })
     }
 
     /// Reads the modalities of a model; returns whether images are among them.

@@ -65,13 +65,41 @@ fn numbers_and_words_can_be_keys_and_names() {
     );
 }
 
+/// A configuration with these settings of its provider and its model.
+fn yaml(provider: &str, model: &str) -> String {
+    format!(
+        "providers:\n  a: {{ base_url: 'https://a.test/v1', {provider} }}\nmodels:\n  m: {{ provider: a, {model} }}\n"
+    )
+}
+
+#[test]
+fn tools_of_a_model_are_read() {
+    check(
+        &yaml("", "tools: core, exclude_tools: glob"),
+        &[],
+        expect![[r#"
+        model m: m at a https://a.test/v1
+          key None from None headers []
+          window 128000 max None temperature None effort None retries 3 body {}
+          tools ToolSelection { profile: Core, excluded: ["glob"] }
+        db $DIR/crow.db requests 200 mode ask secrets []
+    "#]],
+    );
+    check(
+        &yaml("", "tools: [read, grep], exclude_tools: [mcp_a, mcp_b]"),
+        &[],
+        expect![[r#"
+        model m: m at a https://a.test/v1
+          key None from None headers []
+          window 128000 max None temperature None effort None retries 3 body {}
+          tools ToolSelection { profile: Named(["read", "grep"]), excluded: ["mcp_a", "mcp_b"] }
+        db $DIR/crow.db requests 200 mode ask secrets []
+    "#]],
+    );
+}
+
 #[test]
 fn model_api_settings_are_read() {
-    let yaml = |provider: &str, model: &str| {
-        format!(
-            "providers:\n  a: {{ base_url: 'https://a.test/v1', {provider} }}\nmodels:\n  m: {{ provider: a, {model} }}\n"
-        )
-    };
     check(
         &yaml(
             "api: chat",
