@@ -74,6 +74,12 @@ pub(crate) enum CliCommand {
     Demo,
     /// Set up providers and models
     Init(InitArgs),
+    /// Show and change the configuration file
+    Config {
+        /// The subcommand
+        #[command(subcommand)]
+        command: ConfigSubcommand,
+    },
     /// Show which keys are set, set up a provider, or log in to an MCP server
     Auth(AuthArgs),
     /// Show sessions and their messages
@@ -306,6 +312,27 @@ pub(crate) struct InitArgs {
     /// Import the directory of the Python version, such as ~/.agents/crow, and ask no questions
     #[arg(long, value_name = "DIR")]
     pub(crate) from: Option<PathBuf>,
+}
+
+/// Subcommands of `config`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigSubcommand {
+    /// Print a value as written in the file; keys and passwords are hidden
+    Get {
+        /// The key, such as permissions.mode or models.NAME.context_window
+        key: String,
+    },
+    /// Set a value; comments and all other values stay, and the file before is kept as config.yaml.bak
+    Set {
+        /// The key, such as permissions.mode or models.NAME.context_window
+        key: String,
+        /// The value: text, a number, true or false, or a list or map such as [a, b]
+        value: String,
+    },
+    /// Edit a copy of the file in $VISUAL or $EDITOR, which replaces it once it is valid
+    Edit,
+    /// Print the path of the file
+    Path,
 }
 
 /// Arguments of `inspect`.

@@ -6,6 +6,7 @@ mod auth;
 mod bridge;
 mod cli;
 mod completion;
+mod config;
 mod database;
 mod demo;
 mod doctor;
@@ -136,6 +137,7 @@ fn run_command(cli: Cli) -> Result<(), CliError> {
             agent::tokio_runtime()?.block_on(doctor::run(&args, &dir, &env, current_dir()?, &mut out))?;
         }
         CliCommand::Init(args) => run_init(&args, &dir, &env)?,
+        CliCommand::Config { command } => config::run(&command, &dir, &env, &mut out)?,
         CliCommand::Completions(args) => completion::write_script(&args, &mut out)?,
         CliCommand::ManPages { directory } => man_pages::write_man_pages(&directory)?,
     }

@@ -2,6 +2,7 @@
 //!
 //! The only place that reads the environment. Writes nothing and knows no command.
 
+mod edit;
 mod environment;
 mod error;
 mod file;
@@ -25,6 +26,7 @@ use crow_tools::{Shell, TerminalPreference, WebConfig};
 use crow_workflow::WorkflowConfig;
 
 pub(crate) use self::{
+    edit::{ConfigEditError, find_value, set_value},
     environment::Environment,
     error::{ConfigError, ConfigWarning, ConfigWarningKind},
     known_keys::nearest_name,
@@ -124,6 +126,15 @@ impl Settings {
         load::load_settings(dir, env)
     }
 
+    /// Loads a text as if it were the configuration file.
+    pub(crate) fn load_text(
+        dir: &Path,
+        env: &Environment,
+        text: &str,
+    ) -> Result<(Self, Vec<ConfigWarning>), ConfigError> {
+        load::load_settings_from_text(dir, env, text)
+    }
+
     /// Whether a configured model reads images; also true if no model specifies its modalities. Cheap, since
     /// `initialize` is answered before the configuration is loaded.
     pub(crate) fn reads_images(dir: &Path, env: &Environment) -> bool {
@@ -146,6 +157,11 @@ impl Settings {
             ConfigError::UnknownModel { name: name.to_owned(), nearest, names }
         })
     }
+}
+
+/// Reads the configuration file; a missing one is empty.
+pub(crate) fn read_config_text(dir: &Path) -> Result<String, ConfigError> {
+    Ok(load::read_optional_file(&dir.join(CONFIG_FILE))?.unwrap_or_default())
 }
 
 /// Returns the line in which a configuration gives the database, and its address.

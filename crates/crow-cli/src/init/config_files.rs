@@ -1,15 +1,12 @@
 //! Writes the configuration files atomically, readable by their owner only.
 
-use std::{
-    fs,
-    io::{self, Write},
-    path::Path,
-};
+use std::{fs, io, path::Path};
 
 use crow_files::create_private_dir;
 
 use super::{config_text, environment_scan::ProviderChoice};
 use crate::{
+    config::write_atomically,
     failure::{CliError, CliExitCode},
     settings::{CONFIG_FILE, ENV_FILE, SEARCH_VARIABLE},
 };
@@ -50,13 +47,4 @@ fn env_variables<'a>(
 
 fn write_error(path: &Path, error: &io::Error) -> CliError {
     CliError::new(CliExitCode::Failed, format!("could not write {}: {error}", path.display()))
-}
-
-/// The temporary file is private to its owner and stays so when it is renamed.
-pub(super) fn write_atomically(dir: &Path, name: &str, text: &str) -> io::Result<()> {
-    let mut file = tempfile::NamedTempFile::new_in(dir)?;
-    file.write_all(text.as_bytes())?;
-    file.as_file().sync_all()?;
-    file.persist(dir.join(name))?;
-    Ok(())
 }

@@ -13,8 +13,8 @@ use crow_import::{
     PythonDatabase, PythonDirectory, PythonDirectoryError, comment_out_keys, find_python_directory,
 };
 
-use super::config_files;
 use crate::{
+    config,
     failure::{CliError, CliExitCode},
     settings::{
         CONFIG_FILE, ConfigWarningKind, DATABASE_KEYS, Environment, Settings, find_configured_database,
@@ -51,7 +51,7 @@ pub(super) fn import_python_config(
         PythonDatabase::Elsewhere(_) | PythonDatabase::Unknown => source.config_text().to_owned(),
     };
     source.copy_files(&database, dir, log)?;
-    config_files::write_atomically(dir, CONFIG_FILE, &text)
+    config::write_atomically(dir, CONFIG_FILE, &text)
         .map_err(|source| PythonDirectoryError::WriteDirectory { path: dir.to_owned(), source })?;
     writeln!(log, "imported {CONFIG_FILE}")?;
     review_config(dir, env, log)?;

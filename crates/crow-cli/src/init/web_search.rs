@@ -4,8 +4,8 @@ use std::{fmt::Write, fs::File, io, path::Path};
 
 use crow_tools::WebConfig;
 
-use super::config_files;
 use crate::{
+    config,
     failure::{CliError, CliExitCode},
     settings::{Environment, SEARCH_COMPOSE, SEARCH_VARIABLE},
 };
@@ -75,7 +75,7 @@ pub(super) fn write_search_files(dir: &Path, existing: ExistingFiles) -> Result<
         if existing == ExistingFiles::Keep && directory.join(name).exists() {
             continue;
         }
-        config_files::write_atomically(&directory, name, &text).map_err(failed)?;
+        config::write_atomically(&directory, name, &text).map_err(failed)?;
         make_readable(&directory.join(name)).map_err(failed)?;
         has_written = true;
     }

@@ -1,6 +1,6 @@
 //! Parses a configuration file into a tree with line numbers. Knows YAML and `${VAR}`, but no key.
 
-use std::{fmt, path::Path};
+use std::{fmt, ops::Range, path::Path};
 
 use serde::{
     Deserialize, Deserializer,
@@ -31,6 +31,8 @@ const LIMIT_ERRORS: [&str; 4] = ["budget breached", "recursion limit", "alias re
 #[derive(Debug)]
 pub(super) struct ConfigNode {
     pub(super) line: u64,
+    /// Its bytes in the marked text; empty if the parser does not report them.
+    pub(super) span: Range<usize>,
     pub(super) value: ConfigValue,
 }
 
@@ -66,9 +68,13 @@ pub(super) struct ConfigField {
 
 /// Parses a file.
 pub(super) fn parse_config(path: &Path, text: &str) -> Result<ConfigNode, ConfigError> {
-    let marked = mark_variables(text);
+    parse_marked(path, &mark_variables(text))
+}
+
+/// Parses a text with marked variables, to which the spans refer.
+pub(super) fn parse_marked(path: &Path, marked: &str) -> Result<ConfigNode, ConfigError> {
     let tree: Spanned<RawNode> =
-        serde_saphyr::from_str_with_options(&marked, parser_options()).map_err(|error| {
+        serde_saphyr::from_str_with_options(marked, parser_options()).map_err(|error| {
             let line = error.location().map_or(1, |location| location.line());
             let message = error.without_snippet().to_string();
             let problem = message.rsplit_once(" at line ").map_or(message.as_str(), |(problem, _)| problem);
@@ -76,14 +82,10 @@ pub(super) fn parse_config(path: &Path, text: &str) -> Result<ConfigNode, Config
             let problem = problem.split(", set ").next().unwrap_or_default();
             let is_limit = LIMIT_ERRORS.iter().any(|prefix| problem.starts_with(prefix));
             let problem = if is_limit { "it is nested too deeply or too large" } else { problem };
-            ConfigError::Invalid {
-                path: path.to_owned(),
-                line,
-                problem: problem.replace(OPEN_MARK, "${").replace(CLOSE_MARK, "}"),
-            }
+            ConfigError::Invalid { path: path.to_owned(), line, problem: unmark_variables(problem) }
         })?;
     // Spans refer to the parsed text, not to the file.
-    Ok(convert_node(tree, &marked))
+    Ok(convert_node(tree, marked))
 }
 
 /// Limits for files that may come from a repository.
@@ -102,7 +104,7 @@ fn parser_options() -> serde_saphyr::Options {
 }
 
 /// Replaces the braces of each well-formed `${NAME}`.
-fn mark_variables(text: &str) -> String {
+pub(super) fn mark_variables(text: &str) -> String {
     let mut marked = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${") {
@@ -124,18 +126,22 @@ fn mark_variables(text: &str) -> String {
     marked
 }
 
+/// Writes the braces again.
+pub(super) fn unmark_variables(marked: &str) -> String {
+    marked.replace(OPEN_MARK, "${").replace(CLOSE_MARK, "}")
+}
+
 fn is_variable(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
 }
 
 fn convert_node(spanned: Spanned<RawNode>, text: &str) -> ConfigNode {
     let line = spanned.referenced.line();
-    let source_text = || {
-        let span = spanned.defined.span();
-        let start = span.byte_offset().and_then(|start| usize::try_from(start).ok());
-        let end = start.zip(span.byte_len()).map(|(start, len)| start + usize::try_from(len).unwrap_or(0));
-        start.zip(end).and_then(|(start, end)| text.get(start..end)).unwrap_or_default().trim().to_owned()
-    };
+    let source = spanned.defined.span();
+    let start = source.byte_offset().and_then(|start| usize::try_from(start).ok());
+    let len = source.byte_len().and_then(|len| usize::try_from(len).ok());
+    let span = start.zip(len).map_or(0..0, |(start, len)| start..start + len);
+    let source_text = || text.get(span.clone()).unwrap_or_default().trim().to_owned();
     let value = match spanned.value {
         RawNode::Null => ConfigValue::Null,
         RawNode::Bool(value) => {
@@ -152,7 +158,7 @@ fn convert_node(spanned: Spanned<RawNode>, text: &str) -> ConfigNode {
             ConfigValue::Map(fields.into_iter().map(|(key, value)| convert_field(key, value, text)).collect())
         }
     };
-    ConfigNode { line, value }
+    ConfigNode { line, span, value }
 }
 
 fn convert_field(key: Spanned<String>, value: Spanned<RawNode>, text: &str) -> ConfigField {
@@ -199,7 +205,7 @@ impl ConfigScalar {
 
     /// Returns the text as written, without expanding variables.
     pub(super) fn literal_text(&self) -> String {
-        self.raw.replace(OPEN_MARK, "${").replace(CLOSE_MARK, "}")
+        unmark_variables(&self.raw)
     }
 
     /// Returns the names of the variables in the text.
@@ -233,6 +239,23 @@ impl ConfigNode {
             }
             ConfigValue::List(items) => items.iter().flat_map(Self::variables).collect(),
             ConfigValue::Map(fields) => fields.iter().flat_map(|field| field.node.variables()).collect(),
+        }
+    }
+
+    /// Converts the tree to JSON as written, without expanding variables.
+    pub(super) fn to_literal_json(&self) -> serde_json::Value {
+        match &self.value {
+            ConfigValue::Null => serde_json::Value::Null,
+            ConfigValue::Scalar(scalar) => match &scalar.kind {
+                ScalarType::Text => serde_json::Value::String(scalar.literal_text()),
+                ScalarType::Bool(value) => serde_json::Value::Bool(*value),
+                ScalarType::Number(value) => serde_json::Value::Number(value.clone()),
+            },
+            ConfigValue::List(items) => items.iter().map(Self::to_literal_json).collect(),
+            ConfigValue::Map(fields) => {
+                let fields = fields.iter().map(|field| (field.key.clone(), field.node.to_literal_json()));
+                serde_json::Value::Object(fields.collect::<Map<_, _>>())
+            }
         }
     }
 

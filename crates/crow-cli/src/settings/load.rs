@@ -33,7 +33,7 @@ pub(crate) use shell::default_shell;
 fn read_config(path: &Path) -> Result<ConfigNode, ConfigError> {
     match read_optional_file(path)? {
         Some(text) => file::parse_config(path, &text),
-        None => Ok(ConfigNode { line: 1, value: ConfigValue::Null }),
+        None => Ok(ConfigNode { line: 1, span: 0..0, value: ConfigValue::Null }),
     }
 }
 
@@ -51,12 +51,29 @@ pub(super) fn load_settings(
     dir: &Path,
     env: &Environment,
 ) -> Result<(Settings, Vec<ConfigWarning>), ConfigError> {
+    load_from(dir, env, None)
+}
+
+/// Loads a text as if it were the configuration file.
+pub(super) fn load_settings_from_text(
+    dir: &Path,
+    env: &Environment,
+    text: &str,
+) -> Result<(Settings, Vec<ConfigWarning>), ConfigError> {
+    load_from(dir, env, Some(text))
+}
+
+fn load_from(
+    dir: &Path,
+    env: &Environment,
+    text: Option<&str>,
+) -> Result<(Settings, Vec<ConfigWarning>), ConfigError> {
     let (from_file, warnings) = read_env_file(&dir.join(ENV_FILE))?;
     let mut secrets: BTreeSet<String> = from_file.keys().cloned().collect();
     let merged_env: Environment = from_file.into_iter().chain(env.clone()).collect();
 
     let path = dir.join(CONFIG_FILE);
-    let root = read_config(&path)?;
+    let root = text.map_or_else(|| read_config(&path), |text| file::parse_config(&path, text))?;
     let mut loader = ConfigLoader { path, merged_env: &merged_env, warnings };
     let mut sections = loader.read_sections(&root)?;
     secrets.extend(sections.secret_variables().cloned());
@@ -122,7 +139,7 @@ fn choose_terminals(use_client_terminal: Option<bool>, use_own_terminal: Option<
 }
 
 /// Reads a file that may not exist.
-fn read_optional_file(path: &Path) -> Result<Option<String>, ConfigError> {
+pub(super) fn read_optional_file(path: &Path) -> Result<Option<String>, ConfigError> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 mod agents;
+mod config;
 mod configuration;
 mod doctor;
 mod models;
