@@ -1,31 +1,39 @@
-//! `crow-cli init`: creates a working configuration from keys. The only command that writes the configuration files.
+//! `crow-cli init`: creates a working configuration from keys.
 
 mod config_files;
 mod config_text;
 mod environment_scan;
+mod known_providers;
 mod local_servers;
 mod model_choice;
+mod model_servers;
 mod python;
 #[cfg(test)]
 mod tests;
+mod trial;
 mod web_search;
 mod wizard;
 
 use std::{
     io::{self, IsTerminal},
-    path::{Path, PathBuf},
-    time::Duration,
+    path::Path,
 };
 
-use crow_core::Failure;
-use crow_model::{ListedModel, ModelListing, ProviderSettings};
+use crow_model::ModelListing;
 
-pub(crate) use self::local_servers::{LocalModelServer, USUAL_SERVERS};
 use self::{
+    config_files::ConfigDraft,
     environment_scan::{EnvironmentScan, ProviderChoice},
+    known_providers::KnownProvider,
     local_servers::{LocalScan, ScannedServer},
-    model_choice::ModelChoice,
+    model_servers::ModelServers,
+    trial::{TEXT_ONLY, TrialOutcome},
     web_search::{ExistingFiles, SearchChoice},
+};
+pub(crate) use self::{
+    local_servers::USUAL_SERVERS,
+    model_servers::{InitContext, RemoteModelServers},
+    python::find_python_config,
 };
 use crate::{
     cli::InitArgs,
@@ -37,25 +45,14 @@ use crate::{
 /// Enough to switch between; a gateway has hundreds.
 const MODELS_MAX: usize = 5;
 
-/// The parts of the outside world that `init` uses.
-pub(crate) struct InitContext<'a, List> {
-    /// Requests the models of a provider, with a timeout.
-    pub(crate) list: &'a List,
-    /// The local servers to look for.
-    pub(crate) servers: &'a [LocalModelServer],
-}
-
 /// Sets up from the environment or interactively.
-pub(crate) async fn run<List>(
+pub(crate) async fn run(
     args: &InitArgs,
     dir: &Path,
     env: &Environment,
-    context: &InitContext<'_, List>,
+    context: &InitContext<'_, impl ModelServers>,
     log: &mut impl io::Write,
-) -> Result<(), CliError>
-where
-    List: AsyncFn(ProviderSettings, Duration) -> Result<ModelListing, Failure>,
-{
+) -> Result<(), CliError> {
     if let Some(from) = &args.from {
         return python::import_python_config(from, dir, env, log);
     }
@@ -77,42 +74,34 @@ where
     wizard::run_wizard(dir, env, context).await
 }
 
-/// Returns the directory of a Python configuration that can be imported.
-pub(crate) fn find_python_config(dir: &Path, env: &Environment) -> Option<PathBuf> {
-    python::find_python_config(dir, env)
-}
-
-async fn init_from_environment<List>(
+async fn init_from_environment(
     dir: &Path,
     env: &Environment,
-    context: &InitContext<'_, List>,
+    context: &InitContext<'_, impl ModelServers>,
     log: &mut impl io::Write,
-) -> Result<(), CliError>
-where
-    List: AsyncFn(ProviderSettings, Duration) -> Result<ModelListing, Failure>,
-{
+) -> Result<(), CliError> {
     let config = dir.join(CONFIG_FILE);
     if config.exists() {
         let message = format!("{} already exists", config.display());
         return Err(CliError::new(CliExitCode::Config, message)
-            .with_hint("edit it, move it away, or replace it with `crow-cli init`"));
+            .with_hint("add to it or replace it with `crow-cli init` on a terminal, or edit it with `crow-cli config edit`"));
     }
     let (merged_env, file_variables) = settings::merge_env_file(dir, env)?;
     let EnvironmentScan { mut providers, notes } = environment_scan::scan_environment(&merged_env);
     let LocalScan { servers, notes: local_notes } =
-        local_servers::scan_local_servers(context.servers, &providers, context.list).await;
+        local_servers::scan_local_servers(context.servers, &providers, context.models).await;
     for note in notes.into_iter().chain(local_notes) {
         writeln!(log, "note: {note}")?;
     }
     if providers.is_empty() && servers.is_empty() {
-        let hint = "set OPENAI_API_KEY or OPENROUTER_API_KEY, or LLM_<NAME>_API_KEY and LLM_<NAME>_BASE_URL, \
-                    or start a server such as Ollama on this machine";
+        let hint = "set the key of a provider, such as ANTHROPIC_API_KEY or OPENAI_API_KEY, or LLM_<NAME>_API_KEY and \
+                    LLM_<NAME>_BASE_URL, or start a server such as Ollama on this machine";
         return Err(
             CliError::new(CliExitCode::Config, "no provider was found in the environment").with_hint(hint)
         );
     }
     for provider in providers.iter_mut().filter(|provider| provider.models.is_empty()) {
-        match (context.list)(provider.to_settings(), LIST_WAIT).await {
+        match context.models.list(provider.to_settings(), LIST_WAIT).await {
             Ok(listing) => choose_models(provider, &listing, log)?,
             Err(failure) => {
                 let (name, reason, variable) = (&provider.name, failure.message, provider.model_variable());
@@ -135,13 +124,11 @@ where
         );
     }
     let search = SearchChoice::from_environment(&merged_env);
-    config_files::write_config_files(
-        dir,
-        &providers,
-        search.url_to_store(&merged_env).as_deref(),
-        &file_variables,
-    )?;
+    let search_url = search.url_to_store(&merged_env);
+    let draft = ConfigDraft { providers: &providers, search_url: search_url.as_deref(), database_uri: None };
+    config_files::write_config_files(dir, &draft, &file_variables)?;
     report_written(&config, &providers, log)?;
+    report_trial(&providers, context.models, log).await?;
     if search == SearchChoice::Docker && web_search::write_search_files(dir, ExistingFiles::Keep)? {
         writeln!(log, "to search the web, start SearXNG: {}", web_search::start_command(dir))?;
     }
@@ -153,11 +140,24 @@ fn choose_models(
     listing: &ModelListing,
     log: &mut impl io::Write,
 ) -> io::Result<()> {
-    let is_for_chat =
-        |model: &&ListedModel| model.chats.unwrap_or(true) && environment_scan::is_chat_model(&model.id);
-    let mut models: Vec<&ListedModel> = listing.models.iter().filter(is_for_chat).collect();
-    models.sort_by_key(|model| model.takes_tools == Some(false));
-    let (models, notes) = model_choice::select_models(listing, models.into_iter().take(MODELS_MAX));
+    let models = model_choice::chat_models(listing);
+    let models = match KnownProvider::at(&provider.base_url) {
+        Some(known) => {
+            let newest = known.newest_model(&models);
+            if newest.is_none() && !models.is_empty() {
+                let (name, families, variable) = (
+                    &provider.name,
+                    known.families.join(" or ").replace("{version}", "*"),
+                    provider.model_variable(),
+                );
+                writeln!(log, "note: {name} lists no {families}; choose a model with {variable}")?;
+                return Ok(());
+            }
+            newest.into_iter().collect()
+        }
+        None => models.into_iter().take(MODELS_MAX).collect::<Vec<_>>(),
+    };
+    let (models, notes) = model_choice::select_models(listing, models.into_iter(), &provider.base_url);
     if models.is_empty() {
         writeln!(log, "note: {} lists no chat model", provider.name)?;
     }
@@ -165,15 +165,29 @@ fn choose_models(
     notes.iter().try_for_each(|note| writeln!(log, "note: {note}"))
 }
 
-/// Joins the names of models into one line.
-fn join_names(models: &[ModelChoice]) -> String {
-    models.iter().map(|model| model.name.as_str()).collect::<Vec<_>>().join(", ")
+/// Asks the default model for a tool call and reports the outcome.
+async fn report_trial(
+    providers: &[ProviderChoice],
+    servers: &impl ModelServers,
+    log: &mut impl io::Write,
+) -> io::Result<()> {
+    let models =
+        providers.iter().flat_map(|provider| provider.models.iter().map(move |model| (provider, model)));
+    let Some((provider, model)) = models.into_iter().next() else { return Ok(()) };
+    match servers.try_model(&model.to_settings(provider.to_settings())).await {
+        Ok(TrialOutcome::CalledTool) => writeln!(log, "{} answered and called a tool", model.name),
+        Ok(TrialOutcome::TextOnly) => writeln!(log, "note: {} {TEXT_ONLY}", model.name),
+        Err(failure) => {
+            let message = failure.message.trim_end_matches('.');
+            writeln!(log, "note: {} did not answer: {message}; `crow-cli doctor` checks it again", model.name)
+        }
+    }
 }
 
 fn report_written(config: &Path, providers: &[ProviderChoice], log: &mut impl io::Write) -> io::Result<()> {
     writeln!(log, "wrote {}", config.display())?;
     for provider in providers.iter().filter(|provider| !provider.models.is_empty()) {
-        writeln!(log, "  {}: {}", provider.name, join_names(&provider.models))?;
+        writeln!(log, "  {}: {}", provider.name, model_choice::join_names(&provider.models))?;
     }
     writeln!(log, "the first model is the default; edit the file to change it")
 }

@@ -43,7 +43,6 @@ use std::{
 };
 
 use clap::{CommandFactory as _, Parser};
-use crow_model::{HttpClients, list_models};
 use crow_store::{DatabaseAddress, Timestamp};
 use crow_tui::SessionChoice;
 
@@ -54,10 +53,10 @@ use crate::{
         TerminalArgs,
     },
     failure::{CliError, CliExitCode},
-    init::{InitContext, USUAL_SERVERS},
+    init::{InitContext, RemoteModelServers, USUAL_SERVERS},
     log::LogVerbosity,
     migration_notice::MigrationNotice,
-    settings::{Environment, Settings},
+    settings::{CONFIG_FILE, Environment, Settings},
 };
 
 fn main() -> ExitCode {
@@ -169,6 +168,10 @@ fn start_terminal(
     if let Some(word) = args.prompt.as_deref().filter(|prompt| !prompt.contains(char::is_whitespace)) {
         check_word(word, is_terminal)?;
     }
+    let is_first_start = !dir.join(CONFIG_FILE).exists() && args.options.agent.is_none();
+    if is_terminal && io::stderr().is_terminal() && is_first_start {
+        run_init(&InitArgs { yes: false, from: None }, &dir, &env)?;
+    }
     log::start_logging(&dir, verbosity);
     let run_args = RunArgs {
         interactive: is_terminal,
@@ -261,8 +264,7 @@ fn run_models(args: &ModelsArgs, settings: &Settings, out: &mut impl Write) -> R
 }
 
 fn run_init(args: &InitArgs, dir: &Path, env: &Environment) -> Result<(), CliError> {
-    let list = async |provider, wait| list_models(&HttpClients::new()?, &provider, wait).await;
-    let context = InitContext { list: &list, servers: &USUAL_SERVERS };
+    let context = InitContext { models: &RemoteModelServers, servers: &USUAL_SERVERS };
     agent::tokio_runtime()?.block_on(init::run(args, dir, env, &context, &mut io::stderr()))
 }
 

@@ -26,7 +26,7 @@ use crow_tools::{Shell, TerminalPreference, WebConfig};
 use crow_workflow::WorkflowConfig;
 
 pub(crate) use self::{
-    edit::{ConfigEditError, find_value, set_value},
+    edit::{ConfigEditError, find_value, insert_entry, set_value},
     environment::Environment,
     error::{ConfigError, ConfigWarning, ConfigWarningKind},
     known_keys::nearest_name,

@@ -10,6 +10,10 @@ impl ModelApi {
 
     /// `chat/completions`, which most servers support.
     pub const CHAT: Self = Self::ALL[0];
+    /// Anthropic's.
+    pub const MESSAGES: Self = Self::ALL[1];
+    /// OpenAI's newer one.
+    pub const RESPONSES: Self = Self::ALL[2];
 }
 
 impl Default for ModelApi {

@@ -147,6 +147,35 @@ pub struct ModelSettings {
 }
 
 impl ModelSettings {
+    /// The minimum of nearly all current models.
+    pub const CONTEXT_WINDOW: u64 = 128_000;
+    /// Most failures of a busy provider are over after three retries.
+    pub const RETRIES_MAX: u32 = 3;
+
+    /// A model of which only the name is known, which is also its name in the configuration.
+    pub fn new(provider: ProviderSettings, model: impl Into<String>) -> Self {
+        let model = model.into();
+        Self {
+            name: model.clone(),
+            provider,
+            model,
+            context_window: Self::CONTEXT_WINDOW,
+            reads_images: true,
+            compact_tokens_max: None,
+            max_tokens: None,
+            temperature: None,
+            reasoning_effort: None,
+            thought_levels: BTreeMap::new(),
+            send_reasoning: None,
+            tool_calls: ToolCallMode::default(),
+            tools: ToolSelection::default(),
+            price: None,
+            extra_body: Map::new(),
+            retries_max: Self::RETRIES_MAX,
+            fallbacks: Vec::new(),
+        }
+    }
+
     /// The model with its provider: its provider state goes back to no other, whatever the configuration calls it.
     pub(crate) fn qualified_id(&self) -> String {
         format!("{}/{}", self.provider.name, self.model)

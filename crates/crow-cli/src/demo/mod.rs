@@ -13,12 +13,11 @@ use std::{
 };
 
 use crow_core::{Mode, NetworkAccess, PermissionRules, SandboxMode, TreeLimits};
-use crow_model::{ModelApi, ModelSettings, ProviderSettings, ToolCallMode};
+use crow_model::{ModelApi, ModelSettings, ProviderSettings};
 use crow_process::{CommandSpec, ExitReason, ProcessGroups, RunLimits};
 use crow_store::DatabaseAddress;
 use crow_tools::{Shell, WebConfig};
 use crow_workflow::WorkflowConfig;
-use serde_json::Map;
 use tokio_util::sync::CancellationToken;
 
 use self::model::{DemoPace, ScriptedModel};
@@ -144,25 +143,7 @@ fn model(base_url: &str) -> ModelSettings {
         key_variable: None,
         headers: Vec::new(),
     };
-    ModelSettings {
-        name: "scripted".into(),
-        provider,
-        model: "scripted".into(),
-        context_window: WINDOW,
-        reads_images: true,
-        compact_tokens_max: None,
-        max_tokens: None,
-        temperature: None,
-        reasoning_effort: None,
-        thought_levels: BTreeMap::new(),
-        send_reasoning: None,
-        tool_calls: ToolCallMode::default(),
-        tools: crow_core::ToolSelection::default(),
-        price: None,
-        extra_body: Map::new(),
-        retries_max: 0,
-        fallbacks: Vec::new(),
-    }
+    ModelSettings { context_window: WINDOW, retries_max: 0, ..ModelSettings::new(provider, "scripted") }
 }
 
 fn demo_settings(home: &Path, base_url: &str) -> Settings {

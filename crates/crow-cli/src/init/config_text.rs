@@ -2,46 +2,73 @@
 
 use std::fmt::Write;
 
-use super::{environment_scan::ProviderChoice, model_choice::ModelChoice};
+use crow_model::ModelApi;
+
+use super::{
+    config_files::{ConfigDraft, DATABASE_URI_VARIABLE},
+    environment_scan::ProviderChoice,
+    model_choice::ModelChoice,
+};
 
 /// Renders the configuration; keys are referenced by variable.
-pub(super) fn render_config(providers: &[ProviderChoice]) -> String {
+pub(super) fn render_config(draft: &ConfigDraft<'_>) -> String {
     let mut text = String::from(
         "# Model providers. Keys are read from the environment and from .env next to this file.\nproviders:\n",
     );
-    for provider in providers {
-        let _ = writeln!(
-            text,
-            "  {}:\n    base_url: {}",
-            quote_yaml(&provider.name),
-            quote_yaml(&provider.base_url)
-        );
-        if let Some((variable, _)) = &provider.key {
-            let _ = writeln!(text, "    api_key: ${{{variable}}}");
-        }
+    for provider in draft.providers {
+        text.push_str(&render_provider(provider));
     }
     text.push_str("\n# The first model is the default.\nmodels:\n");
-    let mut used_names: Vec<&str> = Vec::new();
-    for (provider, model) in
-        providers.iter().flat_map(|provider| provider.models.iter().map(move |model| (provider, model)))
-    {
-        // Two providers may have the same model.
-        let short_name = short_model_name(&model.name);
-        let name = if used_names.contains(&short_name) {
-            format!("{}/{short_name}", provider.name)
-        } else {
-            short_name.to_owned()
-        };
-        used_names.push(short_name);
-        let (name, provider) = (quote_yaml(&name), quote_yaml(&provider.name));
-        let _ = writeln!(text, "  {name}:\n    provider: {provider}\n    model: {}", quote_yaml(&model.name));
-        push_model_facts(&mut text, model);
+    let mut used_names: Vec<String> = Vec::new();
+    for provider in draft.providers {
+        for model in &provider.models {
+            let name = unused_model_name(provider, model, &used_names);
+            text.push_str(&render_model(&name, provider, model));
+            used_names.push(name);
+        }
+    }
+    if draft.database_uri.is_some() {
+        let _ = write!(text, "\ndb_uri: ${{{DATABASE_URI_VARIABLE}}}\n");
     }
     text
 }
 
+/// Renders an entry of `providers`.
+pub(super) fn render_provider(provider: &ProviderChoice) -> String {
+    let (name, url) = (quote_yaml(&provider.name), quote_yaml(&provider.base_url));
+    let mut text = format!("  {name}:\n    base_url: {url}\n");
+    if provider.api != ModelApi::default() {
+        let _ = writeln!(text, "    api: {}", provider.api.as_str());
+    }
+    if let Some((variable, _)) = &provider.key {
+        let _ = writeln!(text, "    api_key: ${{{variable}}}");
+    }
+    text
+}
+
+/// Renders an entry of `models`.
+pub(super) fn render_model(name: &str, provider: &ProviderChoice, model: &ModelChoice) -> String {
+    let (name, provider) = (quote_yaml(name), quote_yaml(&provider.name));
+    let mut text = format!("  {name}:\n    provider: {provider}\n    model: {}\n", quote_yaml(&model.name));
+    push_model_facts(&mut text, model);
+    text
+}
+
+/// Returns the name of a model in the configuration. Two providers may have the same model.
+pub(super) fn unused_model_name(
+    provider: &ProviderChoice,
+    model: &ModelChoice,
+    used_names: &[impl AsRef<str>],
+) -> String {
+    let short_name = short_model_name(&model.name);
+    let is_used = used_names.iter().any(|used| used.as_ref() == short_name);
+    if is_used { format!("{}/{short_name}", provider.name) } else { short_name.to_owned() }
+}
+
 /// Shortens a name that is the path of a model file.
 fn short_model_name(model: &str) -> &str {
+    // Gemini lists its models with this prefix.
+    let model = model.strip_prefix("models/").unwrap_or(model);
     let Some(path) = model.strip_suffix(".gguf") else { return model };
     path.rsplit(['/', '\\']).next().filter(|name| !name.is_empty()).unwrap_or(model)
 }

@@ -2,7 +2,10 @@
 
 use crow_model::{ApiKey, ModelApi, ProviderSettings};
 
-use super::model_choice::ModelChoice;
+use super::{
+    known_providers::{KNOWN_PROVIDERS, KnownProvider},
+    model_choice::ModelChoice,
+};
 use crate::settings::Environment;
 
 /// A provider to configure.
@@ -10,6 +13,7 @@ use crate::settings::Environment;
 pub(super) struct ProviderChoice {
     pub(super) name: String,
     pub(super) base_url: String,
+    pub(super) api: ModelApi,
     /// The variable of the key and the key; a local server needs none.
     pub(super) key: Option<(String, String)>,
     pub(super) models: Vec<ModelChoice>,
@@ -21,40 +25,34 @@ pub(super) struct EnvironmentScan {
     pub(super) notes: Vec<String>,
 }
 
-/// Providers with a known address, by the prefix of the variable their own tools read.
-pub(super) const WELL_KNOWN: [(&str, &str); 6] = [
-    ("openrouter", "https://openrouter.ai/api/v1"),
-    ("openai", "https://api.openai.com/v1"),
-    ("deepseek", "https://api.deepseek.com/v1"),
-    ("groq", "https://api.groq.com/openai/v1"),
-    ("mistral", "https://api.mistral.ai/v1"),
-    ("xai", "https://api.x.ai/v1"),
-];
-
-/// Name parts of models that do something other than chat.
-const NOT_FOR_CHAT: [&str; 13] = [
-    "embed",
-    "whisper",
-    "tts",
-    "audio",
-    "realtime",
-    "transcribe",
-    "image",
-    "dall-e",
-    "moderation",
-    "rerank",
-    "guard",
-    "sora",
-    "ocr",
-];
-
 impl ProviderChoice {
+    /// A provider without models. One with a well-known name has the API of that provider; at another address only
+    /// Anthropic's, since most servers have no other than `chat`.
+    pub(super) fn new(name: String, base_url: &str, key: Option<(String, String)>) -> Self {
+        let known = KnownProvider::find(&name);
+        let api = known.map(|known| known.api).unwrap_or_default();
+        let mut base_url = base_url.trim_end_matches('/').to_owned();
+        // Anthropic's own programs expect the address without the version.
+        if api == ModelApi::MESSAGES && !base_url.ends_with("/v1") {
+            base_url.push_str("/v1");
+        }
+        let has_api = KnownProvider::at(&base_url).is_some() || api == ModelApi::MESSAGES;
+        Self { name, base_url, api: if has_api { api } else { ModelApi::default() }, key, models: Vec::new() }
+    }
+
+    /// Adds the model that the environment names.
+    fn with_model(mut self, model: Option<&str>) -> Self {
+        let model = model.map(|model| ModelChoice::from_name(model).with_known_facts(&self.base_url));
+        self.models.extend(model);
+        self
+    }
+
     /// Returns the settings this provider will be configured with.
     pub(super) fn to_settings(&self) -> ProviderSettings {
         ProviderSettings {
             name: self.name.clone(),
             base_url: self.base_url.trim_end_matches('/').to_owned(),
-            api: ModelApi::default(),
+            api: self.api,
             api_key: self.key.as_ref().map(|(_, key)| ApiKey::new(key)),
             key_variable: self.key.as_ref().map(|(variable, _)| variable.clone()),
             headers: Vec::new(),
@@ -77,17 +75,13 @@ pub(super) fn scan_environment(env: &Environment) -> EnvironmentScan {
         let (key_variable, url_variable) =
             (format!("LLM_{name_part}_API_KEY"), format!("LLM_{name_part}_BASE_URL"));
         let name = name_part.to_lowercase();
-        let known = WELL_KNOWN.iter().find(|(known, _)| *known == name).map(|(_, url)| *url);
-        match (get(&key_variable), get(&url_variable).or(known)) {
-            (Some(key), Some(url)) => scan.providers.push(ProviderChoice {
-                models: get(&format!("LLM_{name_part}_MODEL"))
-                    .map(ModelChoice::from_name)
-                    .into_iter()
-                    .collect(),
-                key: Some((key_variable, key.to_owned())),
-                base_url: url.to_owned(),
-                name,
-            }),
+        let known = KnownProvider::find(&name);
+        match (get(&key_variable), get(&url_variable).or(known.map(|known| known.base_url))) {
+            (Some(key), Some(url)) => {
+                let model = get(&format!("LLM_{name_part}_MODEL"));
+                let key = Some((key_variable, key.to_owned()));
+                scan.providers.push(ProviderChoice::new(name, url, key).with_model(model));
+            }
             (Some(_), None) => {
                 scan.notes.push(format!("{key_variable} is ignored: {url_variable} is not set"));
             }
@@ -98,30 +92,19 @@ pub(super) fn scan_environment(env: &Environment) -> EnvironmentScan {
     for name_part in names.filter_map(|name| name.strip_suffix("_BASE_URL")).filter(|part| !part.is_empty()) {
         let url = get(&format!("LLM_{name_part}_BASE_URL"));
         if let (Some(url), false) = (url, env.contains_key(&format!("LLM_{name_part}_API_KEY"))) {
-            let models =
-                get(&format!("LLM_{name_part}_MODEL")).map(ModelChoice::from_name).into_iter().collect();
-            scan.providers.push(ProviderChoice {
-                name: name_part.to_lowercase(),
-                base_url: url.to_owned(),
-                key: None,
-                models,
-            });
+            let provider = ProviderChoice::new(name_part.to_lowercase(), url, None);
+            scan.providers.push(provider.with_model(get(&format!("LLM_{name_part}_MODEL"))));
         }
     }
-    for (name, url) in WELL_KNOWN {
-        let name_part = variable_part(name);
-        let variable = format!("{name_part}_API_KEY");
-        let is_new = scan.providers.iter().all(|provider| provider.name != name);
-        if let (Some(key), true) = (get(&variable), is_new) {
-            scan.providers.push(ProviderChoice {
-                name: name.to_owned(),
-                base_url: get(&format!("{name_part}_BASE_URL")).unwrap_or(url).to_owned(),
-                key: Some((variable, key.to_owned())),
-                models: get(&format!("LLM_{name_part}_MODEL"))
-                    .map(ModelChoice::from_name)
-                    .into_iter()
-                    .collect(),
-            });
+    for known in &KNOWN_PROVIDERS {
+        let name_part = variable_part(known.name);
+        let is_new = scan.providers.iter().all(|provider| provider.name != known.name);
+        let key = known.key_variables.iter().find_map(|variable| Some((*variable, get(variable)?)));
+        if let (Some((variable, key)), true) = (key, is_new) {
+            let url = get(&format!("{name_part}_BASE_URL")).unwrap_or(known.base_url);
+            let key = Some((variable.to_owned(), key.to_owned()));
+            let provider = ProviderChoice::new(known.name.to_owned(), url, key);
+            scan.providers.push(provider.with_model(get(&format!("LLM_{name_part}_MODEL"))));
         }
     }
     scan
@@ -132,10 +115,4 @@ pub(super) fn variable_part(name: &str) -> String {
     name.chars()
         .map(|letter| if letter.is_ascii_alphanumeric() { letter.to_ascii_uppercase() } else { '_' })
         .collect()
-}
-
-/// Guesses from the name whether a model can chat.
-pub(super) fn is_chat_model(model: &str) -> bool {
-    let model = model.to_lowercase();
-    NOT_FOR_CHAT.iter().all(|part| !model.contains(part))
 }

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use crow_core::{Failure, FailureKind};
-use crow_model::{ModelListing, ProviderSettings};
+use crow_core::FailureKind;
+use crow_model::ModelListing;
 use futures_util::future::join_all;
 
-use super::environment_scan::ProviderChoice;
+use super::{environment_scan::ProviderChoice, model_servers::ModelServers};
 
 /// A local server answers at once; users without one should not wait longer.
 const SCAN_TIMEOUT: Duration = Duration::from_secs(2);
@@ -46,13 +46,14 @@ pub(super) struct LocalScan {
 pub(super) async fn scan_local_servers(
     servers: &[LocalModelServer],
     configured: &[ProviderChoice],
-    list: &impl AsyncFn(ProviderSettings, Duration) -> Result<ModelListing, Failure>,
+    models: &impl ModelServers,
 ) -> LocalScan {
     let is_configured =
         |server: &&LocalModelServer| configured.iter().any(|provider| server.matches_url(&provider.base_url));
     let servers: Vec<&LocalModelServer> = servers.iter().filter(|server| !is_configured(server)).collect();
     let answers =
-        join_all(servers.iter().map(|server| list(server.to_provider().to_settings(), SCAN_TIMEOUT))).await;
+        join_all(servers.iter().map(|server| models.list(server.to_provider().to_settings(), SCAN_TIMEOUT)))
+            .await;
     let (mut scan, mut unreachable) = (LocalScan::default(), Vec::new());
     for (server, answer) in servers.into_iter().zip(answers) {
         let url = server.base_url();
@@ -98,12 +99,7 @@ impl LocalModelServer {
     }
 
     fn to_provider(self) -> ProviderChoice {
-        ProviderChoice {
-            name: self.name.to_owned(),
-            base_url: self.base_url(),
-            key: None,
-            models: Vec::new(),
-        }
+        ProviderChoice::new(self.name.to_owned(), &self.base_url(), None)
     }
 
     fn matches_url(self, url: &str) -> bool {

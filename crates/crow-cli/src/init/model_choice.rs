@@ -1,7 +1,10 @@
 //! Models to configure, with the limits their server reports. Pure.
 
-use crow_model::{ListedModel, ModelListing, ModelPrice, ModelServerKind};
+use crow_model::{
+    ListedModel, ModelListing, ModelPrice, ModelServerKind, ModelSettings, ProviderSettings, ToolCallMode,
+};
 
+use super::known_providers::KnownProvider;
 use crate::providers::{has_window_only_when_loaded, window_remedy};
 
 /// Context window for a model whose server does not report one until it is loaded: enough to work with, and no more
@@ -9,6 +12,25 @@ use crate::providers::{has_window_only_when_loaded, window_remedy};
 const WINDOW_DEFAULT: u64 = 32_768;
 /// Smaller windows hardly hold the tools and one file.
 const WINDOW_MIN: u64 = 16_384;
+
+/// Name parts of models that do something other than chat.
+const NOT_FOR_CHAT: [&str; 15] = [
+    "davinci",
+    "babbage",
+    "embed",
+    "whisper",
+    "tts",
+    "audio",
+    "realtime",
+    "transcribe",
+    "image",
+    "dall-e",
+    "moderation",
+    "rerank",
+    "guard",
+    "sora",
+    "ocr",
+];
 
 /// A model to configure.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -31,6 +53,27 @@ impl ModelChoice {
         Self { name: name.into(), ..Self::default() }
     }
 
+    /// Fills in what the provider at an address does not report.
+    pub(super) fn with_known_facts(mut self, base_url: &str) -> Self {
+        let known = KnownProvider::at(base_url).and_then(|provider| provider.find_model(&self.name));
+        if let Some(known) = known {
+            self.window = self.window.or(Some(known.window));
+            self.price = self.price.or(known.price);
+            self.is_text_only |= !known.reads_images;
+        }
+        self
+    }
+
+    /// Returns the settings this model will be configured with.
+    pub(super) fn to_settings(&self, provider: ProviderSettings) -> ModelSettings {
+        let defaults = ModelSettings::new(provider, &self.name);
+        ModelSettings {
+            context_window: self.window.unwrap_or(defaults.context_window),
+            tool_calls: if self.needs_text_calls { ToolCallMode::Text } else { defaults.tool_calls },
+            ..defaults
+        }
+    }
+
     fn from_listed(server: Option<ModelServerKind>, model: &ListedModel) -> Self {
         let max_window = model.window_max.map(|max| match has_window_only_when_loaded(server, model) {
             true => max.min(WINDOW_DEFAULT),
@@ -46,10 +89,11 @@ impl ModelChoice {
     }
 }
 
-/// Selects models of a server and returns notes about their context windows.
+/// Selects models of the server at an address and returns notes about their context windows.
 pub(super) fn select_models<'a>(
     listing: &ModelListing,
     models: impl Iterator<Item = &'a ListedModel>,
+    base_url: &str,
 ) -> (Vec<ModelChoice>, Vec<String>) {
     let (mut choices, mut unreported, mut narrow) = (Vec::new(), Vec::new(), Vec::new());
     for model in models {
@@ -59,7 +103,7 @@ pub(super) fn select_models<'a>(
         if model.window.is_some_and(|window| window < WINDOW_MIN && model.window_max > Some(window)) {
             narrow.push(model.id.as_str());
         }
-        choices.push(ModelChoice::from_listed(listing.server, model));
+        choices.push(ModelChoice::from_listed(listing.server, model).with_known_facts(base_url));
     }
     let Some(server) = listing.server else { return (choices, Vec::new()) };
     let (title, mut notes) = (server.as_str(), Vec::new());
@@ -78,4 +122,23 @@ pub(super) fn select_models<'a>(
         ));
     }
     (choices, notes)
+}
+
+/// Returns the listed chat models, those that call tools first.
+pub(super) fn chat_models(listing: &ModelListing) -> Vec<&ListedModel> {
+    let is_for_chat = |model: &&ListedModel| model.chats.unwrap_or(true) && is_chat_model(&model.id);
+    let mut models: Vec<&ListedModel> = listing.models.iter().filter(is_for_chat).collect();
+    models.sort_by_key(|model| model.takes_tools == Some(false));
+    models
+}
+
+/// Joins the names of models into one line.
+pub(super) fn join_names(models: &[ModelChoice]) -> String {
+    models.iter().map(|model| model.name.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// Guesses from the name whether a model can chat.
+fn is_chat_model(model: &str) -> bool {
+    let model = model.to_lowercase();
+    NOT_FOR_CHAT.iter().all(|part| !model.contains(part))
 }

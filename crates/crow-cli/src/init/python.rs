@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// Returns the Python version's directory if it has a configuration and this version has none.
-pub(super) fn find_python_config(dir: &Path, env: &Environment) -> Option<PathBuf> {
+pub(crate) fn find_python_config(dir: &Path, env: &Environment) -> Option<PathBuf> {
     let home = env.get("HOME").filter(|home| !home.is_empty())?;
     if dir.join(CONFIG_FILE).exists() {
         return None;

@@ -1,13 +1,20 @@
 #![expect(clippy::needless_pass_by_value, reason = "`expect!` reads best in place")]
 
+mod well_known;
+
 use std::{fs, net::TcpListener, time::Duration};
 
 use crow_core::{Failure, FailureKind};
-use crow_model::{HttpClients, ListedModel, ModelListing, ProviderSettings, list_models};
+use crow_model::{HttpClients, ListedModel, ModelListing, ModelSettings, ProviderSettings, list_models};
 use crow_testkit::{Answer, ModelServer};
 use expect_test::{Expect, expect};
 
-use super::{InitContext, LocalModelServer};
+use super::{
+    environment_scan,
+    local_servers::LocalModelServer,
+    model_servers::{InitContext, ModelServers},
+    trial::TrialOutcome,
+};
 use crate::{
     cli::InitArgs,
     settings::{Environment, Settings},
@@ -19,25 +26,48 @@ async fn some(provider: ProviderSettings, _wait: Duration) -> Result<ModelListin
         return Err(Failure::new(FailureKind::Connection, "the connection was refused"));
     }
     let model = |id: &str| ListedModel { id: id.to_owned(), ..ListedModel::default() };
-    let models = ["embed-1", "big:70b", "no", "small/1", "whisper"].map(model).to_vec();
+    let ids: &[&str] = match provider.name.as_str() {
+        "anthropic" => &["claude-opus-5-5", "claude-sonnet-4-5-20250929", "claude-sonnet-5-5"],
+        "openai" => &["davinci-002", "gpt-4-0613", "gpt-6-sol", "gpt-6.1-sol", "gpt-6.1-sol-2026-10-01"],
+        _ => &["embed-1", "big:70b", "no", "small/1", "whisper"],
+    };
+    let models = ids.iter().copied().map(model).collect();
     Ok(ModelListing { server: None, models })
 }
 
-/// Runs `init -y` in a new directory with a server whose `/models` lists some, and renders its output and files.
+/// Servers with these lists, whose models call the tool unless their name says otherwise.
+pub(super) struct Listed<F>(pub(super) F);
+
+impl<F> ModelServers for Listed<F>
+where
+    F: AsyncFn(ProviderSettings, Duration) -> Result<ModelListing, Failure>,
+{
+    async fn list(&self, provider: ProviderSettings, timeout: Duration) -> Result<ModelListing, Failure> {
+        (self.0)(provider, timeout).await
+    }
+
+    async fn try_model(&self, model: &ModelSettings) -> Result<TrialOutcome, Failure> {
+        match model.model.as_str() {
+            "locked" => Err(Failure::new(FailureKind::ProviderAuth, "the key was rejected.")),
+            "talker" => Ok(TrialOutcome::TextOnly),
+            _ => Ok(TrialOutcome::CalledTool),
+        }
+    }
+}
+
+/// Runs `init -y` in a new directory with servers that list some models, and renders its output and files.
 #[track_caller]
 fn check(env: &[(&str, &str)], before: &[(&str, &str)], expect: Expect) {
-    check_outside(env, before, &InitContext { list: &some, servers: &[] }, expect);
+    check_outside(env, before, &InitContext { models: &Listed(some), servers: &[] }, expect);
 }
 
 #[track_caller]
-fn check_outside<List>(
+fn check_outside(
     env: &[(&str, &str)],
     before: &[(&str, &str)],
-    outside: &InitContext<'_, List>,
+    outside: &InitContext<'_, impl ModelServers>,
     expect: Expect,
-) where
-    List: AsyncFn(ProviderSettings, Duration) -> Result<ModelListing, Failure>,
-{
+) {
     let home = tempfile::tempdir().unwrap();
     let dir = home.path().join(".crow");
     if !before.is_empty() {
@@ -74,7 +104,7 @@ fn empty_environment_gets_a_hint() {
         &[],
         expect![[r#"
             error: no provider was found in the environment
-            hint: set OPENAI_API_KEY or OPENROUTER_API_KEY, or LLM_<NAME>_API_KEY and LLM_<NAME>_BASE_URL, or start a server such as Ollama on this machine
+            hint: set the key of a provider, such as ANTHROPIC_API_KEY or OPENAI_API_KEY, or LLM_<NAME>_API_KEY and LLM_<NAME>_BASE_URL, or start a server such as Ollama on this machine
             ExitCode(unix_exit_status(3))
             --- .env
             none
@@ -99,12 +129,12 @@ fn keys_in_the_environment_become_providers() {
         &[],
         expect![[r#"
             note: LLM_HALF_API_KEY is ignored: LLM_HALF_BASE_URL is not set
+            note: openrouter lists no anthropic/claude-sonnet-*; choose a model with LLM_OPENROUTER_MODEL
             wrote $DIR/config.yaml
               work: gpt-oss:120b
               local: big:70b, no, small/1
-              openrouter: big:70b, no, small/1
             the first model is the default; edit the file to change it
-            to search the web, start SearXNG: docker compose -f $DIR/searxng/compose.yaml up -d
+            gpt-oss:120b answered and called a tool
             --- .env
             LLM_WORK_API_KEY="it's \$5 \"odd\""
             OPENROUTER_API_KEY=sk-or-1
@@ -112,7 +142,7 @@ fn keys_in_the_environment_become_providers() {
             # Model providers. Keys are read from the environment and from .env next to this file.
             providers:
               work:
-                base_url: "https://llm.work/v1/"
+                base_url: "https://llm.work/v1"
                 api_key: ${LLM_WORK_API_KEY}
               local:
                 base_url: "http://localhost:11434/v1"
@@ -133,15 +163,6 @@ fn keys_in_the_environment_become_providers() {
                 model: "no"
               small/1:
                 provider: local
-                model: small/1
-              "openrouter/big:70b":
-                provider: openrouter
-                model: "big:70b"
-              openrouter/no:
-                provider: openrouter
-                model: "no"
-              openrouter/small/1:
-                provider: openrouter
                 model: small/1
         "#]],
     );
@@ -170,9 +191,9 @@ fn unreachable_provider_is_reported_with_a_hint() {
         expect![[r#"
             note: could not list the models of far: the connection was refused; choose one with LLM_FAR_MODEL
             wrote $DIR/config.yaml
-              openai: big:70b, no, small/1
+              openai: gpt-6.1-sol
             the first model is the default; edit the file to change it
-            to search the web, start SearXNG: docker compose -f $DIR/searxng/compose.yaml up -d
+            gpt-6.1-sol answered and called a tool
             --- .env
             LLM_FAR_API_KEY=k
             OPENAI_API_KEY=sk
@@ -184,19 +205,16 @@ fn unreachable_provider_is_reported_with_a_hint() {
                 api_key: ${LLM_FAR_API_KEY}
               openai:
                 base_url: "https://api.openai.com/v1"
+                api: responses
                 api_key: ${OPENAI_API_KEY}
 
             # The first model is the default.
             models:
-              "big:70b":
+              gpt-6.1-sol:
                 provider: openai
-                model: "big:70b"
-              "no":
-                provider: openai
-                model: "no"
-              small/1:
-                provider: openai
-                model: small/1
+                model: gpt-6.1-sol
+                context_window: 922000
+                price: { input: 2, output: 10, cached: 0.1, cache_written: 2.5 }
         "#]],
     );
 }
@@ -207,14 +225,14 @@ fn existing_files_are_kept() {
         &[("OPENAI_API_KEY", "sk")],
         &[("config.yaml", "models: {}\n")],
         expect![[r#"
-        error: $DIR/config.yaml already exists
-        hint: edit it, move it away, or replace it with `crow-cli init`
-        ExitCode(unix_exit_status(3))
-        --- .env
-        none
-        --- config.yaml
-        models: {}
-    "#]],
+            error: $DIR/config.yaml already exists
+            hint: add to it or replace it with `crow-cli init` on a terminal, or edit it with `crow-cli config edit`
+            ExitCode(unix_exit_status(3))
+            --- .env
+            none
+            --- config.yaml
+            models: {}
+        "#]],
     );
     check(
         &[("OPENAI_API_KEY", "sk")],
@@ -222,9 +240,9 @@ fn existing_files_are_kept() {
         expect![[r#"
             wrote $DIR/config.yaml
               a: m
-              openai: big:70b, no, small/1
+              openai: gpt-6.1-sol
             the first model is the default; edit the file to change it
-            to search the web, start SearXNG: docker compose -f $DIR/searxng/compose.yaml up -d
+            m answered and called a tool
             --- .env
             # mine
             LLM_A_API_KEY=a
@@ -239,6 +257,7 @@ fn existing_files_are_kept() {
                 api_key: ${LLM_A_API_KEY}
               openai:
                 base_url: "https://api.openai.com/v1"
+                api: responses
                 api_key: ${OPENAI_API_KEY}
 
             # The first model is the default.
@@ -246,15 +265,11 @@ fn existing_files_are_kept() {
               m:
                 provider: a
                 model: m
-              "big:70b":
+              gpt-6.1-sol:
                 provider: openai
-                model: "big:70b"
-              "no":
-                provider: openai
-                model: "no"
-              small/1:
-                provider: openai
-                model: small/1
+                model: gpt-6.1-sol
+                context_window: 922000
+                price: { input: 2, output: 10, cached: 0.1, cache_written: 2.5 }
         "#]],
     );
 }
@@ -275,7 +290,7 @@ fn written_configuration_is_read_back() {
             &InitArgs { yes: true, from: None },
             &dir,
             &env,
-            &InitContext { list: &some, servers: &[] },
+            &InitContext { models: &Listed(some), servers: &[] },
             &mut Vec::new(),
         ))
         .unwrap();
@@ -300,7 +315,7 @@ fn written_files_are_readable_by_their_owner_only() {
             &InitArgs { yes: true, from: None },
             &dir,
             &env,
-            &InitContext { list: &some, servers: &[] },
+            &InitContext { models: &Listed(some), servers: &[] },
             &mut Vec::new(),
         ))
         .unwrap();
@@ -346,7 +361,7 @@ fn local_servers_become_providers() {
     check_outside(
         &[],
         &[],
-        &InitContext { list: &ask, servers: &places },
+        &InitContext { models: &Listed(ask), servers: &places },
         expect![[r#"
             note: Ollama at http://127.0.0.1:$PORT0/v1 has 3 models
             note: llama.cpp at http://127.0.0.1:$PORT2/v1 has 1 model
@@ -358,7 +373,7 @@ fn local_servers_become_providers() {
               ollama: qwen3:8b, gemma:2b
               llamacpp: /models/q.gguf
             the first model is the default; edit the file to change it
-            to search the web, start SearXNG: docker compose -f $DIR/searxng/compose.yaml up -d
+            qwen3:8b answered and called a tool
             --- .env
             --- config.yaml
             # Model providers. Keys are read from the environment and from .env next to this file.
@@ -402,14 +417,14 @@ fn local_server_in_the_environment_is_not_scanned() {
     check_outside(
         &env,
         &[],
-        &InitContext { list: &ask, servers: &places },
+        &InitContext { models: &Listed(ask), servers: &places },
         expect![[r#"
             note: vLLM at http://127.0.0.1:$PORT1/v1 has 1 model
             wrote $DIR/config.yaml
               mine: qwen3:8b
               mine-$PORT1: m
             the first model is the default; edit the file to change it
-            to search the web, start SearXNG: docker compose -f $DIR/searxng/compose.yaml up -d
+            qwen3:8b answered and called a tool
             --- .env
             --- config.yaml
             # Model providers. Keys are read from the environment and from .env next to this file.
@@ -447,12 +462,12 @@ fn model_details_are_written() {
     check_outside(
         &env,
         &[],
-        &InitContext { list: &list, servers: &[] },
+        &InitContext { models: &Listed(list), servers: &[] },
         expect![[r#"
             wrote $DIR/config.yaml
               gate: a/worker, a/talker
             the first model is the default; edit the file to change it
-            to search the web, start SearXNG: docker compose -f $DIR/searxng/compose.yaml up -d
+            a/worker answered and called a tool
             --- .env
             LLM_GATE_API_KEY=k
             --- config.yaml
@@ -489,11 +504,26 @@ fn env_example_lists_the_provider_variables() {
         .filter(|(name, _)| !name.contains(' '))
         .map(|(name, value)| (name.to_owned(), if value.is_empty() { "x" } else { value }.to_owned()))
         .collect();
-    let scan = super::environment_scan::scan_environment(&env);
+    let scan = environment_scan::scan_environment(&env);
     let names: Vec<_> = scan.providers.iter().map(|provider| provider.name.as_str()).collect();
     assert_eq!(
         (names, scan.notes),
-        (vec!["own", "openrouter", "openai", "deepseek", "groq", "mistral", "xai"], Vec::new())
+        (
+            vec![
+                "own",
+                "anthropic",
+                "openai",
+                "gemini",
+                "openrouter",
+                "xai",
+                "deepseek",
+                "mistral",
+                "zai",
+                "dashscope",
+                "groq"
+            ],
+            Vec::new()
+        )
     );
     for name in ["SEARXNG_URL", "SEARXNG_PORT", "DATABASE_PATH"] {
         assert!(env.contains_key(name), "{name}");

@@ -34,10 +34,10 @@ pub(super) enum ExistingFiles {
 }
 
 impl SearchChoice {
-    /// Returns the service from the environment, or else a new one.
+    /// Returns the service from the environment, or else none.
     pub(super) fn from_environment(env: &Environment) -> Self {
         let url = env.get(SEARCH_VARIABLE).map(|url| url.trim()).filter(|url| !url.is_empty());
-        url.map_or(Self::Docker, |url| Self::Url(url.to_owned()))
+        url.map_or(Self::Disabled, |url| Self::Url(url.to_owned()))
     }
 
     /// Returns the address to store, unless it is the default or already stored.

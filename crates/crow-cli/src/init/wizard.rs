@@ -1,91 +1,153 @@
 //! The interactive part of `init`. Blocks on the terminal; nothing else runs meanwhile.
 
-use std::{io, path::Path, time::Duration};
+mod providers;
 
-use crow_core::Failure;
-use crow_model::{ListedModel, ModelListing, ProviderSettings};
+use std::{io, path::Path};
 
+use crow_store::PostgresAddress;
+
+use self::providers::ask_providers;
 use super::{
-    InitContext, MODELS_MAX, config_files,
-    environment_scan::{self, ProviderChoice},
-    find_python_config, join_names,
-    local_servers::{self, LocalScan},
-    model_choice::{self, ModelChoice},
+    config_files::{self, ConfigDraft, DATABASE_URI_VARIABLE},
+    environment_scan::ProviderChoice,
+    model_choice::join_names,
+    model_servers::{InitContext, ModelServers},
     python,
     web_search::{self, ExistingFiles, SearchChoice},
 };
 use crate::{
+    config::BACKUP_FILE,
     failure::{CliError, CliExitCode},
-    providers::LIST_WAIT,
     settings::{self, CONFIG_FILE, Environment, SEARCH_COMPOSE, SEARCH_VARIABLE},
 };
 
-/// Longer lists scroll.
-const ROWS_MAX: usize = 12;
-const OTHER: &str = "other";
 const OUTRO: &str = "Done. Try: crow-cli run \"what is in this directory?\"";
 
 /// Asks for providers, keys and models, shows a review, and writes the files.
-pub(super) async fn run_wizard<List>(
+pub(super) async fn run_wizard(
     dir: &Path,
     env: &Environment,
-    context: &InitContext<'_, List>,
-) -> Result<(), CliError>
-where
-    List: AsyncFn(ProviderSettings, Duration) -> Result<ModelListing, Failure>,
-{
-    let (merged_env, file_variables) = settings::merge_env_file(dir, env)?;
+    context: &InitContext<'_, impl ModelServers>,
+) -> Result<(), CliError> {
     cliclack::intro("crow-cli init").map_err(prompt_error)?;
-    if let Some(directory) = find_python_config(dir, env) {
-        let question =
-            format!("{} has a configuration of the Python version. Import it?", directory.display());
-        if ask_yes_no(&question)? {
-            let mut messages = Vec::new();
-            python::import_python_config(&directory, dir, env, &mut messages)?;
-            cliclack::note("Imported", String::from_utf8_lossy(&messages).trim_end())
-                .map_err(prompt_error)?;
-            return cliclack::outro(OUTRO).map_err(prompt_error);
-        }
+    if import_python_config(dir, env)? {
+        return cliclack::outro(OUTRO).map_err(prompt_error);
     }
     let config = dir.join(CONFIG_FILE);
-    if config.exists() && !ask_yes_no(&format!("{} exists. Replace it?", config.display()))? {
+    let existing = if config.exists() { ask_existing_config(&config)? } else { ExistingConfig::Replace };
+    if existing == ExistingConfig::Keep {
         return cliclack::outro_cancel("Nothing was written.").map_err(prompt_error);
     }
-    let servers = find_local_servers(context).await?;
-    let mut providers: Vec<ProviderChoice> = Vec::new();
-    loop {
-        let mut provider = ask_provider(&merged_env, &servers)?;
-        provider.models = ask_models(&provider, context.list).await?;
-        providers.retain(|other| other.name != provider.name);
-        providers.push(provider);
-        if !ask_yes_no("Add another provider?")? {
-            break;
-        }
-    }
-    let (search, existing) = ask_search(dir, &merged_env)?;
-    let lines = providers.iter().map(|provider| {
-        let key = provider.key.as_ref().map_or("no key", |(variable, _)| variable.as_str());
-        format!("{}  {}  {key}\n  {}", provider.name, provider.base_url, join_names(&provider.models))
-    });
-    let lines = lines.chain([format!("web search  {}", search.label())]);
-    cliclack::note("Review", lines.collect::<Vec<_>>().join("\n")).map_err(prompt_error)?;
-    if !ask_yes_no(&format!("Write {}?", config.display()))? {
-        return cliclack::outro_cancel("Nothing was written.").map_err(prompt_error);
-    }
-    // A new key replaces the one in the file: of two lines for a variable, the last wins.
-    let url = search.url_to_store(&merged_env);
-    let is_new_url = |name: &str| {
-        name == SEARCH_VARIABLE && url.as_ref().is_some_and(|url| merged_env.get(name) != Some(url))
+    let (merged_env, _) = settings::merge_env_file(dir, env)?;
+    let mut answers = WizardAnswers {
+        providers: ask_providers(&merged_env, context).await?,
+        search: SearchChoice::from_environment(&merged_env),
+        existing_search: ExistingFiles::Keep,
+        database_uri: None,
     };
-    let is_new = |name: &str| is_typed_key(&providers, &merged_env, name) || is_new_url(name);
-    let file_variables: Vec<String> = file_variables.into_iter().filter(|name| !is_new(name)).collect();
-    config_files::write_config_files(dir, &providers, url.as_deref(), &file_variables)?;
-    if search == SearchChoice::Docker {
-        web_search::write_search_files(dir, existing)?;
+    if existing == ExistingConfig::Replace {
+        (answers.search, answers.existing_search) = ask_search(dir, &merged_env)?;
+        answers.database_uri = ask_database(dir)?;
+    }
+    show_review(&answers, existing)?;
+    if !ask_yes_no(&format!("Write {}?", config.display()), Answer::Yes)? {
+        return cliclack::outro_cancel("Nothing was written.").map_err(prompt_error);
+    }
+    write_files(dir, env, &answers, existing)?;
+    cliclack::outro(OUTRO).map_err(prompt_error)
+}
+
+/// The choices of the user.
+struct WizardAnswers {
+    providers: Vec<ProviderChoice>,
+    search: SearchChoice,
+    /// The handling of existing files of the search service.
+    existing_search: ExistingFiles,
+    /// The address of a database server.
+    database_uri: Option<String>,
+}
+
+/// Offers to import a configuration of the Python version; returns whether it was imported.
+fn import_python_config(dir: &Path, env: &Environment) -> Result<bool, CliError> {
+    let Some(directory) = python::find_python_config(dir, env) else { return Ok(false) };
+    let question = format!("{} has a configuration of the Python version. Import it?", directory.display());
+    if !ask_yes_no(&question, Answer::Yes)? {
+        return Ok(false);
+    }
+    let mut messages = Vec::new();
+    python::import_python_config(&directory, dir, env, &mut messages)?;
+    cliclack::note("Imported", String::from_utf8_lossy(&messages).trim_end()).map_err(prompt_error)?;
+    Ok(true)
+}
+
+fn write_files(
+    dir: &Path,
+    env: &Environment,
+    answers: &WizardAnswers,
+    existing: ExistingConfig,
+) -> Result<(), CliError> {
+    let WizardAnswers { providers, search, existing_search, database_uri } = answers;
+    let (merged_env, mut file_variables) = settings::merge_env_file(dir, env)?;
+    let url = search.url_to_store(&merged_env);
+    let is_new_url = url.as_ref().is_some_and(|url| merged_env.get(SEARCH_VARIABLE) != Some(url));
+    // A new key replaces the one in the file: of two lines for a variable, the last wins.
+    file_variables.retain(|name| match name.as_str() {
+        SEARCH_VARIABLE => !is_new_url,
+        DATABASE_URI_VARIABLE => database_uri.is_none(),
+        name => !is_typed_key(providers, &merged_env, name),
+    });
+    let draft = ConfigDraft { providers, search_url: url.as_deref(), database_uri: database_uri.as_deref() };
+    match existing {
+        ExistingConfig::Extend => {
+            if let Some(lines) = config_files::extend_config_files(dir, env, &draft, &file_variables)? {
+                let config = dir.join(CONFIG_FILE);
+                let title = format!("{} is unchanged. Add these lines to it", config.display());
+                cliclack::note(title, lines).map_err(prompt_error)?;
+            }
+        }
+        ExistingConfig::Replace => config_files::write_config_files(dir, &draft, &file_variables)?,
+        ExistingConfig::Keep => {}
+    }
+    if *search == SearchChoice::Docker {
+        web_search::write_search_files(dir, *existing_search)?;
         cliclack::log::info(format!("Start SearXNG with: {}", web_search::start_command(dir)))
             .map_err(prompt_error)?;
     }
-    cliclack::outro(OUTRO).map_err(prompt_error)
+    Ok(())
+}
+
+/// The handling of an existing configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ExistingConfig {
+    /// Provider and models are added.
+    Extend,
+    Replace,
+    Keep,
+}
+
+fn ask_existing_config(config: &Path) -> Result<ExistingConfig, CliError> {
+    cliclack::select(format!("{} exists", config.display()))
+        .item(ExistingConfig::Extend, "add a provider to it", "the rest stays as it is")
+        .item(ExistingConfig::Replace, "replace it", format!("the old one becomes {BACKUP_FILE}"))
+        .item(ExistingConfig::Keep, "leave it", "")
+        .interact()
+        .map_err(prompt_error)
+}
+
+fn show_review(answers: &WizardAnswers, existing: ExistingConfig) -> Result<(), CliError> {
+    let lines = answers.providers.iter().map(|provider| {
+        let key = provider.key.as_ref().map_or("no key", |(variable, _)| variable.as_str());
+        format!("{}  {}  {key}\n  {}", provider.name, provider.base_url, join_names(&provider.models))
+    });
+    let mut lines: Vec<String> = lines.collect();
+    if existing == ExistingConfig::Replace {
+        lines.push(format!("web search  {}", answers.search.label()));
+        lines.push(format!(
+            "sessions  {}",
+            if answers.database_uri.is_some() { "PostgreSQL" } else { "a file" }
+        ));
+    }
+    cliclack::note("Review", lines.join("\n")).map_err(prompt_error)
 }
 
 fn is_typed_key(providers: &[ProviderChoice], env: &Environment, name: &str) -> bool {
@@ -102,9 +164,9 @@ fn ask_search(dir: &Path, env: &Environment) -> Result<(SearchChoice, ExistingFi
     }
     let other = SearchChoice::Url(String::new());
     let choice = select
+        .item(SearchChoice::Disabled, "none for now", "")
         .item(SearchChoice::Docker, "a new one in Docker", "writes its compose file")
         .item(other.clone(), "one that already runs", "")
-        .item(SearchChoice::Disabled, "none for now", "")
         .interact()
         .map_err(prompt_error)?;
     if choice == other {
@@ -115,68 +177,30 @@ fn ask_search(dir: &Path, env: &Environment) -> Result<(SearchChoice, ExistingFi
     }
     let may_replace = choice == SearchChoice::Docker && web_search::has_compose_file(dir);
     let question = format!("{} exists. Replace it?", dir.join(SEARCH_COMPOSE).display());
-    let existing =
-        if may_replace && ask_yes_no(&question)? { ExistingFiles::Replace } else { ExistingFiles::Keep };
+    let existing = if may_replace && ask_yes_no(&question, Answer::No)? {
+        ExistingFiles::Replace
+    } else {
+        ExistingFiles::Keep
+    };
     Ok((choice, existing))
 }
 
-/// Scans this machine for model servers and shows the result.
-async fn find_local_servers<List>(context: &InitContext<'_, List>) -> Result<Vec<ProviderChoice>, CliError>
-where
-    List: AsyncFn(ProviderSettings, Duration) -> Result<ModelListing, Failure>,
-{
-    let spinner = cliclack::spinner();
-    spinner.start("Looking for model servers on this machine");
-    let LocalScan { servers, notes } =
-        local_servers::scan_local_servers(context.servers, &[], context.list).await;
-    spinner.stop(format!("Model servers on this machine: {}", servers.len()));
-    for note in notes {
-        cliclack::log::info(crow_core::to_sentence(&note)).map_err(prompt_error)?;
-    }
-    Ok(servers.into_iter().map(|server| server.provider).collect())
-}
-
-fn ask_provider(env: &Environment, servers: &[ProviderChoice]) -> Result<ProviderChoice, CliError> {
-    let mut select = cliclack::select("Provider");
-    for server in servers {
-        select = select.item(
-            server.base_url.as_str(),
-            &server.name,
-            format!("{}, no key required", server.base_url),
-        );
-    }
-    for (name, url) in environment_scan::WELL_KNOWN {
-        select = select.item(name, name, url.to_owned());
-    }
-    let choice = select
-        .item(OTHER, "another OpenAI-compatible server", String::new())
+/// Asks where to keep sessions; returns the address of a database server.
+fn ask_database(dir: &Path) -> Result<Option<String>, CliError> {
+    let is_server = cliclack::select("Sessions")
+        .item(false, "a file", format!("in {}", dir.display()))
+        .item(true, "PostgreSQL", "several machines can share it")
         .interact()
         .map_err(prompt_error)?;
-    if let Some(server) = servers.iter().find(|found| found.base_url == choice) {
-        return Ok(server.clone());
+    if !is_server {
+        return Ok(None);
     }
-    let known = environment_scan::WELL_KNOWN.iter().find(|(name, _)| *name == choice);
-    let (name, base_url, variable) = match known {
-        Some((name, url)) => (
-            (*name).to_owned(),
-            (*url).to_owned(),
-            format!("{}_API_KEY", environment_scan::variable_part(name)),
-        ),
-        None => {
-            let name: String =
-                cliclack::input("Name").placeholder("local").interact().map_err(prompt_error)?;
-            let address =
-                cliclack::input("Base URL, up to and including /v1").placeholder("http://localhost:11434/v1");
-            let url: String = address
-                .validate(|address: &String| check_address(address))
-                .interact()
-                .map_err(prompt_error)?;
-            let variable = format!("LLM_{}_API_KEY", environment_scan::variable_part(&name));
-            (name, url, variable)
-        }
-    };
-    let key = ask_key(&variable, env)?.map(|key| (variable, key));
-    Ok(ProviderChoice { name, base_url, key, models: Vec::new() })
+    let uri: String = cliclack::password("Address (hidden), such as postgres://USER:PASSWORD@HOST/NAME")
+        .mask('•')
+        .validate_on_enter(|uri: &String| PostgresAddress::parse(uri.trim()).map(drop))
+        .interact()
+        .map_err(prompt_error)?;
+    Ok(Some(uri.trim().to_owned()))
 }
 
 fn check_address(address: &str) -> Result<(), &'static str> {
@@ -184,68 +208,15 @@ fn check_address(address: &str) -> Result<(), &'static str> {
     is_http.then_some(()).ok_or("the address must start with https:// or http://")
 }
 
-/// Takes the key from the environment if the user agrees, else asks for it with hidden input.
-fn ask_key(variable: &str, env: &Environment) -> Result<Option<String>, CliError> {
-    if let Some(key) = env.get(variable).filter(|key| !key.is_empty())
-        && ask_yes_no(&format!("Use the key in {variable}?"))?
-    {
-        return Ok(Some(key.clone()));
-    }
-    let question = "API key (hidden; leave empty if none is required)";
-    let key: String =
-        cliclack::password(question).mask('•').allow_empty().interact().map_err(prompt_error)?;
-    let key = key.trim().to_owned();
-    Ok(Some(key).filter(|key| !key.is_empty()))
+/// The answer of a user who only presses Enter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    Yes,
+    No,
 }
 
-async fn ask_models(
-    provider: &ProviderChoice,
-    list: &impl AsyncFn(ProviderSettings, Duration) -> Result<ModelListing, Failure>,
-) -> Result<Vec<ModelChoice>, CliError> {
-    let spinner = cliclack::spinner();
-    spinner.start("Fetching the model list");
-    let listing = match list(provider.to_settings(), LIST_WAIT).await {
-        Ok(listing) => {
-            spinner.stop(format!("{} models", listing.models.len()));
-            listing
-        }
-        Err(failure) => {
-            spinner.error(crow_core::to_sentence(&format!("could not list the models: {}", failure.message)));
-            ModelListing::default()
-        }
-    };
-    if listing.models.is_empty() {
-        let name: String = cliclack::input("Model name at the provider").interact().map_err(prompt_error)?;
-        return Ok(vec![ModelChoice::from_name(name.trim())]);
-    }
-    let question =
-        format!("Models (space selects, typing filters; {MODELS_MAX} or fewer are easy to switch between)");
-    let mut select = cliclack::multiselect(question).filter_mode().max_rows(ROWS_MAX);
-    for (n, model) in listing.models.iter().enumerate() {
-        select = select.item(n, &model.id, model_hint(model));
-    }
-    let selected: Vec<usize> = select.interact().map_err(prompt_error)?;
-    let selected = selected.into_iter().filter_map(|n| listing.models.get(n));
-    let (models, notes) = model_choice::select_models(&listing, selected);
-    for note in notes {
-        cliclack::log::warning(crow_core::to_sentence(&note)).map_err(prompt_error)?;
-    }
-    Ok(models)
-}
-
-/// Describes a model in the selection list.
-fn model_hint(model: &ListedModel) -> String {
-    let window = match (model.window, model.window_max) {
-        (Some(window), _) => Some(format!("{window} tokens")),
-        (None, max) => max.map(|max| format!("up to {max} tokens")),
-    };
-    let price = model.price.map(|price| format!("{} / {} USD per million", price.input, price.output));
-    let tools = (model.takes_tools == Some(false)).then(|| "no tool support".to_owned());
-    [window, price, tools].into_iter().flatten().collect::<Vec<_>>().join(", ")
-}
-
-fn ask_yes_no(question: &str) -> Result<bool, CliError> {
-    cliclack::confirm(question).interact().map_err(prompt_error)
+fn ask_yes_no(question: &str, default: Answer) -> Result<bool, CliError> {
+    cliclack::confirm(question).initial_value(default == Answer::Yes).interact().map_err(prompt_error)
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "`map_err` hands the error over")]

@@ -55,6 +55,34 @@ pub(crate) fn set_value(path: &Path, text: &str, key: &str, value: &str) -> Resu
     WantedChange { root: &root, place, value, key }.verify(path, edited)
 }
 
+/// Inserts an entry into a map of the top level, such as `models`. The lines are indented by 2 spaces, and the first is
+/// the key of the entry.
+pub(crate) fn insert_entry(
+    path: &Path,
+    text: &str,
+    section: &str,
+    lines: &str,
+) -> Result<String, ConfigEditError> {
+    let entry = file::parse_config(path, &format!("{section}:\n{lines}"))?.to_literal_json();
+    let entry = entry.get(section).and_then(Value::as_object).and_then(|map| map.iter().next());
+    let unusual = || ConfigEditError::Unusual { key: section.to_owned() };
+    let (name, wanted) = entry.map(|(name, value)| (name.clone(), value.clone())).ok_or_else(unusual)?;
+    let marked = file::mark_variables(text);
+    let root = file::parse_marked(path, &marked)?;
+    let mut place = locate(&root, section);
+    let dedented: Vec<String> =
+        lines.lines().map(|line| line.get(INDENT..).unwrap_or(line).to_owned()).collect();
+    let lines = if place.missing.is_empty() {
+        dedented
+    } else {
+        let section_line = format!("{section}:");
+        [section_line].into_iter().chain(lines.lines().map(str::to_owned)).collect()
+    };
+    place.missing.push(name);
+    let edited = insert(&marked, &place, &lines, "");
+    WantedChange { root: &root, place, value: wanted, key: section }.verify(path, edited)
+}
+
 /// The place of a key in a configuration.
 struct Place<'n> {
     /// The keys that exist.

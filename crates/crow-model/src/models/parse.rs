@@ -65,6 +65,8 @@ pub struct ListedModel {
     pub chats: Option<bool>,
     pub takes_tools: Option<bool>,
     pub reads_images: Option<bool>,
+    /// When it was published, in seconds since 1970.
+    pub created: Option<u64>,
 }
 
 impl ModelListing {
@@ -167,6 +169,7 @@ fn parse_model(model: &Value) -> Option<ListedModel> {
         chats: reported_chat.or_else(|| array_contains(modalities?, "text")),
         takes_tools: model.get("supported_parameters").and_then(|names| array_contains(names, "tools")),
         reads_images: reads_images(model),
+        created: model.get("created").and_then(Value::as_u64),
     })
 }
 

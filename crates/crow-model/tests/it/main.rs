@@ -51,22 +51,8 @@ fn settings(base_url: &str) -> ModelSettings {
     };
     ModelSettings {
         name: "big".to_owned(),
-        provider,
-        model: "acme-9".to_owned(),
         context_window: 100_000,
-        reads_images: true,
-        compact_tokens_max: None,
-        max_tokens: None,
-        temperature: None,
-        reasoning_effort: None,
-        thought_levels: std::collections::BTreeMap::new(),
-        send_reasoning: None,
-        tool_calls: crow_model::ToolCallMode::default(),
-        tools: crow_core::ToolSelection::default(),
-        price: None,
-        extra_body: serde_json::Map::new(),
-        retries_max: 3,
-        fallbacks: Vec::new(),
+        ..ModelSettings::new(provider, "acme-9")
     }
 }
 

@@ -70,7 +70,7 @@ impl Home {
 
     fn run(&self, args: InitArgs) -> String {
         let list = async |_, _| Err(Failure::new(FailureKind::Connection, ""));
-        let outside = InitContext { list: &list, servers: &[] };
+        let outside = InitContext { models: &crate::init::tests::Listed(list), servers: &[] };
         let mut log = Vec::new();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let dir = self.directory.path().join(".crow");
@@ -341,7 +341,7 @@ fn python_configuration_is_only_mentioned_without_the_flag() {
     expect![[r#"
         note: ~/.agents/crow has a configuration of the Python version; import it with `--from ~/.agents/crow`
         error: no provider was found in the environment
-        hint: set OPENAI_API_KEY or OPENROUTER_API_KEY, or LLM_<NAME>_API_KEY and LLM_<NAME>_BASE_URL, or start a server such as Ollama on this machine
+        hint: set the key of a provider, such as ANTHROPIC_API_KEY or OPENAI_API_KEY, or LLM_<NAME>_API_KEY and LLM_<NAME>_BASE_URL, or start a server such as Ollama on this machine
         ExitCode(unix_exit_status(3))
     "#]]
     .assert_eq(&output);

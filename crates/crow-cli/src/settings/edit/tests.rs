@@ -3,7 +3,7 @@ use std::path::Path;
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
-use super::{find_value, set_value};
+use super::{find_value, insert_entry, set_value};
 
 const TEXT: &str = "\
 # My models.
@@ -98,6 +98,50 @@ fn values_are_replaced_and_added_in_place() {
             error: models cannot be changed without changing other lines
         "#]],
     );
+}
+
+#[test]
+fn new_entry_follows_the_block() {
+    let edited = insert_entry(
+        Path::new("c"),
+        TEXT,
+        "providers",
+        "  openai:\n    base_url: https://o\n    api_key: ${K}\n",
+    );
+    expect![[r#"
+        # My models.
+        providers:
+          work:   # the gateway
+            base_url: https://llm.work/v1
+            api_key: ${WORK_KEY}
+            # headers: none yet
+          openai:
+            base_url: https://o
+            api_key: ${K}
+
+        # The first is the default.
+        models:
+          gpt-5.1: { provider: work, model: gpt-5.1 } # quick
+          big:
+            provider: work
+            context_window: 1000   # too small
+
+        permissions:
+          mode: ask
+          allow:
+          - terminal(ls)
+        shell:
+        hooks: {}
+    "#]]
+    .assert_eq(&edited.unwrap());
+    let edited = insert_entry(Path::new("c"), "# nothing\n", "models", "  m:\n    provider: p\n");
+    expect![[r#"
+        # nothing
+        models:
+          m:
+            provider: p
+    "#]]
+    .assert_eq(&edited.unwrap());
 }
 
 #[test]

@@ -13,12 +13,13 @@ pub(super) struct LegacyModelSettings {
 
 impl LegacyModelSettings {
     /// Fills in what a model does not set itself.
-    pub(super) fn apply_to(&self, model: &mut ModelSettings) {
+    pub(super) fn apply_to(&self, mut model: ModelSettings) -> ModelSettings {
         model.temperature = model.temperature.or(self.temperature);
         model.reasoning_effort = model.reasoning_effort.take().or_else(|| self.reasoning_effort.clone());
         let is_chat = model.provider.api == ModelApi::CHAT;
         if let Some(parallel) = self.parallel_tool_calls.filter(|_| is_chat) {
             model.extra_body.entry("parallel_tool_calls").or_insert(Value::Bool(parallel));
         }
+        model
     }
 }

@@ -16,11 +16,6 @@ use super::{
     sections::{ConfigSections, ProviderSection},
 };
 
-/// The minimum of nearly all current models.
-const CONTEXT_WINDOW: u64 = 128_000;
-/// Most failures of a busy provider are over after three retries.
-const RETRIES_MAX: u32 = 3;
-
 /// Each is retried before the next is used.
 const FALLBACKS_MAX: usize = 8;
 
@@ -159,18 +154,18 @@ impl ConfigLoader<'_> {
                 _ => self.check_known(&key_path, field, known_keys::MODEL),
             }
         }
-        let Some((line, provider)) = fields.provider else {
-            return Err(self.error_at(field.line, format!("{key_path} needs a provider")));
-        };
+        let (line, provider) = fields
+            .provider
+            .ok_or_else(|| self.error_at(field.line, format!("{key_path} needs a provider")))?;
         // `extra_body` overrides the sampling parameters.
         sampling.extend(fields.extra_body);
-        let mut model = ModelSettings {
+        let provider = self.find_provider(&provider, line, sections)?;
+        // The default is the model's name in the configuration.
+        let defaults = ModelSettings::new(provider, fields.model.unwrap_or_else(|| field.key.clone()));
+        Ok(sections.legacy.apply_to(ModelSettings {
             name: field.key.clone(),
-            provider: self.find_provider(&provider, line, sections)?,
-            // The default is the model's name in the configuration.
-            model: fields.model.unwrap_or_else(|| field.key.clone()),
-            context_window: fields.context_window.unwrap_or(CONTEXT_WINDOW),
-            reads_images: fields.reads_images.unwrap_or(true),
+            context_window: fields.context_window.unwrap_or(defaults.context_window),
+            reads_images: fields.reads_images.unwrap_or(defaults.reads_images),
             compact_tokens_max: fields.compact_tokens_max,
             max_tokens: fields.max_tokens.or(sections.max_tokens),
             temperature: fields.temperature,
@@ -181,11 +176,10 @@ impl ConfigLoader<'_> {
             tools: fields.tools,
             price: fields.price,
             extra_body: sampling,
-            retries_max: sections.retries_max.unwrap_or(RETRIES_MAX),
+            retries_max: sections.retries_max.unwrap_or(defaults.retries_max),
             fallbacks: fields.fallbacks,
-        };
-        sections.legacy.apply_to(&mut model);
-        Ok(model)
+            ..defaults
+        }))
     }
 
     /// Reads a name or a list of names.
