@@ -333,6 +333,8 @@ pub(crate) enum ConfigSubcommand {
     Edit,
     /// Print the path of the file
     Path,
+    /// Print the JSON Schema of the file, for editors
+    Schema,
 }
 
 /// Arguments of `inspect`.

@@ -39,6 +39,7 @@ pub(crate) fn run(
 ) -> Result<(), CliError> {
     let path = dir.join(CONFIG_FILE);
     match command {
+        ConfigSubcommand::Schema => Ok(writeln!(out, "{:#}", settings::config_schema())?),
         ConfigSubcommand::Path => Ok(writeln!(out, "{}", path.display())?),
         ConfigSubcommand::Get { key } => {
             let found = find_value(&path, &settings::read_config_text(dir)?, key)?;

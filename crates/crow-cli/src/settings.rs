@@ -8,6 +8,7 @@ mod error;
 mod file;
 mod known_keys;
 mod load;
+mod schema;
 #[cfg(test)]
 mod tests;
 mod web;
@@ -31,6 +32,7 @@ pub(crate) use self::{
     error::{ConfigError, ConfigWarning, ConfigWarningKind},
     known_keys::nearest_name,
     load::{DATABASE_KEYS, RepositoryReader, default_shell},
+    schema::config_schema,
     web::{SEARCH_COMPOSE, SEARCH_VARIABLE},
 };
 

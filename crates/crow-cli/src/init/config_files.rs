@@ -13,6 +13,8 @@ use crate::{
     },
 };
 
+/// The schema for editors, to which a new configuration refers.
+const SCHEMA_FILE: &str = "config.schema.json";
 /// The variable with the address of a database server.
 pub(super) const DATABASE_URI_VARIABLE: &str = "CROW_DB_URI";
 
@@ -34,6 +36,9 @@ pub(super) fn write_config_files(
 ) -> Result<(), CliError> {
     create_private_dir(dir).map_err(|error| write_error(dir, &error))?;
     append_env_file(dir, draft, existing_variables)?;
+    let schema = format!("{:#}\n", settings::config_schema());
+    write_atomically(dir, SCHEMA_FILE, &schema)
+        .map_err(|error| write_error(&dir.join(SCHEMA_FILE), &error))?;
     replace_config(dir, &config_text::render_config(draft))
 }
 

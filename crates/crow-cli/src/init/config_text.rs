@@ -13,7 +13,7 @@ use super::{
 /// Renders the configuration; keys are referenced by variable.
 pub(super) fn render_config(draft: &ConfigDraft<'_>) -> String {
     let mut text = String::from(
-        "# Model providers. Keys are read from the environment and from .env next to this file.\nproviders:\n",
+        "# yaml-language-server: $schema=./config.schema.json\n# $schema: ./config.schema.json\n\n# Model providers. Keys are read from the environment and from .env next to this file.\nproviders:\n",
     );
     for provider in draft.providers {
         text.push_str(&render_provider(provider));

@@ -139,6 +139,9 @@ fn keys_in_the_environment_become_providers() {
             LLM_WORK_API_KEY="it's \$5 \"odd\""
             OPENROUTER_API_KEY=sk-or-1
             --- config.yaml
+            # yaml-language-server: $schema=./config.schema.json
+            # $schema: ./config.schema.json
+
             # Model providers. Keys are read from the environment and from .env next to this file.
             providers:
               work:
@@ -198,6 +201,9 @@ fn unreachable_provider_is_reported_with_a_hint() {
             LLM_FAR_API_KEY=k
             OPENAI_API_KEY=sk
             --- config.yaml
+            # yaml-language-server: $schema=./config.schema.json
+            # $schema: ./config.schema.json
+
             # Model providers. Keys are read from the environment and from .env next to this file.
             providers:
               far:
@@ -250,6 +256,9 @@ fn existing_files_are_kept() {
             LLM_A_MODEL=m
             OPENAI_API_KEY=sk
             --- config.yaml
+            # yaml-language-server: $schema=./config.schema.json
+            # $schema: ./config.schema.json
+
             # Model providers. Keys are read from the environment and from .env next to this file.
             providers:
               a:
@@ -376,6 +385,9 @@ fn local_servers_become_providers() {
             qwen3:8b answered and called a tool
             --- .env
             --- config.yaml
+            # yaml-language-server: $schema=./config.schema.json
+            # $schema: ./config.schema.json
+
             # Model providers. Keys are read from the environment and from .env next to this file.
             providers:
               ollama:
@@ -427,6 +439,9 @@ fn local_server_in_the_environment_is_not_scanned() {
             qwen3:8b answered and called a tool
             --- .env
             --- config.yaml
+            # yaml-language-server: $schema=./config.schema.json
+            # $schema: ./config.schema.json
+
             # Model providers. Keys are read from the environment and from .env next to this file.
             providers:
               mine:
@@ -471,6 +486,9 @@ fn model_details_are_written() {
             --- .env
             LLM_GATE_API_KEY=k
             --- config.yaml
+            # yaml-language-server: $schema=./config.schema.json
+            # $schema: ./config.schema.json
+
             # Model providers. Keys are read from the environment and from .env next to this file.
             providers:
               gate:

@@ -25,39 +25,42 @@ fn well_known_providers_get_their_newest_model() {
         &env,
         &[],
         expect![[r#"
-        wrote $DIR/config.yaml
-          anthropic: claude-sonnet-5-5
-          openai: gpt-6.1-sol
-        the first model is the default; edit the file to change it
-        claude-sonnet-5-5 answered and called a tool
-        --- .env
-        ANTHROPIC_API_KEY=a
-        OPENAI_API_KEY=o
-        --- config.yaml
-        # Model providers. Keys are read from the environment and from .env next to this file.
-        providers:
-          anthropic:
-            base_url: "https://api.anthropic.com/v1"
-            api: messages
-            api_key: ${ANTHROPIC_API_KEY}
-          openai:
-            base_url: "https://api.openai.com/v1"
-            api: responses
-            api_key: ${OPENAI_API_KEY}
+            wrote $DIR/config.yaml
+              anthropic: claude-sonnet-5-5
+              openai: gpt-6.1-sol
+            the first model is the default; edit the file to change it
+            claude-sonnet-5-5 answered and called a tool
+            --- .env
+            ANTHROPIC_API_KEY=a
+            OPENAI_API_KEY=o
+            --- config.yaml
+            # yaml-language-server: $schema=./config.schema.json
+            # $schema: ./config.schema.json
 
-        # The first model is the default.
-        models:
-          claude-sonnet-5-5:
-            provider: anthropic
-            model: claude-sonnet-5-5
-            context_window: 1000000
-            price: { input: 2, output: 10, cached: 0.1, cache_written: 2.5 }
-          gpt-6.1-sol:
-            provider: openai
-            model: gpt-6.1-sol
-            context_window: 922000
-            price: { input: 2, output: 10, cached: 0.1, cache_written: 2.5 }
-    "#]],
+            # Model providers. Keys are read from the environment and from .env next to this file.
+            providers:
+              anthropic:
+                base_url: "https://api.anthropic.com/v1"
+                api: messages
+                api_key: ${ANTHROPIC_API_KEY}
+              openai:
+                base_url: "https://api.openai.com/v1"
+                api: responses
+                api_key: ${OPENAI_API_KEY}
+
+            # The first model is the default.
+            models:
+              claude-sonnet-5-5:
+                provider: anthropic
+                model: claude-sonnet-5-5
+                context_window: 1000000
+                price: { input: 2, output: 10, cached: 0.1, cache_written: 2.5 }
+              gpt-6.1-sol:
+                provider: openai
+                model: gpt-6.1-sol
+                context_window: 922000
+                price: { input: 2, output: 10, cached: 0.1, cache_written: 2.5 }
+        "#]],
     );
 }
 
@@ -72,25 +75,28 @@ fn provider_at_another_address_keeps_to_the_usual_api() {
         &elsewhere,
         &[],
         expect![[r#"
-        wrote $DIR/config.yaml
-          openai: gpt-6.1-sol
-        the first model is the default; edit the file to change it
-        gpt-6.1-sol answered and called a tool
-        --- .env
-        OPENAI_API_KEY=o
-        --- config.yaml
-        # Model providers. Keys are read from the environment and from .env next to this file.
-        providers:
-          openai:
-            base_url: "https://proxy/v1"
-            api_key: ${OPENAI_API_KEY}
+            wrote $DIR/config.yaml
+              openai: gpt-6.1-sol
+            the first model is the default; edit the file to change it
+            gpt-6.1-sol answered and called a tool
+            --- .env
+            OPENAI_API_KEY=o
+            --- config.yaml
+            # yaml-language-server: $schema=./config.schema.json
+            # $schema: ./config.schema.json
 
-        # The first model is the default.
-        models:
-          gpt-6.1-sol:
-            provider: openai
-            model: gpt-6.1-sol
-    "#]],
+            # Model providers. Keys are read from the environment and from .env next to this file.
+            providers:
+              openai:
+                base_url: "https://proxy/v1"
+                api_key: ${OPENAI_API_KEY}
+
+            # The first model is the default.
+            models:
+              gpt-6.1-sol:
+                provider: openai
+                model: gpt-6.1-sol
+        "#]],
     );
 }
 
@@ -106,6 +112,9 @@ fn first_request_is_reported() {
                 note: locked did not answer: the key was rejected; `crow-cli doctor` checks it again
                 --- .env
                 --- config.yaml
+                # yaml-language-server: $schema=./config.schema.json
+                # $schema: ./config.schema.json
+
                 # Model providers. Keys are read from the environment and from .env next to this file.
                 providers:
                   a:
@@ -124,6 +133,9 @@ fn first_request_is_reported() {
                 note: talker answered, but called no tool; if it writes calls into its text, set `tool_calls: text`
                 --- .env
                 --- config.yaml
+                # yaml-language-server: $schema=./config.schema.json
+                # $schema: ./config.schema.json
+
                 # Model providers. Keys are read from the environment and from .env next to this file.
                 providers:
                   a:

@@ -8,7 +8,7 @@ use std::{
 use super::super::environment::Environment;
 use super::super::error::{ConfigError, ConfigWarning, ConfigWarningKind};
 use super::super::file::{ConfigField, ConfigNode, ConfigScalar, ConfigValue};
-use super::super::known_keys;
+use super::super::known_keys::{self, ConfigKey};
 
 /// Expected type in messages about a map of names.
 pub(super) const NAMED_MAPS: &str = "a map from names to settings";
@@ -31,8 +31,8 @@ impl ConfigLoader<'_> {
     }
 
     /// Warns of an unknown key, and records one that only earlier versions used.
-    pub(super) fn check_known(&mut self, key_path: &str, field: &ConfigField, known: &[&str]) {
-        if known.contains(&field.key.as_str()) {
+    pub(super) fn check_known(&mut self, key_path: &str, field: &ConfigField, known: &[ConfigKey]) {
+        if known.iter().any(|key| key.name == field.key) {
             return;
         }
         let key = if key_path.is_empty() { field.key.clone() } else { format!("{key_path}.{}", field.key) };
@@ -46,7 +46,7 @@ impl ConfigLoader<'_> {
             });
             return;
         }
-        let text = match known_keys::nearest_name(&field.key, known.iter().copied()) {
+        let text = match known_keys::nearest_name(&field.key, known.iter().map(|key| key.name)) {
             Some(nearest) => format!("unknown key {key}; did you mean {nearest}?"),
             None => format!("unknown key {key}"),
         };
