@@ -28,6 +28,11 @@ site:
 test-python:
     .ci/run python
 
+# Run agents on small tasks with a real model: see docs/dev/eval.md.
+eval *ARGS:
+    .ci/run python-tools
+    target/python-tools/bin/python eval/run.py run {{ARGS}}
+
 # Build every package for this system, into target/packages.
 packages:
     .ci/run packages
