@@ -1,0 +1,1 @@
+"""Crow in the harnesses of others; see docs/dev/eval.md."""
