@@ -9,8 +9,18 @@ pub struct ElicitationForm {
     pub options: Vec<ElicitationChoice>,
     /// Whether free text is an answer too.
     pub free_text: bool,
-    /// Whether it asks to trust repository content, which only a user who has seen it can answer.
-    pub is_about_trust: bool,
+    pub subject: FormSubject,
+}
+
+/// The subject of a form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FormSubject {
+    /// A question of Crow or of its model.
+    Question,
+    /// Whether to trust repository content, which only a user who has seen it can answer.
+    Trust,
+    /// A request of an MCP server. The answer is for the server and is not repeated on the screen.
+    McpServer,
 }
 
 impl ElicitationForm {

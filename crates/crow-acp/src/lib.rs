@@ -34,7 +34,7 @@ pub use config_option::{ConfigChoice, ConfigOption};
 pub use connected_client::Client;
 pub use crow_process::{CommandSpec as AgentCommand, ExitReason as ProgramEnded, SpawnError};
 pub use editor::{ClientEditor, ClientTerminal};
-pub use form::{ElicitationChoice, ElicitationForm, ElicitationOutcome};
+pub use form::{ElicitationChoice, ElicitationForm, ElicitationOutcome, FormSubject};
 pub use incoming::{
     AgentInfo, EarlierPrompt, IncomingRequest, OpenSessionResult, PromptBlock, PromptId, PromptResult,
     ResponseSender, SessionInfo, SessionLocation, SessionOpenKind, SessionPage, SteerOutcome, TurnScope,

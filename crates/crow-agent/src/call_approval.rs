@@ -4,12 +4,12 @@ use std::pin::pin;
 use std::sync::atomic::Ordering;
 
 use crow_acp::{
-    ElicitationForm, ElicitationOutcome, GrantScope, OfferedAnswers, PermissionOutcome, PermissionRequest,
-    PermissionSubject,
+    ElicitationForm, ElicitationOutcome, FormSubject, GrantScope, OfferedAnswers, PermissionOutcome,
+    PermissionRequest, PermissionSubject,
 };
 use crow_core::{
-    ApprovalSource, GrantOffer, PermissionDecision, SessionUpdate, ToolAccess, ToolCall, ToolCallInfo,
-    ToolResult,
+    ApprovalSource, ContentPart, GrantOffer, PermissionDecision, SessionUpdate, ToolAccess, ToolCall,
+    ToolCallContent, ToolCallInfo, ToolResult,
 };
 use crow_tools::{ToolCx, ToolRegistry};
 use futures_util::future::{Either, select};
@@ -32,10 +32,54 @@ pub(crate) struct PreparedCall<'a> {
     pub(crate) tool_cx: ToolCx<'a>,
 }
 
+/// The source of what a permission request shows.
+#[derive(Clone, Copy)]
+enum PreviewSource<'a> {
+    /// The tool of the call.
+    Tool(&'a ToolRegistry),
+    /// The content of a server's request to the model.
+    Request(&'a [ToolCallContent]),
+}
+
 /// Decides whether a call may run and returns the source of the approval, or the result of a call that may not run.
 pub(crate) async fn approve_call(
     cx: &TurnCx<'_>,
     tools: &ToolRegistry,
+    prepared: PreparedCall<'_>,
+    gate: &PermissionGate,
+) -> Result<ApprovalSource, ToolResult> {
+    gate.warn_sandbox_limits(cx, prepared.info);
+    approve(cx, PreviewSource::Tool(tools), prepared, gate).await
+}
+
+/// Decides whether a request of an MCP server may be carried out, which the content shows. The error is the reason why
+/// not.
+pub(crate) async fn approve_server_request(
+    cx: &TurnCx<'_>,
+    prepared: PreparedCall<'_>,
+    gate: &PermissionGate,
+    content: &[ToolCallContent],
+) -> Result<(), String> {
+    let approval = approve(cx, PreviewSource::Request(content), prepared, gate).await;
+    approval.map(drop).map_err(|result| rejection_reason(&result))
+}
+
+/// Returns the reason in the result of a call that may not run.
+fn rejection_reason(result: &ToolResult) -> String {
+    let texts = result.for_model.iter().filter_map(|part| match part {
+        ContentPart::Text(text) => Some(text.as_str()),
+        ContentPart::Image { .. }
+        | ContentPart::Link { .. }
+        | ContentPart::Resource { .. }
+        | ContentPart::FromCrow { .. } => None,
+    });
+    let text: String = texts.collect();
+    text.strip_prefix("not run: ").map_or_else(|| text.clone(), str::to_owned)
+}
+
+async fn approve(
+    cx: &TurnCx<'_>,
+    preview_source: PreviewSource<'_>,
     prepared: PreparedCall<'_>,
     gate: &PermissionGate,
 ) -> Result<ApprovalSource, ToolResult> {
@@ -48,7 +92,6 @@ pub(crate) async fn approve_call(
         PermissionDecision::Deny(reason) => Err(ToolResult::failure(format!("not run: {reason}"))),
         PermissionDecision::Ask { offer, reason } => Ok(Some((offer, reason))),
     };
-    gate.warn_sandbox_limits(cx, info);
     if pending_question(gate.evaluate_call(cx, call, info))?.is_none() {
         return Ok(gate.call_approval(cx, call, info));
     }
@@ -60,11 +103,14 @@ pub(crate) async fn approve_call(
         return Err(ToolResult::failure(AWAITS_INSTRUCTIONS));
     }
     // No question for a call that cannot be done.
-    let preview = match tools.preview_call(call, tool_cx).await {
-        Ok(preview) => preview,
-        // The error would reveal what exists, so a path outside the roots needs permission first.
-        Err(_) if matches!(info.access, ToolAccess::Writes(_)) && !gate.is_inside(info) => Vec::new(),
-        Err(result) => return Err(result),
+    let preview = match preview_source {
+        PreviewSource::Request(content) => content.to_vec(),
+        PreviewSource::Tool(tools) => match tools.preview_call(call, tool_cx).await {
+            Ok(preview) => preview,
+            // The error would reveal what exists, so a path outside the roots needs permission first.
+            Err(_) if matches!(info.access, ToolAccess::Writes(_)) && !gate.is_inside(info) => Vec::new(),
+            Err(result) => return Err(result),
+        },
     };
     let arguments = call.arguments.to_object();
     let capabilities = cx.client.capabilities();
@@ -78,7 +124,8 @@ pub(crate) async fn approve_call(
         // A child would lose the text of the answer at the end of its turn.
         offered_answers: OfferedAnswers::Remembered {
             offer: &offer,
-            accepts_feedback: capabilities.forms || capabilities.tree_depth.is_none(),
+            accepts_feedback: matches!(preview_source, PreviewSource::Tool(_))
+                && (capabilities.forms || capabilities.tree_depth.is_none()),
         },
     };
     let answer = cx.client.request_permission(cx.session, request, cx.cancel);
@@ -138,7 +185,7 @@ async fn ask_for_instructions(cx: &TurnCx<'_>, gate: &PermissionGate) -> String 
         message: "What should be done instead?".to_owned(),
         options: Vec::new(),
         free_text: true,
-        is_about_trust: false,
+        subject: FormSubject::Question,
     };
     match cx.client.elicit_form(cx.session, &form, cx.cancel).await {
         ElicitationOutcome::Accepted(text) if !text.trim().is_empty() => {

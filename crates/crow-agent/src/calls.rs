@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::call_approval::{ACCESS_CHANGED, PreparedCall, approve_call};
 use crate::hooks;
+use crate::mcp_requests::CallMcpSession;
 use crate::permission_gate::PermissionGate;
 use crate::sandbox_retry::{self, SandboxedCallResult};
 use crate::turn_context::{ClaimOutcome, SessionState, TurnCx};
@@ -183,6 +184,7 @@ async fn run_call(
         ToolProgress::SandboxUnavailable => set_display(OutputDisplay::AsContent),
     };
     let undo_recorder = cx.undo_recorder(gate.turn, call.id);
+    let mcp_session = CallMcpSession { cx, gate };
     let tool_cx = ToolCx {
         workspace: cx.workspace,
         editor: Some(cx.editor),
@@ -192,6 +194,7 @@ async fn run_call(
         cancel: cx.cancel,
         progress: &progress,
         undo_recorder: Some(&undo_recorder),
+        mcp_session: Some(&mcp_session),
     };
     let prepared = PreparedCall { call, info, tool_cx };
     let result = match approve_call(cx, tools, prepared, gate).await {

@@ -25,7 +25,7 @@ pub(crate) async fn ask_confirmation(
     confirmation: ConfirmationRequest<'_>,
     state: &SessionState,
 ) -> PermissionOutcome {
-    let call = synthetic_call_id(cx, state);
+    let call = synthetic_call_id(cx, state.transcript.next_seq());
     let content: Vec<ToolCallContent> = confirmation
         .content
         .into_iter()
@@ -65,11 +65,10 @@ pub(crate) async fn ask_confirmation(
     outcome
 }
 
-/// Returns an id for a call without a reply: in the position of the next entry, with an index beyond those of any
-/// reply.
-pub(crate) fn synthetic_call_id(cx: &TurnCx<'_>, state: &SessionState) -> CallId {
+/// Returns an id for a call without a reply: in the position of an entry, with an index beyond those of any reply.
+pub(crate) fn synthetic_call_id(cx: &TurnCx<'_>, seq: u64) -> CallId {
     let number = usize::try_from(cx.runtime.next_number()).unwrap_or(usize::MAX);
-    CallId::from_position(state.transcript.next_seq(), number.saturating_add(CALLS_OF_A_REPLY))
+    CallId::from_position(seq, number.saturating_add(CALLS_OF_A_REPLY))
 }
 
 /// More calls than any reply has.

@@ -18,6 +18,7 @@ mod hooks;
 mod host;
 mod linked_content;
 mod location;
+mod mcp_requests;
 mod pending_session;
 mod permission_gate;
 mod replay;

@@ -74,6 +74,7 @@ async fn read_linked_file(cx: &TurnCx<'_>, uri: &str, remaining_bytes: &mut usiz
         cancel: cx.cancel,
         progress: &|_| (),
         undo_recorder: None,
+        mcp_session: None,
     };
     Some(match crow_tools::read_resource_link(tool_cx, &path, lines).await {
         Ok(text) if text.len() <= *remaining_bytes => {

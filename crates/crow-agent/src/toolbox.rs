@@ -7,7 +7,7 @@ use crow_acp::{Client, PromptBlock, SessionLocation};
 use crow_core::{
     CommandInfo, ContentPart, Failure, FailureKind, McpServer, SessionId, SessionUpdate, ToolSpec, slash,
 };
-use crow_tools::{McpEnvironment, McpServers, OfferedTools, ToolOffer, Workspace};
+use crow_tools::{McpClientFeatures, McpEnvironment, McpServers, OfferedTools, ToolOffer, Workspace};
 use futures_util::future::join_all;
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -71,6 +71,7 @@ impl Toolbox {
             variables: workspace.subscribe_variables(),
             roots: std::iter::once(&location.cwd).chain(&location.additional_directories).cloned().collect(),
             auth_dir: config.mcp_auth_dir.clone(),
+            features: McpClientFeatures { elicitation: client.capabilities().forms, sampling: true },
             slow_servers: runtime.slow_servers.clone(),
         };
         let commands_changed = watch::Sender::new(());

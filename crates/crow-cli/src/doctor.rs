@@ -11,7 +11,7 @@ use crow_core::SandboxSupport;
 use crow_model::{HttpClients, ModelListing, ModelServerKind, ModelSettings, check_key, list_models};
 use crow_process::{SandboxDefaults, SandboxWrapper};
 use crow_store::{DatabaseAddress, SalvageReport, salvage_database};
-use crow_tools::{McpEnvironment, McpServers, Shell, ToolRegistry};
+use crow_tools::{McpClientFeatures, McpEnvironment, McpServers, Shell, ToolRegistry};
 use futures_util::future::join_all;
 use serde_json::json;
 use tokio::sync::watch;
@@ -315,6 +315,7 @@ async fn check_mcp_servers<W: Write>(
         return Ok(());
     }
     let environment = McpEnvironment {
+        features: McpClientFeatures::default(),
         slow_servers: std::sync::Arc::default(),
         roots: vec![cwd.clone()],
         cwd,

@@ -25,9 +25,11 @@ mod permission;
 mod plan_entry;
 mod replay;
 mod reply;
+mod sampling;
 mod schedule;
 mod secrets;
 mod sentence;
+mod server_form;
 mod session_command;
 mod session_context;
 mod session_title;
@@ -95,9 +97,14 @@ pub use replay::{
     RESULT_UNKNOWN, SessionOwner, SideRequestUsage, UsageReplay, entry_updates, is_result, open_call_update,
 };
 pub use reply::{ModelEvent, ReplyBuilder, ReplyDelta};
+pub use sampling::{SamplingEnd, SamplingReply, SamplingRequest, SamplingTurn, alternate_messages};
 pub use schedule::conflicting_earlier_calls;
 pub use secrets::is_secret_value;
 pub use sentence::to_sentence;
+pub use server_form::{
+    DialogueStep, ElicitationDialogue, ServerAddress, ServerElicitation, ServerElicitationOutcome,
+    ServerFieldChoice, ServerFieldKind, ServerForm, ServerFormField, ServerQuestion, TextFormat,
+};
 pub use session_command::{
     ContextCommand, PermissionsAction, SessionCommand, TrustAction, UndoRequest, mode_list,
     parse_context_command, parse_session_command, render_help, session_commands,

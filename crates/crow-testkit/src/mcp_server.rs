@@ -39,7 +39,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// - `stray`: sends responses without a request; `noisy`: writes megabytes to stderr; `vast`: its tool `vast` returns too
 ///   much
 /// - `github`: its tools `list_issues` and `issue_write` accept the arguments of GitHub's tools and echo them
-/// - `asking`: its tool `ask` sends a request to the client and returns the response
+/// - `asking`: its tool `ask` sends a request to the client and returns the response; its
+///   argument `params` replaces the parameters, and the response is also written to the file `marker`
 ///
 /// # Panics
 /// If the program `crow-fake-mcp-server` is missing or out of date.
@@ -51,8 +52,14 @@ pub fn command(behaviors: &[&str]) -> (String, Vec<String>) {
 
 /// Serves until the input ends, then exits.
 pub fn serve(behaviors: Vec<String>) -> ! {
-    let mut server =
-        FakeServer { behaviors, hanging_calls: Vec::new(), asking_call: None, n_extra_items: 0, n_lists: 0 };
+    let mut server = FakeServer {
+        behaviors,
+        hanging_calls: Vec::new(),
+        asking_call: None,
+        answer_file: String::new(),
+        n_extra_items: 0,
+        n_lists: 0,
+    };
     server.start();
     for line in io::stdin().lock().lines().map_while(Result::ok) {
         if let Ok(message) = serde_json::from_str(&line) {
@@ -73,6 +80,8 @@ struct FakeServer {
     hanging_calls: Vec<(Value, String)>,
     /// The call that sent a request to the client.
     asking_call: Option<Value>,
+    /// The file for the response to it; empty for none.
+    answer_file: String,
     n_extra_items: usize,
     n_lists: usize,
 }
@@ -213,7 +222,7 @@ impl FakeServer {
                 write_stderr(&text_argument("words"));
                 process::exit(3);
             }
-            "ask" => self.send_request(id, &text_argument("method")),
+            "ask" => self.send_request(id, &text_argument("method"), &arguments),
             "lists" => self.reply(id, text(&self.n_lists.to_string())),
             "more-prompts" => {
                 self.n_extra_items += 1;

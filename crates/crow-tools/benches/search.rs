@@ -111,6 +111,7 @@ impl Machine {
             cancel: &CancellationToken::new(),
             progress: &|_| (),
             undo_recorder: None,
+            mcp_session: None,
         };
         let outcome = self.runtime.block_on(self.tools.run_call(&call, cx));
         assert_eq!(outcome.status, ToolCallStatus::Completed, "{:?}", outcome.for_model);

@@ -45,8 +45,8 @@ pub use self::tool_offer::{OfferedTools, ToolOffer};
 pub use builtin_config::BuiltinToolConfig;
 pub use linked_file::read_resource_link;
 pub use mcp::{
-    McpEnvironment, McpServers, McpSignIn, SignInError, SignInStatus, SlowServers, forget_sign_in,
-    sign_in_status,
+    McpClientFeatures, McpEnvironment, McpServers, McpSessionPort, McpSignIn, ServerRequestFuture,
+    SignInError, SignInStatus, SlowServers, forget_sign_in, sign_in_status,
 };
 pub use policy::{PermissionPolicy, PolicySources};
 pub use prompt_parts::load_prompt_parts;

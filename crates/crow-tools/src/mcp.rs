@@ -8,6 +8,7 @@ mod auth;
 mod call;
 mod call_result;
 mod connect;
+mod elicitation;
 mod environment;
 mod filtered_reader;
 mod http;
@@ -19,7 +20,10 @@ mod prompt_list;
 mod prompts;
 mod request_error;
 mod resources;
+mod sampling;
 mod server;
+mod server_requests;
+mod session_port;
 mod sse;
 mod tool;
 mod tool_list;
@@ -36,7 +40,8 @@ use self::{
 };
 pub use self::{
     auth::{McpSignIn, SignInError, SignInStatus, forget_sign_in, sign_in_status},
-    environment::{McpEnvironment, SlowServers},
+    environment::{McpClientFeatures, McpEnvironment, SlowServers},
+    session_port::{McpSessionPort, ServerRequestFuture},
 };
 use crate::{Tool, ToolRegistry};
 
@@ -133,7 +138,8 @@ impl McpServers {
     ) -> Result<Vec<ContentPart>, String> {
         let server = self.servers.iter().find(|server| prompts::owns_command(server, command));
         let server = server.ok_or_else(|| format!("There is no MCP server for /{}.", command.name))?;
-        prompts::get_prompt(server, command, McpRequestOptions { cancel, progress: &|_| () }).await
+        prompts::get_prompt(server, command, McpRequestOptions { cancel, progress: &|_| (), session: None })
+            .await
     }
 
     /// Takes the pending notices for the user, one sentence each.

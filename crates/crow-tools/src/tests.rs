@@ -6,6 +6,7 @@ mod mcp;
 mod mcp_catalog;
 mod mcp_hostile;
 mod mcp_http;
+mod mcp_requests;
 mod mcp_sign_in;
 mod race;
 mod read;
@@ -100,6 +101,7 @@ impl Machine {
             cancel: &self.cancel,
             progress,
             undo_recorder: None,
+            mcp_session: None,
         }
     }
 }

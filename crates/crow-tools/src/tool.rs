@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    UndoRecorder, Workspace,
+    McpSessionPort, UndoRecorder, Workspace,
     title::to_title,
     tool_error::{CANCELLED, PATH_CHANGED, ToolError, run_blocking},
 };
@@ -94,6 +94,8 @@ pub struct ToolCx<'a> {
     pub progress: &'a (dyn Fn(ToolProgress) + Send + Sync),
     /// Records a file before it is changed, if changes can be undone.
     pub undo_recorder: Option<&'a dyn UndoRecorder>,
+    /// The session, for requests of the MCP server that runs the call; `None` if there is no user or model for it.
+    pub mcp_session: Option<&'a dyn McpSessionPort>,
 }
 
 impl ToolCx<'_> {

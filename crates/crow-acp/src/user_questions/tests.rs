@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
 use super::*;
+use crate::form::FormSubject;
 use crate::{
     AcpClientCapabilities, AgentInfo, ClientEvent, ClientInfo, ElicitationChoice, IncomingRequest,
     LineTransport, drive_agent, duplex_transport, serve_client,
@@ -17,7 +18,7 @@ fn nests() -> ElicitationForm {
         message: "Which nest?".into(),
         options: vec![oak, elm],
         free_text: true,
-        is_about_trust: false,
+        subject: FormSubject::Question,
     }
 }
 

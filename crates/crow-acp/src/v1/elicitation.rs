@@ -8,7 +8,7 @@ use crow_core::SessionId;
 use sdk::v1::schema as wire;
 use serde_json::{Value, json};
 
-use crate::form::{ElicitationChoice, ElicitationForm, ElicitationOutcome};
+use crate::form::{ElicitationChoice, ElicitationForm, ElicitationOutcome, FormSubject};
 use crate::v1::permission::SUBJECT_KEY;
 use crate::v1::primitives::{session_id, to_meta};
 use crate::v1::rpc_errors::no_user_error;
@@ -18,8 +18,9 @@ const ANSWER: &str = "answer";
 /// The property with the user's free text.
 const OTHER: &str = "other";
 
-/// The key in `_meta` that marks a form about trust, for our own client.
+/// The values in `_meta` that mark a form about trust or of an MCP server, for our own client.
 const TRUST: &str = "trust";
+const MCP_SERVER: &str = "mcp_server";
 
 /// Users choose from what they can read; longer lists are not read.
 const OPTIONS_MAX: usize = 100;
@@ -47,7 +48,11 @@ pub(crate) fn to_elicitation_request(
     let scope = wire::ElicitationSessionScope::new(session_id(session));
     let mode = wire::ElicitationFormMode::new(scope, schema);
     let request = wire::CreateElicitationRequest::new(mode, form.message.clone());
-    if form.is_about_trust { request.meta(to_meta(json!({ SUBJECT_KEY: TRUST }))) } else { request }
+    match form.subject {
+        FormSubject::Question => request,
+        FormSubject::Trust => request.meta(to_meta(json!({ SUBJECT_KEY: TRUST }))),
+        FormSubject::McpServer => request.meta(to_meta(json!({ SUBJECT_KEY: MCP_SERVER }))),
+    }
 }
 
 /// Parses the outcome of a form. A choice that was not offered is no answer.
@@ -104,7 +109,11 @@ pub(crate) struct FormFieldNames {
 /// Parses the form of any agent; `None` if it has several questions, or belongs to no session.
 pub(crate) fn parse_form_request(request: wire::CreateElicitationRequest) -> Option<FormRequest> {
     let kind_meta = request.meta.as_ref().and_then(|meta| meta.get(SUBJECT_KEY)).and_then(Value::as_str);
-    let is_about_trust = kind_meta == Some(TRUST);
+    let subject = match kind_meta {
+        Some(TRUST) => FormSubject::Trust,
+        Some(MCP_SERVER) => FormSubject::McpServer,
+        Some(_) | None => FormSubject::Question,
+    };
     let wire::ElicitationMode::Form(mode) = request.mode else { return None };
     let wire::ElicitationScope::Session(scope) = mode.scope else { return None };
     let required = mode.requested_schema.required.unwrap_or_default();
@@ -130,7 +139,7 @@ pub(crate) fn parse_form_request(request: wire::CreateElicitationRequest) -> Opt
     let free_text = text_property.is_some() && !is_required(&choice);
     Some(FormRequest {
         session: SessionId::new(&*scope.session_id.0),
-        form: ElicitationForm { message: request.message, options, free_text, is_about_trust },
+        form: ElicitationForm { message: request.message, options, free_text, subject },
         field_names: FormFieldNames { choice, values, text: text_property },
     })
 }

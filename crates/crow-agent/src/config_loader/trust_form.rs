@@ -1,7 +1,7 @@
 //! Asks whether content of a repository may be used, only in a form: a client may answer permission requests
 //! automatically.
 
-use crow_acp::{Client, ElicitationChoice, ElicitationForm, ElicitationOutcome};
+use crow_acp::{Client, ElicitationChoice, ElicitationForm, ElicitationOutcome, FormSubject};
 use crow_core::SessionId;
 use crow_project::TrustQuestion;
 use tokio_util::sync::CancellationToken;
@@ -53,7 +53,7 @@ pub(super) async fn ask_user(
         description: meaning.into(),
     };
     let options = options.into_iter().map(choice).collect();
-    let form = ElicitationForm { message, options, free_text: false, is_about_trust: true };
+    let form = ElicitationForm { message, options, free_text: false, subject: FormSubject::Trust };
     match client.elicit_form(session, &form, cancel).await {
         ElicitationOutcome::Accepted(label) => match label.as_str() {
             THIS_SESSION => TrustDecision::Use { until_changed: false },

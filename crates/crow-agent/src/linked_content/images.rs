@@ -158,7 +158,7 @@ impl ImageRequest {
     fn new(cx: &TurnCx<'_>, state: &SessionState, tools: &ToolRegistry, uri: String) -> Self {
         let arguments = Map::from_iter([("url".to_owned(), Value::String(uri.clone()))]);
         let call = ToolCall {
-            id: confirm::synthetic_call_id(cx, state),
+            id: confirm::synthetic_call_id(cx, state.transcript.next_seq()),
             provider_id: String::new(),
             name: FETCH.to_owned(),
             arguments: ToolArguments::Valid(arguments),
@@ -197,6 +197,7 @@ impl ImageRequest {
             cancel: cx.cancel,
             progress: &|_| (),
             undo_recorder: None,
+            mcp_session: None,
         };
         let prepared = PreparedCall { call: &self.call, info: &self.info, tool_cx };
         let permission = approve_call(cx, tools, prepared, gate).await;

@@ -34,7 +34,7 @@ impl<'a> ChildTasks<'a> {
         state: &SessionState,
         task: ChildTask,
     ) -> bool {
-        let call = synthetic_call_id(&cx, state);
+        let call = synthetic_call_id(&cx, state.transcript.next_seq());
         let info = ToolCallInfo {
             title: single_line(&task.title),
             kind: ToolKind::Other,
@@ -120,6 +120,7 @@ async fn wait_for_child(cx: TurnCx<'_>, call: CallId, child: &SessionId, turn: A
         cancel: cx.cancel,
         progress: &progress,
         undo_recorder: None,
+        mcp_session: None,
     };
     crow_children::wait_for_turn(cx.children, child, turn, tool_cx).await
 }

@@ -126,7 +126,7 @@ impl WorkflowPort for SessionPort<'_> {
     }
 
     fn undo_recorder(&self) -> Box<dyn UndoRecorder + '_> {
-        let call = synthetic_call_id(&self.cx, self.state);
+        let call = synthetic_call_id(&self.cx, self.state.transcript.next_seq());
         Box::new(self.cx.undo_recorder(self.state.turn, call))
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crow_acp::{Client, ElicitationChoice, ElicitationForm, ElicitationOutcome};
+use crow_acp::{Client, ElicitationChoice, ElicitationForm, ElicitationOutcome, FormSubject};
 use crow_core::{SessionId, SessionUpdate};
 use crow_workflow::{FormAnswer, QuestionForm, UserQuestions};
 use futures_util::future::BoxFuture;
@@ -34,7 +34,7 @@ impl UserQuestions for UserForms {
                 message: form.message,
                 options: choices.collect(),
                 free_text: true,
-                is_about_trust: false,
+                subject: FormSubject::Question,
             };
             match self.client.elicit_form(&self.session, &form, cancel).await {
                 ElicitationOutcome::Accepted(text) => FormAnswer::Text(text),

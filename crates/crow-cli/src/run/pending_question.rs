@@ -3,7 +3,8 @@
 use std::io;
 
 use crow_acp::{
-    AgentPermissionRequest, ElicitationForm, ElicitationOutcome, PermissionAnswer, PermissionSubject,
+    AgentPermissionRequest, ElicitationForm, ElicitationOutcome, FormSubject, PermissionAnswer,
+    PermissionSubject,
 };
 use tokio::sync::oneshot;
 
@@ -49,7 +50,7 @@ impl PendingQuestion {
     pub(super) fn is_about_trust(&self) -> bool {
         match self {
             Self::Call { .. } => false,
-            Self::Form { form, .. } => form.is_about_trust,
+            Self::Form { form, .. } => form.subject == FormSubject::Trust,
         }
     }
 

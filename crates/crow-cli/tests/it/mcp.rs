@@ -102,6 +102,184 @@ fn tool_of_a_server_asks_and_runs() {
     });
 }
 
+/// A script that calls the tool `ask` with a request of the server, then gives the further answers.
+fn asking_script(method: &str, params: &Value, answers: &[&str]) -> String {
+    let arguments = json!({"method": method, "params": params});
+    std::iter::once(format!("call ask {arguments}"))
+        .chain(answers.iter().map(|answer| format!("text {answer:?}")))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+fn sampling_params() -> Value {
+    json!({
+        "messages": [{"role": "user", "content": {"type": "text", "text": "Which bird is this?"}}],
+        "systemPrompt": "Be brief.",
+        "maxTokens": 50,
+        "modelPreferences": {"hints": [{"name": "other"}]},
+    })
+}
+
+#[test]
+fn form_of_a_server_reaches_the_user() {
+    check(async {
+        let properties = json!({
+            "name": {"type": "string", "title": "Name"},
+            "nest": {"type": "string", "enum": ["oak", "elm"]},
+            "age": {"type": "integer", "minimum": 1},
+        });
+        let schema = json!({"type": "object", "properties": properties, "required": ["name", "nest"]});
+        let params = json!({"message": "Who are you?", "requestedSchema": schema});
+        let script = asking_script("elicitation/create", &params, &["Thanks."]);
+        let mut stage = Stage::new(&script, json!({"elicitation": {"form": {}}})).await;
+        stage.client.form_answers.extend(["Ada".into(), "elm".into(), "0".into(), "leave out".into()]);
+        let session = stage.open(&[("good", &["asking"])]).await;
+        stage.play(&session, "use it").await;
+        stage.check(&expect![[r#"
+            echo good_read
+            < call call-1-0 ask "good: ask" pending {"method":"elicitation/create","params":{"message":"Who are you?","requestedSchema":{"type":"object","properties":{"name":{"type":"string","title":"Name"},"nest":{"type":"string","enum":["oak","elm"]},"age":{"type":"integer","minimum":1}},"required":["name","nest"]}}}
+            ? good: ask [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
+            < call call-1-0 in_progress
+            ? form The MCP server good asks: Who are you?
+            1 of 3: Name [] -> Ada
+            ? form The MCP server good asks: Who are you?
+            2 of 3: nest [oak, elm] -> elm
+            ? form The MCP server good asks: Who are you?
+            3 of 3: age
+            The answer is a whole number of at least 1. [leave out] -> 0
+            ? form The MCP server good asks: Who are you?
+            3 of 3: age
+            The answer is a whole number of at least 1.
+            The answer is invalid: it is not a number of at least 1. [leave out] -> leave out
+            < call call-1-0 completed "{\"action\":\"accept\",\"content\":{\"name\":\"Ada\",\"nest\":\"elm\"}}"
+            < text[msg-3] Thanks.
+            < title use it
+        "#]]);
+    });
+}
+
+#[test]
+fn form_of_a_server_can_be_declined() {
+    check(async {
+        let params = json!({"message": "Well?", "requestedSchema": {"type": "object", "properties": {}}});
+        let script = asking_script("elicitation/create", &params, &["Then not."]);
+        let mut stage = Stage::new(&script, json!({"elicitation": {"form": {}}})).await;
+        stage.client.form_answers.push_back("declined".into());
+        let session = stage.open(&[("good", &["asking"])]).await;
+        stage.play(&session, "use it").await;
+        stage.check(&expect![[r#"
+            echo good_read
+            < call call-1-0 ask "good: ask" pending {"method":"elicitation/create","params":{"message":"Well?","requestedSchema":{"type":"object","properties":{}}}}
+            ? good: ask [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
+            < call call-1-0 in_progress
+            ? form The MCP server good asks: Well? [Accept, Decline] -> declined
+            < call call-1-0 completed "{\"action\":\"decline\"}"
+            < text[msg-3] Then not.
+            < title use it
+        "#]]);
+    });
+}
+
+#[test]
+fn address_of_a_server_is_shown_to_the_user() {
+    check(async {
+        let url = "https://example.org/log-in?id=1";
+        let params = json!({"mode": "url", "message": "Log in.", "elicitationId": "1", "url": url});
+        let script = asking_script("elicitation/create", &params, &["Thanks."]);
+        let mut stage = Stage::new(&script, json!({"elicitation": {"form": {}}})).await;
+        let session = stage.open(&[("good", &["asking"])]).await;
+        stage.play(&session, "use it").await;
+        stage.check(&expect![[r#"
+            echo good_read
+            < call call-1-0 ask "good: ask" pending {"method":"elicitation/create","params":{"mode":"url","message":"Log in.","elicitationId":"1","url":"https://example.org/log-in?id=1"}}
+            ? good: ask [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
+            < call call-1-0 in_progress
+            ? form The MCP server good wants you to open an address of example.org in your browser: Log in.
+            https://example.org/log-in?id=1
+            Crow does not open it. Continue if you do. [Continue, Decline] -> Continue
+            < call call-1-0 completed "{\"action\":\"accept\"}"
+            < text[msg-3] Thanks.
+            < title use it
+        "#]]);
+    });
+}
+
+#[test]
+fn request_of_a_server_to_the_model_asks_first() {
+    check(async {
+        let script = asking_script("sampling/createMessage", &sampling_params(), &["A crow.", "Done."]);
+        let mut stage = Stage::new(&script, json!({})).await;
+        let session = stage.open(&[("good", &["asking"])]).await;
+        stage.play(&session, "use it").await;
+        let request = stage.model.requests().swap_remove(1);
+        expect![[
+            r#"[{"role":"system","content":"Be brief."},{"role":"user","content":"Which bird is this?"}] 50"#
+        ]]
+        .assert_eq(&format!("{} {}", request["messages"], request["max_tokens"]));
+        stage.check(&expect![[r#"
+            echo good_read
+            < call call-1-0 ask "good: ask" pending {"method":"sampling/createMessage","params":{"messages":[{"role":"user","content":{"type":"text","text":"Which bird is this?"}}],"systemPrompt":"Be brief.","maxTokens":50,"modelPreferences":{"hints":[{"name":"other"}]}}}
+            ? good: ask [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
+            < call call-1-0 in_progress
+            < call call-0-100001 sampling/createMessage "good: ask the model" pending {} "System: Be brief.\n\nUser: Which bird is this?\n\nAt most 50 tokens of reply."
+            ? good: ask the model [allow_once, allow_always, allow_project, reject_once] -> allow_once
+            < call call-0-100001 in_progress
+            < call call-0-100001 completed "A crow."
+            < call call-1-0 completed "{\"model\":\"scripted\",\"stopReason\":\"endTurn\",\"role\":\"assistant\",\"content\":{\"type\":\"text\",\"text\":\"A crow.\"}}"
+            < text[msg-3] Done.
+            < title use it
+        "#]]);
+    });
+}
+
+#[test]
+fn request_of_a_server_to_the_model_can_be_rejected() {
+    check(async {
+        let script = asking_script("sampling/createMessage", &sampling_params(), &["Done."]);
+        let mut stage = Stage::new(&script, json!({})).await;
+        stage.client.permission_answers.extend(["allow_once".into(), "reject_once".into()]);
+        let session = stage.open(&[("good", &["asking"])]).await;
+        stage.play(&session, "use it").await;
+        stage.check(&expect![[r#"
+            echo good_read
+            < call call-1-0 ask "good: ask" pending {"method":"sampling/createMessage","params":{"messages":[{"role":"user","content":{"type":"text","text":"Which bird is this?"}}],"systemPrompt":"Be brief.","maxTokens":50,"modelPreferences":{"hints":[{"name":"other"}]}}}
+            ? good: ask [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
+            < call call-1-0 in_progress
+            < call call-0-100001 sampling/createMessage "good: ask the model" pending {} "System: Be brief.\n\nUser: Which bird is this?\n\nAt most 50 tokens of reply."
+            ? good: ask the model [allow_once, allow_always, allow_project, reject_once] -> reject_once
+            < call call-0-100001 failed "the user rejected it"
+            < call call-1-0 completed "{\"code\":-1,\"message\":\"declined: the user rejected it\"}"
+            < text[msg-3] Done.
+            < title use it
+        "#]]);
+    });
+}
+
+#[test]
+fn mode_decides_about_requests_to_the_model() {
+    check(async {
+        let script = asking_script("sampling/createMessage", &sampling_params(), &["A crow.", "Done."]);
+        let mut stage = Stage::new(&script, json!({})).await;
+        let session = stage.open(&[("good", &["asking"])]).await;
+        let params = json!({"sessionId": session, "modeId": "auto"});
+        stage.client.request("session/set_mode", params).await.expect("the mode changes");
+        stage.play(&session, "use it").await;
+        stage.check(&expect![[r#"
+            echo good_read
+            < mode auto
+            < config_option_update
+            < call call-1-0 ask "good: ask" pending {"method":"sampling/createMessage","params":{"messages":[{"role":"user","content":{"type":"text","text":"Which bird is this?"}}],"systemPrompt":"Be brief.","maxTokens":50,"modelPreferences":{"hints":[{"name":"other"}]}}}
+            < call call-1-0 in_progress
+            < call call-0-100001 sampling/createMessage "good: ask the model" pending {} "System: Be brief.\n\nUser: Which bird is this?\n\nAt most 50 tokens of reply."
+            < call call-0-100001 in_progress
+            < call call-0-100001 completed "A crow."
+            < call call-1-0 completed "{\"model\":\"scripted\",\"stopReason\":\"endTurn\",\"role\":\"assistant\",\"content\":{\"type\":\"text\",\"text\":\"A crow.\"}}"
+            < text[msg-3] Done.
+            < title use it
+        "#]]);
+    });
+}
+
 #[test]
 fn prompt_of_a_server_is_a_command() {
     check(async {

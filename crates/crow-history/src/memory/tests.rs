@@ -81,6 +81,7 @@ fn asked(tool: &str, arguments: Value) -> ToolResult {
             call: None,
             confinement: Confinement::ReadOnly,
             undo_recorder: None,
+            mcp_session: None,
             cancel: &CancellationToken::new(),
             progress: &|_| (),
         };

@@ -1,6 +1,6 @@
 //! The fake server's prompts, resources and requests to its client.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{FakeServer, text};
 
@@ -43,16 +43,18 @@ impl FakeServer {
         }
     }
 
-    pub(super) fn send_request(&mut self, id: &Value, method: &str) {
+    pub(super) fn send_request(&mut self, id: &Value, method: &str, arguments: &Map<String, Value>) {
         self.asking_call = Some(id.clone());
+        self.answer_file = arguments.get("marker").and_then(Value::as_str).unwrap_or_default().to_owned();
         let message = json!({"role": "user", "content": {"type": "text", "text": "hello"}});
-        let params = match method {
+        let default_params = match method {
             "sampling/createMessage" => json!({"messages": [message], "maxTokens": 10}),
             "elicitation/create" => {
                 json!({"message": "Your name?", "requestedSchema": {"type": "object", "properties": {}}})
             }
             _ => json!({}),
         };
+        let params = arguments.get("params").unwrap_or(&default_params);
         self.send(json!({"jsonrpc": "2.0", "id": QUESTION_ID, "method": method, "params": params}));
     }
 
@@ -61,6 +63,10 @@ impl FakeServer {
             && let Some(call) = self.asking_call.take()
         {
             let body = if response["error"].is_null() { &response["result"] } else { &response["error"] };
+            if !self.answer_file.is_empty() {
+                // The test looks for the file.
+                let _ = std::fs::write(&self.answer_file, body.to_string());
+            }
             self.reply(&call, text(&body.to_string()));
         }
     }

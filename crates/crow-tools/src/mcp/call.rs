@@ -17,9 +17,11 @@ use tokio_util::sync::CancellationToken;
 use super::{
     call_result::{RawCallResult, convert_result},
     http,
-    link::McpLink,
+    link::{CallTracking, McpLink},
     request_error::root_cause,
     server::McpServerHandle,
+    server_requests::ServerExchange,
+    session_port::McpSessionPort,
     tool_list::strip_control_chars,
 };
 use crate::{ToolCx, ToolProgress, tool_error::CANCELLED};
@@ -41,6 +43,8 @@ const MESSAGE_CHARS_MAX: usize = 4000;
 pub(super) struct McpRequestOptions<'a> {
     pub(super) cancel: &'a CancellationToken,
     pub(super) progress: &'a (dyn Fn(String) + Send + Sync),
+    /// The session, for requests of the server meanwhile.
+    pub(super) session: Option<&'a dyn McpSessionPort>,
 }
 
 /// Calls a tool of a server.
@@ -54,7 +58,8 @@ pub(super) async fn call_tool(
     let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
     let show_text = |text| (cx.progress)(ToolProgress::Content(vec![ToolCallContent::Text(text)]));
     let name = &server.name;
-    match send_request(server, request, McpRequestOptions { cancel: cx.cancel, progress: &show_text }).await {
+    let options = McpRequestOptions { cancel: cx.cancel, progress: &show_text, session: cx.mcp_session };
+    match send_request(server, request, options).await {
         Ok(ServerResult::CallToolResult(result)) => convert_result(RawCallResult::Result(result)),
         Ok(ServerResult::EmptyResult(_)) => {
             convert_result(RawCallResult::Unrecognized(Value::Object(Map::new())))
@@ -114,7 +119,9 @@ async fn send_and_wait(
         Ok(handle) => handle,
         Err(error) => return RequestOutcome::Answered(Box::new(Err(error))),
     };
-    let mut progress = link.handler.track_progress(handle.progress_token.clone());
+    let CallTracking { mut progress, mut requests } =
+        link.handler.track_call(handle.progress_token.clone(), options.session.is_some());
+    let mut exchange = ServerExchange::new(options.session);
     let id = handle.id.clone();
     let mut answer = pin!(handle.await_response());
     let mut idle_deadline = Instant::now() + idle_timeout;
@@ -130,7 +137,9 @@ async fn send_and_wait(
                 idle_deadline = Instant::now() + idle_timeout;
                 (options.progress)(text);
             }
-            () = sleep_until(idle_deadline) => {
+            () = exchange.advance(&mut requests) => idle_deadline = Instant::now() + idle_timeout,
+            // The server waits for the user or the model.
+            () = sleep_until(idle_deadline), if !exchange.is_busy() => {
                 cancel_request(link, id, "it took too long").await;
                 return RequestOutcome::TimedOut;
             }

@@ -53,7 +53,7 @@ pub(super) async fn connect_server(
     environment: &McpEnvironment,
     groups: &ProcessGroups,
 ) -> Result<McpConnection, McpServerExit> {
-    let handler = McpClientHandler::with_roots(&environment.roots);
+    let handler = McpClientHandler::new(name, &environment.roots, environment.features);
     match &server.transport {
         McpTransport::Stdio { command, args, env } => {
             let command = CommandSpec {

@@ -19,8 +19,19 @@ pub struct McpEnvironment {
     pub roots: Vec<PathBuf>,
     /// The directory of stored logins.
     pub auth_dir: PathBuf,
+    /// The requests that the servers may send to the session.
+    pub features: McpClientFeatures,
     /// The servers of this process that no session waits for again.
     pub slow_servers: Arc<SlowServers>,
+}
+
+/// The optional features of an MCP client that a session has, as its servers are told.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct McpClientFeatures {
+    /// Its user answers forms.
+    pub elicitation: bool,
+    /// Its model answers requests.
+    pub sampling: bool,
 }
 
 /// The names of servers that did not answer while a session waited for them.

@@ -236,8 +236,12 @@ impl Tool for ReadResourceTool {
             };
             let params = ReadResourceRequestParams::new(text_argument(arguments, "uri"));
             let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params));
-            match send_request(server, request, McpRequestOptions { cancel: cx.cancel, progress: &|_| () })
-                .await
+            match send_request(
+                server,
+                request,
+                McpRequestOptions { cancel: cx.cancel, progress: &|_| (), session: None },
+            )
+            .await
             {
                 Ok(answer) => {
                     let offset = arguments.get("offset").and_then(Value::as_u64).unwrap_or(0);

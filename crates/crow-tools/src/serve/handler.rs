@@ -155,6 +155,7 @@ impl ToolServerHandler {
             cancel: &context.ct,
             progress: &progress,
             undo_recorder: None,
+            mcp_session: None,
         };
         let call_future = self.config.tools.run_call(call, cx);
         let result = match context.meta.get_progress_token() {

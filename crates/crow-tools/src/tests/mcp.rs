@@ -10,7 +10,7 @@ use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
 use super::Machine;
-use crate::{McpEnvironment, McpServers, ToolProgress};
+use crate::{McpClientFeatures, McpEnvironment, McpServers, ToolProgress};
 
 /// Far longer than any step of a test; only reached if something hangs.
 const STUCK: Duration = Duration::from_secs(20);
@@ -32,9 +32,19 @@ impl Session {
         Self::start_on(Machine::new(|_| ()), servers)
     }
 
+    /// Starts servers of a session with optional features.
+    pub(super) fn start_with(servers: Vec<McpServer>, features: McpClientFeatures) -> Self {
+        Self::start_session(Machine::new(|_| ()), servers, features)
+    }
+
     pub(super) fn start_on(machine: Machine, servers: Vec<McpServer>) -> Self {
+        Self::start_session(machine, servers, McpClientFeatures::default())
+    }
+
+    fn start_session(machine: Machine, servers: Vec<McpServer>, features: McpClientFeatures) -> Self {
         let home = McpEnvironment {
             slow_servers: std::sync::Arc::default(),
+            features,
             cwd: machine.workspace.cwd().to_owned(),
             secret_variables: vec!["CARGO_MANIFEST_DIR".to_owned()],
             variables: machine.workspace.subscribe_variables(),

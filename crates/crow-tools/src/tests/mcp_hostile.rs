@@ -112,9 +112,9 @@ async fn requests_to_the_client_are_rejected() {
             > box: ask Other Calls { server: "box", tool: "ask" }
             Completed: {"roots":[{"uri":"file://$DIR/project"}]}
             > box: ask Other Calls { server: "box", tool: "ask" }
-            Completed: {"code":-32601,"message":"sampling/createMessage"}
+            Completed: {"code":-32601,"message":"declined: no model answers requests of a server here"}
             > box: ask Other Calls { server: "box", tool: "ask" }
-            Completed: {"code":-32601,"message":"this client does not support elicitation"}
+            Completed: {"code":-32601,"message":"declined: the client of this session shows no forms to its user"}
             > box: ask Other Calls { server: "box", tool: "ask" }
             Completed: {"code":-32601,"message":"no/such/method"}
         "#]],

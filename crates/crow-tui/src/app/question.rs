@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use crow_acp::{AgentPermissionRequest, ElicitationForm};
+use crow_acp::{AgentPermissionRequest, ElicitationForm, FormSubject};
 
 use super::{event::QuestionId, keys::KeyAction};
 
@@ -105,9 +105,14 @@ impl WaitingQuestion {
         self.is_focused || (is_draft_empty && is_quiet)
     }
 
-    /// Whether a text is the only answer.
+    /// Whether it is a question of Crow to which a text is the only answer.
     pub(crate) fn is_free_text(&self) -> bool {
-        matches!(&self.subject, QuestionSubject::Form(form) if form.free_text && form.options.is_empty())
+        match &self.subject {
+            QuestionSubject::Form(form) => {
+                form.free_text && form.options.is_empty() && form.subject == FormSubject::Question
+            }
+            QuestionSubject::Call(_) => false,
+        }
     }
 
     /// Whether the composer has the prefix of an answer.

@@ -170,6 +170,7 @@ impl FakeSession {
             cancel: &CancellationToken::new(),
             progress: &|_| (),
             undo_recorder: Some(&recorder),
+            mcp_session: None,
         };
         tool.run(arguments.as_object().unwrap(), cx).await
     }

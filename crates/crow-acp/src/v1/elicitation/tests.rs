@@ -13,7 +13,7 @@ fn form(lines: &[&str]) -> ElicitationForm {
         message: "Which nest?".into(),
         options: choices.collect(),
         free_text: lines.contains(&"…"),
-        is_about_trust: false,
+        subject: FormSubject::Question,
     }
 }
 
@@ -296,4 +296,13 @@ fn form_with_several_questions_is_not_supported() {
     let url =
         json!({"mode": "url", "sessionId": "s", "message": "?", "elicitationId": "e", "url": "https://x"});
     assert!(parse_form_request(serde_json::from_value(url).unwrap()).is_none());
+}
+
+#[test]
+fn subject_of_a_form_is_known_to_our_own_client() {
+    for subject in [FormSubject::Question, FormSubject::Trust, FormSubject::McpServer] {
+        let form = ElicitationForm { subject, ..form(&["oak"]) };
+        let request = to_elicitation_request(&SessionId::new("quiet-crow"), &form);
+        assert_eq!(parse_form_request(request).unwrap().form, form);
+    }
 }

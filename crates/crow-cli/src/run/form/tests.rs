@@ -1,4 +1,4 @@
-use crow_acp::ElicitationChoice;
+use crow_acp::{ElicitationChoice, FormSubject};
 use expect_test::{Expect, expect};
 
 use super::*;
@@ -6,6 +6,11 @@ use super::*;
 /// Renders a form of `LABEL: MEANING` lines, with `…` for free text, and parses an answer.
 #[track_caller]
 fn check(message: &str, options: &[&str], typed: &[&str], expected: &Expect) {
+    check_form(FormSubject::Question, message, options, typed, expected);
+}
+
+#[track_caller]
+fn check_form(subject: FormSubject, message: &str, options: &[&str], typed: &[&str], expected: &Expect) {
     let choices = options.iter().filter(|option| **option != "…").map(|option| {
         let (label, meaning) = option.split_once(": ").unwrap_or((option, ""));
         ElicitationChoice { label: label.into(), description: meaning.into() }
@@ -14,7 +19,7 @@ fn check(message: &str, options: &[&str], typed: &[&str], expected: &Expect) {
         message: message.into(),
         options: choices.collect(),
         free_text: options.contains(&"…"),
-        is_about_trust: false,
+        subject,
     };
     let read = typed.iter().map(|typed| format!("{typed:?} {:?}\n", parse_answer(&form, typed)));
     let drawn = render_form(&form, PaintMode::Plain).join("\n");
@@ -127,7 +132,46 @@ fn free_text_is_limited_in_length() {
         message: String::new(),
         options: Vec::new(),
         free_text: true,
-        is_about_trust: false,
+        subject: FormSubject::Question,
     };
     assert_eq!(parse_answer(&form, &"x".repeat(ElicitationForm::ANSWER_CHARS_MAX + 1)), None);
+}
+
+#[test]
+fn request_of_an_mcp_server_can_be_declined_and_cancelled() {
+    check_form(
+        FormSubject::McpServer,
+        "The MCP server box asks: Who are you?\nName",
+        &["leave out", "…"],
+        &["", "1", "Ada", "leave out", "done", "Decline", "cancel"],
+        &expect![[r#"
+            Question: The MCP server box asks: Who are you?
+              Name
+              - leave out
+            Enter for the first, or a name · your own answer · decline to answer nothing · cancel to stop
+            "" Some(Accepted("leave out"))
+            "1" Some(Accepted("1"))
+            "Ada" Some(Accepted("Ada"))
+            "leave out" Some(Accepted("leave out"))
+            "done" Some(Accepted("done"))
+            "Decline" Some(Declined)
+            "cancel" Some(Cancelled)
+        "#]],
+    );
+    check_form(
+        FormSubject::McpServer,
+        "The MCP server box asks: Well?",
+        &["Accept", "Decline"],
+        &["", "2", "cancel", "no"],
+        &expect![[r#"
+            Question: The MCP server box asks: Well?
+              1 Accept
+              2 Decline
+            1-2, Enter for 1 · decline to answer nothing · cancel to stop
+            "" Some(Accepted("Accept"))
+            "2" Some(Accepted("Decline"))
+            "cancel" Some(Cancelled)
+            "no" None
+        "#]],
+    );
 }

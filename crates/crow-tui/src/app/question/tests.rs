@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use crow_acp::{ElicitationChoice, PermissionOption, PermissionSubject};
+use crow_acp::{ElicitationChoice, FormSubject, PermissionOption, PermissionSubject};
 use crow_core::ToolKind;
 use expect_test::{Expect, expect};
 
@@ -78,7 +78,7 @@ fn forms_offer_their_choices_and_free_text() {
         message: "Which one?".into(),
         options: vec![choice("This"), choice("That")],
         free_text: true,
-        is_about_trust: false,
+        subject: FormSubject::Question,
     };
     check(
         QuestionSubject::Form(Box::new(form)),

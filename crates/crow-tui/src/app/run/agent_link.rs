@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crow_acp::{
-    AgentConnection, AgentUpdate, ClientEvent, ClientInfo, ElicitationOutcome, LineTransport,
+    AgentConnection, AgentUpdate, ClientEvent, ClientInfo, ElicitationOutcome, FormSubject, LineTransport,
     PermissionAnswer, PermissionSubject, drive_agent,
 };
 use crow_core::{Failure, SessionId};
@@ -103,7 +103,7 @@ impl QuestionSenders {
                 Some(AppEvent::Permission { id, request: question })
             }
             ClientEvent::Form { form, answer, .. } => {
-                if self.approves_all && form.is_about_trust {
+                if self.approves_all && form.subject == FormSubject::Trust {
                     let reason = "-y does not answer questions about trust".to_owned();
                     send_answer(answer, ElicitationOutcome::Unavailable { reason });
                     return None;

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use crow_acp::ElicitationOutcome;
+use crow_acp::{ElicitationOutcome, FormSubject};
 
 use super::{key_time::KeyTime, sending};
 use crate::app::{
@@ -129,6 +129,8 @@ fn answer_form(state: &mut AppState, outcome: ElicitationOutcome) {
     let Some(question) = state.questions.pop_front() else { return };
     let QuestionSubject::Form(form) = question.subject else { return };
     let answer = match &outcome {
+        // It may be a secret between the user and the server.
+        ElicitationOutcome::Accepted(_) if form.subject == FormSubject::McpServer => "answered",
         ElicitationOutcome::Accepted(answer) => answer.as_str(),
         ElicitationOutcome::Declined => "declined",
         ElicitationOutcome::Cancelled | ElicitationOutcome::Unavailable { .. } => "not answered",

@@ -1,6 +1,6 @@
 //! Questions, and which input answers them.
 
-use crow_acp::{AgentPermissionRequest, ElicitationForm, PermissionOption, PermissionSubject};
+use crow_acp::{AgentPermissionRequest, ElicitationForm, FormSubject, PermissionOption, PermissionSubject};
 use crow_core::ToolKind;
 use expect_test::expect;
 use proptest::prelude::*;
@@ -305,7 +305,7 @@ fn form_takes_free_text() {
         message: "Name?".into(),
         options: Vec::new(),
         free_text: true,
-        is_about_trust: false,
+        subject: FormSubject::Question,
     };
     stage.apply(AppEvent::Form { id: 7, form: Box::new(form) });
     draw(&mut stage, 7, true);
@@ -317,6 +317,22 @@ fn form_takes_free_text() {
         |
     "#]],
     );
+}
+
+#[test]
+fn answer_for_an_mcp_server_is_not_repeated() {
+    let mut stage = Stage::open();
+    let form = ElicitationForm {
+        message: "The MCP server box asks: Your code?".into(),
+        options: Vec::new(),
+        free_text: true,
+        subject: FormSubject::McpServer,
+    };
+    stage.apply(AppEvent::Form { id: 7, form: Box::new(form) });
+    draw(&mut stage, 7, true);
+    stage.keys("500ms enter 's3cret' enter");
+    let cells = format!("{:?}", stage.state.cells);
+    assert!(cells.contains("answered") && !cells.contains("s3cret"), "{cells}");
 }
 
 #[test]
