@@ -1,11 +1,11 @@
 //! The task that owns one server: connects, lists its tools, detects its end and restarts it on request.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::VecDeque, ops::ControlFlow, sync::Arc, time::Duration};
 
 use crow_core::{McpServer, McpTransport, nearest_name};
 use crow_process::ProcessGroups;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -24,14 +24,12 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 /// Prompts and resources may delay the tools by this much.
 const EXTRAS_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A server that exits more often is broken.
-const RESTARTS_MAX: u32 = 3;
+/// A server that exits more often in [`RESTARTS_WINDOW`] is broken, or down.
+const RESTARTS_MAX: usize = 3;
+const RESTARTS_WINDOW: Duration = Duration::from_secs(60);
 
 /// Minimum time between two listings of a server that keeps announcing changes.
 const LISTS_PAUSE: Duration = Duration::from_secs(1);
-
-/// A server that ran this long works; a later exit counts as the first one.
-const HEALTHY_AFTER: Duration = Duration::from_secs(600);
 
 pub(super) struct McpServerActor {
     pub(super) server: Arc<McpServerHandle>,
@@ -55,11 +53,10 @@ enum ConnectionOutcome {
 }
 
 impl McpServerActor {
-    /// Runs the server until the session ends or the server has failed.
+    /// Runs the server until the session ends or the server does not start.
     pub(super) async fn run(self) {
-        let (mut attempt, mut n_restarts) = (1, 0);
+        let (mut attempt, mut restarts) = (1, VecDeque::new());
         loop {
-            let started_at = Instant::now();
             let exit = match Box::pin(self.run_connection(attempt)).await {
                 ConnectionOutcome::Cancelled => return self.mark_session_over(),
                 ConnectionOutcome::Outdated => {
@@ -69,29 +66,46 @@ impl McpServerActor {
                 ConnectionOutcome::StartFailed(exit) if attempt == 1 => {
                     return self.report_start_failure(exit);
                 }
-                ConnectionOutcome::StartFailed(exit) => exit,
-                ConnectionOutcome::Ended(exit) => {
-                    if started_at.elapsed() >= HEALTHY_AFTER {
-                        n_restarts = 0;
-                    }
-                    exit
-                }
+                ConnectionOutcome::StartFailed(exit) | ConnectionOutcome::Ended(exit) => exit,
             };
-            if n_restarts == RESTARTS_MAX {
-                return self.report_final_failure(exit);
-            }
-            self.post_notice(&format!(
-                "ended: {}. It restarts when one of its tools is called.",
-                exit.short_reason()
-            ));
             attempt += 1;
+            if self.pause_if_restarted_often(&mut restarts, &exit).await.is_break() {
+                return self.mark_session_over();
+            }
             self.server.set_status(McpServerStatus::Ended { exit, next_attempt: attempt });
             tokio::select! {
                 () = self.cancel.cancelled() => return self.mark_session_over(),
                 () = self.server.wait_for_restart_request(attempt) => {}
             }
-            n_restarts += 1;
+            restarts.push_back(Instant::now());
             self.server.set_status(McpServerStatus::Connecting);
+        }
+    }
+
+    /// Reports the end of a connection. After too many restarts, waits until the next one is allowed; calls fail
+    /// meanwhile. Breaks if the session has ended.
+    async fn pause_if_restarted_often(
+        &self,
+        restarts: &mut VecDeque<Instant>,
+        exit: &McpServerExit,
+    ) -> ControlFlow<()> {
+        let reason = exit.short_reason();
+        restarts.retain(|restarted_at| restarted_at.elapsed() < RESTARTS_WINDOW);
+        let Some(first) = restarts.front().copied().filter(|_| restarts.len() >= RESTARTS_MAX) else {
+            self.post_notice(&format!("ended: {reason}. It restarts when one of its tools is called."));
+            return ControlFlow::Continue(());
+        };
+        let n_seconds = RESTARTS_WINDOW.as_secs();
+        self.post_notice(&format!(
+            "ended again: {reason}. It was restarted {RESTARTS_MAX} times within {n_seconds} s, so calls of its tools \
+             fail for up to {n_seconds} s."
+        ));
+        let limit = format!("it was restarted {RESTARTS_MAX} times within {n_seconds} s; try again later");
+        let reason = format!("{}; {limit}", exit.reason);
+        self.server.set_status(McpServerStatus::Paused(McpServerExit { reason, ..exit.clone() }));
+        tokio::select! {
+            () = self.cancel.cancelled() => ControlFlow::Break(()),
+            () = sleep_until(first + RESTARTS_WINDOW) => ControlFlow::Continue(()),
         }
     }
 
@@ -233,14 +247,6 @@ impl McpServerActor {
 
     fn report_start_failure(&self, exit: McpServerExit) {
         self.post_notice(&format!("did not start: {}. Its tools are not available.", exit.short_reason()));
-        self.server.set_status(McpServerStatus::Failed(exit));
-    }
-
-    fn report_final_failure(&self, exit: McpServerExit) {
-        self.post_notice(&format!(
-            "ended again: {}. It is not restarted; its tools are not available.",
-            exit.short_reason()
-        ));
         self.server.set_status(McpServerStatus::Failed(exit));
     }
 

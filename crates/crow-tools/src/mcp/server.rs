@@ -48,7 +48,9 @@ pub(super) enum McpServerStatus {
         exit: McpServerExit,
         next_attempt: u32,
     },
-    /// It did not start, or will not be restarted.
+    /// It has ended too often to be restarted now.
+    Paused(McpServerExit),
+    /// It did not start, or the session is over.
     Failed(McpServerExit),
 }
 
@@ -121,12 +123,12 @@ impl McpServerHandle {
         self.status.send_replace(status);
     }
 
-    /// Waits until the server is ready or has failed.
     /// Whether its first answer is pending.
     pub(super) fn is_connecting(&self) -> bool {
         matches!(*self.status.borrow(), McpServerStatus::Connecting)
     }
 
+    /// Waits until the server is ready or has failed.
     pub(super) async fn wait_until_settled(&self) {
         // The sender is a field, so the channel is open.
         let _ =
@@ -158,7 +160,7 @@ impl McpServerHandle {
             let current = status.borrow_and_update().clone();
             match current {
                 McpServerStatus::Ready(link) => return Ok(link),
-                McpServerStatus::Failed(exit) => return Err(exit),
+                McpServerStatus::Paused(exit) | McpServerStatus::Failed(exit) => return Err(exit),
                 McpServerStatus::Ended { exit, next_attempt }
                     if requested.is_some_and(|asked| asked < next_attempt) =>
                 {
@@ -180,10 +182,17 @@ impl McpServerHandle {
     pub(super) async fn wait_for_exit(&self, link: &Arc<McpLink>) -> McpServerExit {
         let is_gone = |status: &McpServerStatus| match status {
             McpServerStatus::Ready(current) => !Arc::ptr_eq(current, link),
-            McpServerStatus::Connecting | McpServerStatus::Ended { .. } | McpServerStatus::Failed(_) => true,
+            McpServerStatus::Connecting
+            | McpServerStatus::Ended { .. }
+            | McpServerStatus::Paused(_)
+            | McpServerStatus::Failed(_) => true,
         };
         match self.status.subscribe().wait_for(is_gone).await.map(|standing| standing.clone()) {
-            Ok(McpServerStatus::Ended { exit, .. } | McpServerStatus::Failed(exit)) => exit,
+            Ok(
+                McpServerStatus::Ended { exit, .. }
+                | McpServerStatus::Paused(exit)
+                | McpServerStatus::Failed(exit),
+            ) => exit,
             Ok(McpServerStatus::Connecting | McpServerStatus::Ready(_)) | Err(_) => {
                 McpServerExit::from_reason("the connection was closed")
             }

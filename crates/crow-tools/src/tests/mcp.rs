@@ -406,7 +406,19 @@ async fn server_that_exits_is_restarted() {
         said += &session.call("echo", json!({"text": "there?"})).await;
     }
     said += &session.news();
-    said += &format!("{} tools\n", session.servers.tools().len());
+    said += "a minute later\n";
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(61)).await;
+    tokio::time::resume();
+    let (began, mut tick) = (Instant::now(), tokio::time::interval(Duration::from_millis(2)));
+    said += &loop {
+        tick.tick().await;
+        let answer = session.call("echo", json!({"text": "there?"})).await;
+        if answer.contains("Completed") {
+            break answer;
+        }
+        assert!(began.elapsed() < STUCK, "it was not restarted: {answer}");
+    };
     expect![[r#"
         > box: die Other Calls { server: "box", tool: "die" }
         Failed: the MCP server box ended before it answered: exit code 3; the end of its stderr:
@@ -430,15 +442,17 @@ async fn server_that_exits_is_restarted() {
         > box: echo Other Calls { server: "box", tool: "echo" }
         Completed: {"text":"there?"}
         > box: die Other Calls { server: "box", tool: "die" }
-        Failed: the MCP server box ended before it answered: exit code 3; the end of its stderr:
+        Failed: the MCP server box ended before it answered: exit code 3; it was restarted 3 times within 60 s; try again later; the end of its stderr:
         first line
         round 4
-        news: The MCP server box ended again: exit code 3: round 4. It is not restarted; its tools are not available.
+        news: The MCP server box ended again: exit code 3: round 4. It was restarted 3 times within 60 s, so calls of its tools fail for up to 60 s.
         > box: echo Other Calls { server: "box", tool: "echo" }
-        Failed: the MCP server box is not running: exit code 3; the end of its stderr:
+        Failed: the MCP server box is not running: exit code 3; it was restarted 3 times within 60 s; try again later; the end of its stderr:
         first line
         round 4
-        0 tools
+        a minute later
+        > box: echo Other Calls { server: "box", tool: "echo" }
+        Completed: {"text":"there?"}
     "#]].assert_eq(&said);
 }
 
