@@ -65,7 +65,7 @@ denied() {
     must fails_with 5 crow --deny-all exec write
     must [ ! -e denied.txt ]
     must heard '"status":"failed"'
-    must told 'the person refused it'
+    must told 'the user rejected it'
 }
 
 files() {

@@ -210,7 +210,7 @@ async def denies():
         same(await prompt(crow, session, "write"), "end_turn")
         assert not (PROJECT / "denied.txt").exists()
         same(settled(editor.heard)[0][1]["status"], "failed")
-        within("refused", MODEL.told()[1])
+        within("rejected", MODEL.told()[1])
 
 
 async def writes_through_client():

@@ -246,7 +246,7 @@ const checks: Record<string, () => Promise<void>> = {
       assert.equal(await prompt(crow, session, "write"), "end_turn");
       assert(!existsSync(at("denied.txt")));
       assert.equal(settled(editor.heard)[0].status, "failed");
-      within("refused", model.told()[1]);
+      within("rejected", model.told()[1]);
     }),
 
   "a write goes through the client": () =>

@@ -106,7 +106,7 @@ async def asks(mode):
         how, why = await call(client, "write", file_path="../beside.txt", content="allowed")
         assert how == "done", why
         how, why = await call(client, "write", file_path="../beside.txt", content="refused")
-        assert how == "failed" and "refused" in why, why
+        assert how == "failed" and "rejected" in why, why
     assert (PROJECT.parent / "beside.txt").read_text() == "allowed"
     assert len(asked) == 2 and "beside.txt" in asked[0], asked
 

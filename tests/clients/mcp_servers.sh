@@ -44,25 +44,38 @@ told() {
 not_told() { ! told "$1"; }
 
 # An editor that speaks line by line: its messages go to $to, what it hears is kept in $HOME/said.
+# Its capabilities are the argument, none by default.
 open_editor() {
+    local capabilities=${1:-}
     coproc EDITOR { "$CROW" acp 2>/dev/null; }
     to=${EDITOR[1]} from=${EDITOR[0]}
     : >"$HOME/said"
-    tell '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}'
+    tell '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{'"$capabilities"'}}}'
     hear '"id":1,'
     tell '{"jsonrpc":"2.0","id":2,"method":"session/new","params":{"cwd":"'"$PROJECT"'","mcpServers":[]}}'
     hear '"sessionId"'
     session=$(sed -n 's/.*"sessionId":"\([^"]*\)".*/\1/p' "$HOME/said" | head -n 1)
 }
 tell() { echo "$1" >&"$to"; }
-# Reads until a line has this, and says yes to every question on the way.
+request_id() {
+    sed -n 's/.*"id":\("[^"]*"\|[0-9]*\),"method".*/\1/p;s/.*"method".*"id":\("[^"]*"\|[0-9]*\)}$/\1/p' <<<"$1" | head -n 1
+}
+# Reads until a line has this, says yes to every question on the way, and answers forms with what is offered first, or
+# with a name.
 hear() {
-    local line id
+    local line id choice content
     while IFS= read -r -t 60 line <&"$from"; do
         echo "$line" >>"$HOME/said"
         if [[ $line == *'"session/request_permission"'* ]]; then
-            id=$(sed -n 's/.*"id":\("[^"]*"\|[0-9]*\),"method".*/\1/p;s/.*"method".*"id":\("[^"]*"\|[0-9]*\)}$/\1/p' <<<"$line" | head -n 1)
+            id=$(request_id "$line")
             tell '{"jsonrpc":"2.0","id":'"$id"',"result":{"outcome":{"outcome":"selected","optionId":"allow_once"}}}'
+        fi
+        if [[ $line == *'"elicitation/create"'* ]]; then
+            id=$(request_id "$line")
+            choice=$(grep -o '"const":"[^"]*"' <<<"$line" | head -n 1 | cut -d '"' -f 4)
+            content='"other":"Ada"'
+            [ -z "$choice" ] || content='"answer":"'"$choice"'"'
+            tell '{"jsonrpc":"2.0","id":'"$id"',"result":{"action":"accept","content":{'"$content"'}}}'
         fi
         [[ $line == *"$1"* ]] && return
     done
@@ -104,13 +117,40 @@ images() {
     must told 'data:image/png;base64,'
 }
 
-roots_and_what_is_refused() {
+roots() {
     servers "  everything: { command: node, args: ['$everything'] }"
     say 'call get-roots-list {}' 'text "done"'
     must crow hi
     must told "file://$PROJECT"
-    must not_told 'trigger-sampling-request'
+    # Nobody can be asked.
     must not_told 'trigger-elicitation-request'
+}
+
+elicitation() {
+    servers "  everything: { command: node, args: ['$everything'] }"
+    say 'call trigger-elicitation-request {}' \
+        'call trigger-url-elicitation {"url": "https://example.org/log-in?id=1"}' 'text "done"'
+    open_editor '"elicitation":{"form":{}}'
+    prompt go
+    must hear 'end_turn'
+    close_editor
+    must heard 'The MCP server everything asks: '
+    must heard 'https://example.org/log-in?id=1'
+    must told 'Name: Ada'
+    must told 'Favorite Integer: 42'
+    must told 'User completed the URL elicitation'
+}
+
+sampling() {
+    servers "  everything: { command: node, args: ['$everything'] }"
+    say 'call trigger-sampling-request {"prompt": "which bird?", "maxTokens": 20}' 'text "a crow"' 'text "done"'
+    open_editor
+    prompt go
+    must hear 'end_turn'
+    close_editor
+    must heard 'everything: ask the model'
+    must told 'You are a helpful test server.'
+    must told 'a crow'
 }
 
 disabled() {
@@ -247,7 +287,7 @@ check() {
     say requests
 }
 
-for name in over_stdio images roots_and_what_is_refused disabled progress prompts resources over_http \
+for name in over_stdio images roots elicitation sampling disabled progress prompts resources over_http \
     over_the_older_http files git_log fetch; do
     check "$name"
 done

@@ -2,7 +2,8 @@
 # Real clients drive the real binary; see README.md.
 #
 #   run.sh [acpx|python|typescript|mcp-client|inspector|mcp-servers]...   checks with all clients or some
-#   run.sh kimi|opencode|qwen...         checks with agents that crow-cli drives
+#   run.sh codex|codex-zed|fast-agent|gemini|kimi|opencode|qwen|vibe...
+#                                        checks with agents that crow-cli drives
 #   run.sh --install                     gets the clients
 #   run.sh --install-agents              gets the agents
 #
@@ -45,24 +46,30 @@ install_agents() {
     if command -v npm >/dev/null; then
         npm install --prefix "$agents" --no-audit --no-fund --no-package-lock --loglevel=error
     else
-        echo "skipped: opencode and qwen need npm"
+        echo "skipped: codex, gemini, opencode and qwen need npm"
     fi
     local python
     for python in "${PYTHON:-python3.13}" python3.12 python3; do
         if "$python" -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null; then
-            "$python" -m venv --clear "$agents/.venv"
-            "$agents/.venv/bin/pip" install --quiet --disable-pip-version-check -r "$here/agents/requirements.txt"
+            # Each has its own environment: they do not agree on the versions of what they use.
+            local requirements name
+            for requirements in "$here"/agents/*.txt; do
+                name=$(basename "$requirements" .txt)
+                "$python" -m venv --clear "$agents/$name"
+                "$agents/$name/bin/pip" install --quiet --disable-pip-version-check -r "$requirements"
+            done
             return
         fi
     done
-    echo "skipped: kimi needs Python 3.12 or newer (PYTHON=path)"
+    echo "skipped: kimi, vibe and fast-agent need Python 3.12 or newer (PYTHON=path)"
 }
 
 # A world of its own: a home with a configuration, a project, and a model on the loopback.
 begin() {
     trap end EXIT
     world=$(mktemp -d "${TMPDIR:-/tmp}/crow-clients.XXXXXX")
-    mkdir -p "$world/home/.crow" "$world/project"
+    mkdir -p "$world/home" "$world/project"
+    mkdir -m 700 "$world/home/.crow"
     mkfifo "$world/to-model" "$world/from-model"
     "$model" <"$world/to-model" >"$world/from-model" 2>"$world/model-says" &
     model_pid=$!
@@ -192,8 +199,13 @@ run() {
             echo "skipped: the MCP servers are not installed ($install)"
         else check mcp-servers bash "$here/mcp_servers.sh"; fi
         ;;
-    kimi) check_agent kimi "$agents/.venv/bin/kimi" ;;
+    kimi) check_agent kimi "$agents/kimi/bin/kimi" ;;
+    vibe) check_agent vibe "$agents/vibe/bin/vibe-acp" ;;
+    fast-agent) check_agent fast-agent "$agents/fast-agent/bin/fast-agent-acp" ;;
     opencode | qwen) check_agent "$1" "$agents/node_modules/.bin/$1" ;;
+    gemini) check_agent gemini "$agents/node_modules/.bin/gemini" ;;
+    codex) check_agent codex "$agents/node_modules/@agentclientprotocol/codex-acp/dist/index.js" ;;
+    codex-zed) check_agent codex-zed "$agents/node_modules/@zed-industries/codex-acp-linux-x64/bin/codex-acp" ;;
     *) echo "FAILED $1: there is no such client" ;;
     esac
 }

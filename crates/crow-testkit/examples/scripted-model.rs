@@ -2,8 +2,8 @@
 //! stdin does.
 //!
 //! A line on stdin is one more answer (see `Script`), or `aside` before an answer to every request without tools, or
-//! `release`, which continues a `hold`, or `requests`, which drops the remaining answers. The reply is one line: the
-//! requests since the last `requests` as JSON, or `ok`. At the end it prints the rejected requests and fails if there
+//! `release`, which continues a `hold`, or `accept all`, which ends the checks of requests, or `requests`, which drops the
+//! remaining answers. The reply is one line: the requests since the last `requests` as JSON, or `ok`. At the end it prints the rejected requests and fails if there
 //! are any.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "it is a program, and this is its interface")]
 
@@ -21,6 +21,10 @@ fn main() -> io::Result<ExitCode> {
         let said = match line?.as_str() {
             "release" => {
                 server.release();
+                "ok".to_owned()
+            }
+            "accept all" => {
+                server.accept_all_requests();
                 "ok".to_owned()
             }
             "requests" => {

@@ -59,6 +59,8 @@ struct ServerState {
     request_heads: Vec<String>,
     is_disconnected: Vec<bool>,
     rejections: Vec<String>,
+    /// True if requests are not checked.
+    accepts_all: bool,
     n_connections: usize,
 }
 
@@ -129,6 +131,12 @@ impl ModelServer {
     /// Sets the answers to requests without tools, used in turn, over and over.
     pub fn set_side_answers(&self, script: impl Into<Script>) {
         self.shared.lock().side_answers = script.into().answers.into();
+    }
+
+    /// Accepts every request from now on, and counts none as rejected: agents of others send what only their own providers
+    /// accept, and ask them for more than the script foresees.
+    pub fn accept_all_requests(&self) {
+        self.shared.lock().accepts_all = true;
     }
 
     /// Sets the answer to every request for an address, which begins with `/` and may have a query.
@@ -217,6 +225,7 @@ impl ServerState {
             };
         }
         let problems = match api {
+            _ if self.accepts_all => Vec::new(),
             Api::Chat => violations(request),
             Api::Messages => messages_violations(request),
             Api::Responses => responses_violations(request),
@@ -226,6 +235,7 @@ impl ServerState {
         }
         match self.next_answer(request) {
             Some(answer) => (problems, Some(answer)),
+            None if self.accepts_all => (problems, None),
             None => (vec!["the script has no answer left".to_owned()], None),
         }
     }
