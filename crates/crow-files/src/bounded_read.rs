@@ -7,8 +7,8 @@ use std::path::Path;
 use crow_core::ContentHash;
 use sha2::{Digest as _, Sha256};
 
-use crate::links::resolve_links;
 use crate::read::{self, ReadError};
+use crate::system::links::resolve_links;
 
 /// The limits on the location of a file.
 #[derive(Debug, Clone, Copy)]

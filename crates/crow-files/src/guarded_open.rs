@@ -4,8 +4,8 @@ use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
 use std::path::Path;
 
-use crate::nofollow;
 use crate::read::is_missing;
+use crate::system::{file_modes::set_open_flags, nofollow};
 
 /// The treatment of links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,19 +77,5 @@ pub fn open_guarded_with(
 
 /// Sets flags so that opening does not wait for the other end of a pipe.
 pub fn set_guarded_flags(options: &mut OpenOptions, link_policy: LinkPolicy) -> &mut OpenOptions {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt as _;
-
-        use rustix::fs::OFlags;
-        let flags = OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let flags = match link_policy {
-            LinkPolicy::Follow => flags,
-            LinkPolicy::Reject => flags | OFlags::NOFOLLOW,
-        };
-        options.custom_flags(flags.bits().cast_signed());
-    }
-    #[cfg(not(unix))]
-    let _ = link_policy;
-    options
+    set_open_flags(options, link_policy == LinkPolicy::Follow)
 }

@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use crate::nofollow::{self, DirHandle};
+use crate::system::nofollow::{self, DirHandle};
 
 /// Reason why a file could not be read.
 #[derive(Debug, thiserror::Error)]

@@ -2,36 +2,40 @@
 
 use std::{
     ffi::{OsStr, OsString},
-    fs::{File, Metadata, Permissions},
+    fs::{File, Metadata},
     hash::{BuildHasher as _, RandomState},
     io::{self, Read as _, Write as _},
-    os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown},
     path::Path,
 };
 
 use crow_core::undo::UndoSnapshot;
 
-use crate::nofollow::{self, DirHandle};
-use crate::read::{ReadError, check_readable, is_missing};
+use crate::{
+    dir_entry::InspectedEntry,
+    read::{ReadError, check_readable, is_missing},
+    system::{
+        file_modes::{permission_bits, set_permission_bits},
+        nofollow::{self, DirHandle},
+        replaced_file,
+    },
+};
 
 /// Larger files are not recorded for undo: a turn that changes a few of them would fill the database.
 const SNAPSHOT_BYTES_MAX: u64 = 16 * 1024 * 1024;
-
-/// The permission bits of a file mode.
-const PERMISSION_BITS: u32 = 0o7777;
 
 /// The identity and state of a file, or its absence: another file or another content has another fingerprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileFingerprint(Option<[i64; 7]>);
 
 impl FileFingerprint {
-    fn from_metadata(metadata: Option<&Metadata>) -> Self {
-        Self(metadata.map(|found| {
-            let times = [found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec()];
-            let [dev, ino, size] = [found.dev(), found.ino(), found.size()].map(u64::cast_signed);
-            let [mtime, mtime_nsec, ctime, ctime_nsec] = times;
-            [dev, ino, size, mtime, mtime_nsec, ctime, ctime_nsec]
-        }))
+    const MISSING: Self = Self(None);
+
+    fn of_file(file: &File, metadata: &Metadata) -> io::Result<Self> {
+        Ok(Self(Some(replaced_file::file_state(file, metadata)?)))
+    }
+
+    fn of_entry(entry: Option<&InspectedEntry>) -> io::Result<Self> {
+        entry.map_or(Ok(Self::MISSING), |entry| Self::of_file(&entry.file, &entry.metadata))
     }
 }
 
@@ -47,26 +51,23 @@ pub fn read_snapshot(path: &Path) -> Result<FileSnapshot, ReadError> {
     match nofollow::read_metadata(path) {
         Ok(metadata) => check_readable(&metadata, u64::MAX)?,
         Err(error) if is_missing(&error) => {
-            return Ok(FileSnapshot {
-                before: UndoSnapshot::Missing,
-                fingerprint: FileFingerprint::from_metadata(None),
-            });
+            return Ok(FileSnapshot { before: UndoSnapshot::Missing, fingerprint: FileFingerprint::MISSING });
         }
         Err(error) => return Err(error.into()),
     }
     let file = nofollow::open_file(path)?;
     let metadata = file.metadata()?;
     check_readable(&metadata, u64::MAX)?;
-    let fingerprint = FileFingerprint::from_metadata(Some(&metadata));
+    let fingerprint = FileFingerprint::of_file(&file, &metadata)?;
     let mut bytes = Vec::new();
     if metadata.len() <= SNAPSHOT_BYTES_MAX {
         (&file).take(SNAPSHOT_BYTES_MAX + 1).read_to_end(&mut bytes)?;
     }
-    if FileFingerprint::from_metadata(Some(&file.metadata()?)) != fingerprint {
+    if FileFingerprint::of_file(&file, &file.metadata()?)? != fingerprint {
         return Err(concurrent_change_error().into());
     }
     let is_complete = metadata.len().max(bytes.len() as u64) <= SNAPSHOT_BYTES_MAX;
-    let mode = Some(metadata.mode() & PERMISSION_BITS);
+    let mode = permission_bits(&metadata);
     let existing = if is_complete { UndoSnapshot::Content { bytes, mode } } else { UndoSnapshot::TooLarge };
     Ok(FileSnapshot { before: existing, fingerprint })
 }
@@ -86,21 +87,22 @@ pub struct FileReplacement<'a> {
 pub fn replace_file(path: &Path, replacement: FileReplacement<'_>) -> io::Result<()> {
     let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
     let dir = open_or_create_parent(path)?;
-    let existing = lookup_metadata(&dir, name)?;
+    let existing = inspect_entry(&dir, name)?;
     if let Some(existing) = &existing {
-        check_replaceable(existing)?;
+        check_replaceable(&existing.metadata)?;
     }
-    if FileFingerprint::from_metadata(existing.as_ref()) != replacement.expected {
+    if FileFingerprint::of_entry(existing.as_ref())? != replacement.expected {
         return Err(concurrent_change_error());
     }
+    let existing = existing.map(|entry| entry.metadata);
     let mut temp_file = TempFile::new(&dir)?;
     if let Some(existing) = &existing {
-        keep_owner(&temp_file.file, existing);
+        replaced_file::keep_owner(&temp_file.file, existing);
         temp_file.file.set_permissions(existing.permissions())?;
-        keep_attributes(&dir, name, &temp_file.file);
+        replaced_file::keep_attributes(&dir, name, &temp_file.file);
     }
     if let Some(mode) = replacement.mode {
-        temp_file.file.set_permissions(Permissions::from_mode(mode & PERMISSION_BITS))?;
+        set_permission_bits(&temp_file.file, mode)?;
     }
     temp_file.file.write_all(replacement.bytes)?;
     temp_file.file.sync_all()?;
@@ -123,10 +125,10 @@ pub fn remove_file(path: &Path, expected: FileFingerprint) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the metadata of a directory entry, if it exists.
-fn lookup_metadata(dir: &DirHandle, name: &OsStr) -> io::Result<Option<Metadata>> {
-    match dir.entry_metadata(name) {
-        Ok(metadata) => Ok(Some(metadata)),
+/// Opens a directory entry for its metadata, if it exists.
+fn inspect_entry(dir: &DirHandle, name: &OsStr) -> io::Result<Option<InspectedEntry>> {
+    match dir.inspect_entry(name) {
+        Ok(entry) => Ok(Some(entry)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
@@ -134,8 +136,8 @@ fn lookup_metadata(dir: &DirHandle, name: &OsStr) -> io::Result<Option<Metadata>
 
 /// Verifies that the file has not changed since it was read.
 fn verify_unchanged(dir: &DirHandle, name: &OsStr, expected: FileFingerprint) -> io::Result<()> {
-    let metadata = lookup_metadata(dir, name)?;
-    if FileFingerprint::from_metadata(metadata.as_ref()) == expected {
+    let entry = inspect_entry(dir, name)?;
+    if FileFingerprint::of_entry(entry.as_ref())? == expected {
         Ok(())
     } else {
         Err(concurrent_change_error())
@@ -206,33 +208,5 @@ impl Drop for TempFile<'_> {
     }
 }
 
-/// Only root can change an owner, and only root needs to: its edits must not take over files.
-fn keep_owner(file: &File, existing: &Metadata) {
-    let _ = fchown(file, Some(existing.uid()), Some(existing.gid()));
-}
-
-/// Linux's limit for a list of extended attributes and for the value of one.
-#[cfg(target_os = "linux")]
-const ATTRIBUTE_BYTES_MAX: usize = 64 * 1024;
-
-/// Copies the user's extended attributes and access control list to the new file, as far as its file system supports
-/// them.
-#[cfg(target_os = "linux")]
-fn keep_attributes(dir: &DirHandle, name: &OsStr, file: &File) {
-    use rustix::fs::{XattrFlags, fgetxattr, flistxattr, fsetxattr};
-    let Ok(existing) = dir.open_entry(name) else { return };
-    let mut list = vec![0; ATTRIBUTE_BYTES_MAX];
-    let Ok(n_bytes) = flistxattr(&existing, &mut list) else { return };
-    let mut value = vec![0; ATTRIBUTE_BYTES_MAX];
-    for attribute in list[..n_bytes].split(|&byte| byte == 0) {
-        if !attribute.starts_with(b"user.") && attribute != b"system.posix_acl_access" {
-            continue;
-        }
-        if let Ok(n_bytes) = fgetxattr(&existing, attribute, &mut value) {
-            let _ = fsetxattr(file, attribute, &value[..n_bytes], XattrFlags::empty());
-        }
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn keep_attributes(_dir: &DirHandle, _name: &OsStr, _file: &File) {}
+#[cfg(test)]
+mod tests;

@@ -296,8 +296,20 @@ fn the_program_opens_databases_with_every_format() {
 
 #[test]
 fn operating_system_is_behind_two_crates() {
-    let words =
-        ["std::os::", "os::unix", "os::fd", "nix::", "libc::", "rustix::", "signal::unix", "net::unix"];
+    let words = [
+        "std::os::",
+        "os::unix",
+        "os::windows",
+        "os::fd",
+        "nix::",
+        "libc::",
+        "rustix::",
+        "windows_sys::",
+        "signal::unix",
+        "signal::windows",
+        "net::unix",
+        "net::windows",
+    ];
     let mut broken = Vec::new();
     for (name, text) in sources() {
         let is_behind =

@@ -1,17 +1,16 @@
-//! Resolves the links of a path, of files that exist or not.
+//! Symbolic links.
 
 use std::{
     collections::VecDeque,
     ffi::OsString,
-    fs,
+    fs, io,
     path::{Component, Path, PathBuf},
 };
 
+use crate::path_limits::PATH_BYTES_MAX;
+
 /// Linux follows as many before it reports a loop.
 const LINKS_MAX: usize = 40;
-
-/// Linux's limit for a path, longer than on other systems.
-pub const PATH_BYTES_MAX: usize = 4096;
 
 /// Resolves links without `canonicalize`, which requires that the file exists; shows where a link to nothing would
 /// create a file.
@@ -48,15 +47,8 @@ pub fn resolve_links(path: &Path) -> PathBuf {
 }
 
 /// Creates a symbolic link; an error where the system has none.
-#[cfg(unix)]
-pub fn create_link(target: &Path, link: &Path) -> std::io::Result<()> {
+pub fn create_link(target: &Path, link: &Path) -> io::Result<()> {
     std::os::unix::fs::symlink(target, link)
-}
-
-/// Creates a symbolic link; an error where the system has none.
-#[cfg(not(unix))]
-pub fn create_link(_target: &Path, _link: &Path) -> std::io::Result<()> {
-    Err(std::io::ErrorKind::Unsupported.into())
 }
 
 #[cfg(test)]
