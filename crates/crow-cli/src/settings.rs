@@ -191,7 +191,9 @@ pub(crate) fn merge_env_file(
 pub(crate) fn read_environment() -> Environment {
     let variables = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    variables.collect()
+    let mut variables = variables.collect();
+    crow_process::complete_environment(&mut variables);
+    variables
 }
 
 /// Returns the configuration directory: the requested one, or `.crow` in the home directory.

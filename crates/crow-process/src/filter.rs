@@ -14,7 +14,8 @@ use crate::{
     CapturedOutput, CommandSpec, ExitReason, ProcessGroups, SpawnError,
     groups::GroupGuard,
     output::{OutputCollector, OutputLimits},
-    program::{GRACE, REAP, exit_reason, group_leader},
+    program::{GRACE, REAP, exit_reason},
+    system::spawn::GroupedChild,
 };
 
 /// The wait for more output after the child has exited; only a process that it left behind holds the pipes.
@@ -64,9 +65,9 @@ pub async fn run_filter(
         return Ok(FilterResult { exit: ExitReason::Cancelled, stdout, stderr });
     }
     let deadline = Instant::now() + limits.timeout;
-    let child = command.spawn_piped().await?;
+    let GroupedChild { child, group } = command.spawn_piped().await?;
     let mut filter = FilterProcess {
-        group: groups.guard_group(group_leader(&child)?),
+        group: groups.guard_group(group),
         child,
         pipes: OpenPipes::default(),
         input,
@@ -220,5 +221,6 @@ async fn read_output(pipe: &mut Option<impl AsyncRead + Unpin>, buffer: &mut [u8
     0
 }
 
+#[cfg(unix)]
 #[cfg(test)]
 mod tests;

@@ -1,14 +1,11 @@
-//! The process groups that are alive, so that none is left when the process ends. Knows only group numbers.
+//! The process groups that are alive, so that none is left when the process ends.
 
 use std::{
-    collections::BTreeSet,
+    collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use nix::{
-    sys::signal::{Signal, killpg},
-    unistd::Pid,
-};
+use crate::system::process_group::ProcessGroup;
 
 /// Every group that is alive; clones share it.
 #[derive(Debug, Clone, Default)]
@@ -18,7 +15,7 @@ pub struct ProcessGroups {
 
 #[derive(Debug, Default)]
 struct GroupsInner {
-    alive: BTreeSet<Pid>,
+    alive: BTreeMap<u32, ProcessGroup>,
     is_closed: bool,
 }
 
@@ -32,9 +29,7 @@ impl ProcessGroups {
     pub fn kill_all(&self) {
         let mut inner = self.lock();
         inner.is_closed = true;
-        for &group in &inner.alive {
-            signal_group(group, Signal::SIGKILL);
-        }
+        inner.alive.values().for_each(ProcessGroup::kill);
     }
 
     /// Counts the groups alive.
@@ -47,13 +42,13 @@ impl ProcessGroups {
     }
 
     /// Takes ownership of a group. If all groups were already killed, it is killed at once.
-    pub(crate) fn guard_group(&self, leader: Pid) -> GroupGuard {
+    pub(crate) fn guard_group(&self, group: ProcessGroup) -> GroupGuard {
         let mut inner = self.lock();
-        inner.alive.insert(leader);
+        inner.alive.insert(group.id(), group.clone());
         if inner.is_closed {
-            signal_group(leader, Signal::SIGKILL);
+            group.kill();
         }
-        GroupGuard { groups: self.clone(), leader }
+        GroupGuard { groups: self.clone(), group }
     }
 
     fn lock(&self) -> MutexGuard<'_, GroupsInner> {
@@ -65,41 +60,31 @@ impl ProcessGroups {
 #[derive(Debug)]
 pub(crate) struct GroupGuard {
     groups: ProcessGroups,
-    leader: Pid,
+    group: ProcessGroup,
 }
 
 impl GroupGuard {
     pub(crate) fn terminate(&self) {
-        signal_group(self.leader, Signal::SIGTERM);
-        // A stopped process does not react to other signals.
-        signal_group(self.leader, Signal::SIGCONT);
+        self.group.terminate();
     }
 
-    /// Sends SIGHUP, which ends an interactive shell.
+    /// Ends an interactive shell.
     pub(crate) fn hang_up(&self) {
-        signal_group(self.leader, Signal::SIGHUP);
+        self.group.hang_up();
     }
 
     pub(crate) fn interrupt(&self) {
-        signal_group(self.leader, Signal::SIGINT);
+        self.group.interrupt();
     }
 
     pub(crate) fn kill(&self) {
-        signal_group(self.leader, Signal::SIGKILL);
+        self.group.kill();
     }
 }
 
 impl Drop for GroupGuard {
     fn drop(&mut self) {
         self.kill();
-        self.groups.lock().alive.remove(&self.leader);
-    }
-}
-
-/// Signals the group, not the child: a shell's children outlive it. A group that has already ended is not an error.
-fn signal_group(group: Pid, signal: Signal) {
-    match killpg(group, signal) {
-        Ok(()) | Err(nix::errno::Errno::ESRCH) => {}
-        Err(error) => tracing::warn!(%group, %signal, %error, "could not signal a process group"),
+        self.groups.lock().alive.remove(&self.group.id());
     }
 }

@@ -9,7 +9,7 @@ use tokio::{
 
 use crate::{
     CapturedOutput, ExitReason, RunningProgram, WaitOutcome, output::OutputCollector, program::NoWatcher,
-    terminal::TerminalInput,
+    system::terminal::TerminalInput,
 };
 
 /// The caller waits for each answer, so one request is being handled and few wait.

@@ -7,6 +7,8 @@
 //! When the child exits, the rest of its group is killed after a short drain: a process that should live on must be
 //! started as a background job. A program that calls `setsid` leaves the group; it delays nothing, and the supervisor
 //! ends it.
+//!
+//! Each system has a module with the same functions; the others use it by the name `system`.
 
 mod ansi;
 mod browser;
@@ -15,43 +17,57 @@ mod environment;
 mod filter;
 mod foreground;
 mod groups;
-mod input;
+mod input_wait;
 mod job;
 mod launch_spec;
-mod limits;
 mod output;
 mod piped_process;
 mod program;
 mod run;
 mod sandbox;
-mod signals;
 mod spill;
 mod stderr;
+mod stop_request;
 mod supervisor;
-mod terminal;
-mod tty;
+mod terminal_cells;
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(unix)]
+use self::unix as system;
+#[cfg(windows)]
+use self::windows as system;
 
 pub use browser::open_in_browser;
 pub use command::{CommandSpec, SpawnError};
-pub use environment::hide_environment;
 pub use filter::{FilterLimits, FilterResult, run_filter};
 pub use foreground::run_in_foreground;
 pub use groups::ProcessGroups;
-pub use input::{
-    InputStop, InputStopper, InputWait, discard_input, has_input, input_stop, is_hung_up, wait_for_input,
-    wait_for_input_or_stop,
-};
+pub use input_wait::InputWait;
 pub use job::{BackgroundJob, JobInputError, JobStatus, JobWaitOptions};
 pub use launch_spec::SUBCOMMAND;
-pub use limits::{effective_uid, ignore_file_size_signal, raise_descriptor_limit};
 pub use output::{CapturedOutput, OutputLimits, SpillFile};
 pub use piped_process::{PipedProcess, ProcessPipes, spawn_piped_process};
 pub use program::{ExitReason, OutputWatcher, ProgramResult, RunningProgram, StdioKind, WaitOutcome};
 pub use run::{RunLimits, run_program};
-pub use signals::{SignalListener, StopRequest, WindowResizes, wait_for_stop_signal};
 pub use stderr::StderrReader;
+pub use stop_request::StopRequest;
 pub use supervisor::{CommandConfinement, SandboxDefaults, SandboxWrapper, run_sandbox_exec};
-pub use tty::{TerminalCells, TerminalMode, duplicate_stdin, suspend_process, terminal_size};
+pub use system::{
+    environment::{complete_environment, hide_environment},
+    input::{
+        InputStop, InputStopper, discard_input, has_input, input_stop, is_hung_up, wait_for_input,
+        wait_for_input_or_stop,
+    },
+    limits::{effective_uid, ignore_file_size_signal, raise_descriptor_limit},
+    shell::{SHELL_DIRECTORY, find_program, posix_shell},
+    signals::{SignalListener, WindowResizes, wait_for_stop_signal},
+    tty::{TerminalMode, duplicate_stdin, open_terminal, suspend_process, terminal_size},
+};
+pub use terminal_cells::TerminalCells;
 
+#[cfg(unix)]
 #[cfg(test)]
 mod tests;

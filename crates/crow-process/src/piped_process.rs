@@ -10,7 +10,8 @@ use tokio::{
 use crate::{
     CommandSpec, ExitReason, ProcessGroups, SpawnError,
     groups::GroupGuard,
-    program::{GRACE, REAP, exit_reason, group_leader},
+    program::{GRACE, REAP, exit_reason},
+    system::spawn::GroupedChild,
 };
 
 /// A long-lived child process. Dropping it kills its whole group at once.
@@ -39,8 +40,8 @@ pub async fn spawn_piped_process(
     if groups.is_closed() {
         return Err(SpawnError::Closed);
     }
-    let mut child = command.spawn_piped().await?;
-    let group = groups.guard_group(group_leader(&child)?);
+    let GroupedChild { mut child, group } = command.spawn_piped().await?;
+    let group = groups.guard_group(group);
     match (child.stdin.take(), child.stdout.take(), child.stderr.take()) {
         (Some(stdin), Some(stdout), Some(stderr)) => {
             Ok((PipedProcess { group, child }, ProcessPipes { stdin, stdout, stderr }))

@@ -1,12 +1,9 @@
 //! A running program and its output: waits for it and ends it on request; does not decide when.
 
-use std::{fmt, future::pending, io, os::unix::process::ExitStatusExt, process::ExitStatus, time::Duration};
+use std::{fmt, future::pending, io, process::ExitStatus, time::Duration};
 
-use nix::unistd::Pid;
 use tokio::{
     io::AsyncReadExt,
-    net::unix::pipe,
-    process::Child,
     time::{Instant, sleep_until, timeout},
 };
 use tokio_util::sync::CancellationToken;
@@ -16,7 +13,11 @@ use crate::{
     command::SpawnedChild,
     groups::GroupGuard,
     output::OutputCollector,
-    terminal::{PseudoTerminal, TerminalInput, TerminalOutput},
+    system::{
+        exit_status::signal_number,
+        spawn::{GroupedChild, OutputPipe, ProgramChild, to_program_child},
+        terminal::{PseudoTerminal, TerminalInput, TerminalOutput, TerminalProgram},
+    },
 };
 
 /// Between SIGTERM and SIGKILL: enough to remove a lock file, short enough for a user.
@@ -111,7 +112,7 @@ impl fmt::Debug for RunningProgram {
 /// The guard is the first field: the group is killed before the child is given to the reaper.
 pub struct RunningProgram {
     pub(crate) group: GroupGuard,
-    pub(crate) child: Child,
+    pub(crate) child: ProgramChild,
     pub(crate) source: OutputSource,
     /// The terminal's input, if it has one.
     pub(crate) input: Option<TerminalInput>,
@@ -130,18 +131,19 @@ impl RunningProgram {
         if groups.is_closed() {
             return Err(SpawnError::Closed);
         }
-        let (child, source, input) = match stdio {
+        let (child, group, source, input) = match stdio {
             StdioKind::Pipe => {
-                let SpawnedChild { child, pipe } = command.spawn().await?;
-                (child, OutputSource::Pipe(pipe), None)
+                let SpawnedChild { grouped: GroupedChild { child, group }, pipe } = command.spawn().await?;
+                (to_program_child(child), group, OutputSource::Pipe(pipe), None)
             }
             StdioKind::Terminal => {
-                let (child, PseudoTerminal { output, input }) = command.spawn_on_terminal().await?;
-                (child, OutputSource::Terminal(output), Some(input))
+                let TerminalProgram { child, group, terminal } = command.spawn_on_terminal().await?;
+                let PseudoTerminal { output, input } = terminal;
+                (child, group, OutputSource::Terminal(output), Some(input))
             }
         };
         Ok(Self {
-            group: groups.guard_group(group_leader(&child)?),
+            group: groups.guard_group(group),
             child,
             source,
             input,
@@ -280,7 +282,7 @@ impl RunningProgram {
 
 /// The source of a program's output.
 pub(crate) enum OutputSource {
-    Pipe(pipe::Receiver),
+    Pipe(OutputPipe),
     Terminal(TerminalOutput),
     /// Every writer has closed it.
     Closed,
@@ -300,14 +302,8 @@ impl OutputSource {
     }
 }
 
-/// The group of a child that was just started.
-pub(crate) fn group_leader(child: &Child) -> io::Result<Pid> {
-    let pid = child.id().and_then(|pid| i32::try_from(pid).ok());
-    pid.map(Pid::from_raw).ok_or_else(|| io::Error::other("the child has no pid"))
-}
-
 pub(crate) fn exit_reason(status: ExitStatus) -> ExitReason {
-    match (status.code(), status.signal()) {
+    match (status.code(), signal_number(status)) {
         (Some(code), _) => ExitReason::Exited(code),
         (None, signal) => ExitReason::Signalled(signal.unwrap_or_default()),
     }

@@ -63,5 +63,6 @@ fn remove_old_files(directory: &Path, now: SystemTime, bytes_max: u64) -> io::Re
     Ok(())
 }
 
+#[cfg(unix)]
 #[cfg(test)]
 mod tests;

@@ -4,13 +4,10 @@
 //! and without the secrets; it ends at its timeout, when the turn is cancelled, and with the process.
 
 use crow_core::{HookConfig, HookDecision, HookExit, read_hook};
-use crow_process::{CommandSpec, ExitReason, FilterLimits, SpawnError, run_filter};
+use crow_process::{CommandSpec, ExitReason, FilterLimits, SpawnError, posix_shell, run_filter};
 use tokio_util::sync::CancellationToken;
 
 use crate::{ToolRegistry, Workspace};
-
-/// Exists on every system with a shell.
-const SHELL: &str = "/bin/sh";
 
 /// The variable with the session's working directory, for commands that change theirs.
 const PROJECT_VARIABLE: &str = "CROW_PROJECT_DIR";
@@ -27,7 +24,8 @@ impl ToolRegistry {
         workspace: &Workspace,
         cancel: &CancellationToken,
     ) -> Option<HookDecision> {
-        let (program, args) = self.supervised_command(SHELL, &["-c".to_owned(), hook.command.clone()]);
+        let (program, args) =
+            self.supervised_command(&posix_shell(), &["-c".to_owned(), hook.command.clone()]);
         let command = CommandSpec {
             program,
             args,

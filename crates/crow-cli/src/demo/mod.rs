@@ -104,7 +104,7 @@ async fn run_scripted_session(
 /// Runs the project's tests again without the agent, to verify the files on disk.
 async fn check_tests_pass(project: &Path, out: &mut impl Write) -> Result<(), CliError> {
     let command = CommandSpec {
-        program: "sh".into(),
+        program: crow_process::posix_shell(),
         args: vec!["test.sh".into()],
         cwd: project.to_owned(),
         env: Vec::new(),

@@ -36,6 +36,10 @@ impl PathResolver<'_> {
         if ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero"].contains(&text) {
             return WordTarget::Device;
         }
+        if cfg!(windows) && (text.starts_with('/') || text.contains([':', '\\'])) {
+            // The shell has other absolute paths than the system: `/c/Users` is `C:\Users`.
+            return unknown();
+        }
         let path = match self.cwd {
             _ if Path::new(text).is_absolute() => PathBuf::from(text),
             Some(cwd) if !text.is_empty() => Path::new(cwd).join(text),

@@ -34,7 +34,7 @@ use crate::{
     environment::hide_secrets,
     launch_spec::LaunchSpec,
     sandbox::{CommandSandbox, RepositorySurvey},
-    signals::restore_default_actions,
+    system::signals::restore_default_actions,
 };
 
 /// A program whose terminal hangs up may still save its state.

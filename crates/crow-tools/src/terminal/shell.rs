@@ -1,24 +1,20 @@
 //! The shell that runs commands, and its arguments.
 
+use std::{env::consts::EXE_SUFFIX, path::is_separator};
+
 use crow_core::shell::rough_words;
+use crow_process::{SHELL_DIRECTORY, posix_shell};
 
 use super::arguments::COMMAND_BYTES_MAX;
 
 /// Shells whose command lines can be evaluated; others parse the same text differently.
 const SUPPORTED_SHELLS: [&str; 4] = ["bash", "sh", "dash", "ash"];
 
-/// Exists on every system with a shell.
-const DEFAULT_SHELL: &str = "/bin/sh";
-
 /// The variable with a file that bash runs before a command.
 pub(super) const STARTUP_VARIABLE: &str = "BASH_ENV";
 
 /// Commands that may change the directory.
 const DIRECTORY_COMMANDS: [&str; 5] = ["cd", "pushd", "popd", "source", "."];
-
-/// Reports the working directory to the terminal when the shell exits. [`crow_process::CapturedOutput::cwd`]
-/// reads it.
-const DIRECTORY_TRAP: &str = r#"trap 'printf "\033]7;%s\007" "$PWD" >&2' EXIT; "#;
 
 /// The shell that runs commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +25,7 @@ pub struct Shell {
 
 impl Default for Shell {
     fn default() -> Self {
-        Self { name: "sh".into(), program: DEFAULT_SHELL.into() }
+        Self { name: "sh".into(), program: posix_shell() }
     }
 }
 
@@ -37,8 +33,7 @@ impl Shell {
     /// Returns the shell with this name and this local program; `None` if its command lines cannot be evaluated.
     pub fn new(name: impl Into<String>, program: impl Into<String>) -> Option<Self> {
         let name = name.into();
-        let file_name = name.rsplit('/').next().unwrap_or_default();
-        SUPPORTED_SHELLS.contains(&file_name).then(|| Self { name, program: program.into() })
+        SUPPORTED_SHELLS.contains(&file_stem(&name)).then(|| Self { name, program: program.into() })
     }
 
     /// Its name, or its path if the configuration has one: the program that a terminal of the client starts.
@@ -52,7 +47,7 @@ impl Shell {
     }
 
     fn is_bash(&self) -> bool {
-        self.name.rsplit('/').next() == Some("bash")
+        file_stem(&self.name) == "bash"
     }
 
     /// The arguments that run a line locally. Below `sshd` bash would read `~/.bashrc` without the first.
@@ -71,9 +66,17 @@ impl Shell {
         let changes_dir = rough_words(line).is_some_and(|words| {
             words.iter().any(|word| word.known_text().is_some_and(|word| DIRECTORY_COMMANDS.contains(&word)))
         });
-        if !changes_dir || line.len() + DIRECTORY_TRAP.len() > COMMAND_BYTES_MAX {
+        // Reports the directory to the terminal when the shell exits; `crow_process::CapturedOutput::cwd` reads it.
+        let trap = format!(r#"trap 'printf "\033]7;%s\007" "{SHELL_DIRECTORY}" >&2' EXIT; "#);
+        if !changes_dir || line.len() + trap.len() > COMMAND_BYTES_MAX {
             return line.to_owned();
         }
-        format!("{DIRECTORY_TRAP}{line}")
+        trap + line
     }
+}
+
+/// Returns the name of a program without its directory, and without the extension that the system's programs have.
+fn file_stem(program: &str) -> &str {
+    let name = program.rsplit(is_separator).next().unwrap_or_default();
+    name.strip_suffix(EXE_SUFFIX).unwrap_or(name)
 }

@@ -1,17 +1,14 @@
 //! The controlling terminal: raw mode, size, frames in one write.
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::File,
     io::{self, Write as _},
     sync::Arc,
 };
 
-use crow_process::{TerminalMode, terminal_size};
+use crow_process::{TerminalMode, open_terminal, terminal_size};
 
 use super::{ScreenModes, ScreenSize, TerminalIo};
-
-/// The device of the process's terminal.
-const TERMINAL: &str = "/dev/tty";
 
 /// The size where the terminal does not know it, as on a serial line.
 const FALLBACK: ScreenSize = ScreenSize { columns: 80, rows: 24 };
@@ -27,7 +24,7 @@ pub struct TtyIo {
 impl TtyIo {
     /// Opens the terminal of the process, whatever stdin and stdout are.
     pub fn open() -> io::Result<Self> {
-        Self::from_file(OpenOptions::new().read(true).write(true).open(TERMINAL)?)
+        Self::from_file(open_terminal()?)
     }
 
     fn from_file(file: File) -> io::Result<Self> {

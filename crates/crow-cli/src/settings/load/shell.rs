@@ -13,9 +13,6 @@ use super::{
 /// The shell that models write for.
 const PREFERRED: &str = "bash";
 
-/// Directories searched for bash after `PATH`.
-const FALLBACK_PATH: &str = "/usr/bin:/bin:/usr/local/bin";
-
 impl ConfigLoader<'_> {
     pub(super) fn read_shell(&self, field: &ConfigField) -> Result<Option<Shell>, ConfigError> {
         let Some(scalar) = self.read_scalar("shell", &field.node)? else { return Ok(None) };
@@ -37,18 +34,13 @@ impl ConfigLoader<'_> {
     }
 }
 
-/// Returns bash if it exists, else `/bin/sh`.
+/// Returns bash if it exists, else `sh`.
 pub(crate) fn default_shell(env: &Environment) -> Shell {
     let found = find_program(PREFERRED, env);
     found.as_deref().and_then(Path::to_str).and_then(|path| Shell::new(PREFERRED, path)).unwrap_or_default()
 }
 
-/// Finds a program by name. Relative directories of `PATH` are skipped: they may belong to a repository.
+/// Finds a program by name, as the configuration's environment has it.
 fn find_program(name: &str, env: &Environment) -> Option<PathBuf> {
-    if name.contains('/') {
-        return None;
-    }
-    let path = env.get("PATH").map_or("", String::as_str);
-    let dirs = path.split(':').chain(FALLBACK_PATH.split(':')).map(Path::new);
-    dirs.filter(|dir| dir.is_absolute()).map(|dir| dir.join(name)).find(|path| is_program(path))
+    crow_process::find_program(name, env.get("PATH").map_or("", String::as_str))
 }

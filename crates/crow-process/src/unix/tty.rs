@@ -1,12 +1,22 @@
 //! The terminal of this process: its mode, its size, and the job control of the shell around it.
 
-use std::{fmt, fs::File, io, os::fd::AsFd};
+use std::{
+    fmt,
+    fs::{File, OpenOptions},
+    io,
+    os::fd::AsFd,
+};
 
 use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
 };
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+
+use crate::terminal_cells::TerminalCells;
+
+/// The device of this process's terminal.
+const TERMINAL: &str = "/dev/tty";
 
 /// The mode of a terminal.
 #[derive(Clone)]
@@ -38,13 +48,9 @@ impl TerminalMode {
     }
 }
 
-/// The size of a terminal, in character cells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TerminalCells {
-    /// The width.
-    pub columns: u16,
-    /// The height.
-    pub rows: u16,
+/// Opens the terminal of this process for reading and writing, whatever stdin and stdout are.
+pub fn open_terminal() -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).open(TERMINAL)
 }
 
 /// Returns the size of a terminal; `None` where it does not know it, as on a serial line.

@@ -8,21 +8,14 @@ use nix::{
 };
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use crate::stop_request::StopRequest;
+
 /// Listens for requests to end, from its creation on. A new listener per wait would miss signals between two waits.
 #[derive(Debug)]
 pub struct SignalListener {
     interrupt: Signal,
     terminate: Signal,
     hangup: Signal,
-}
-
-/// A request to end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StopRequest {
-    /// The user pressed Ctrl-C.
-    Interrupt,
-    /// SIGTERM or SIGHUP.
-    Terminate,
 }
 
 impl SignalListener {

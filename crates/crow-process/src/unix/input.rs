@@ -8,6 +8,8 @@ use nix::{
     sys::termios::{FlushArg, tcflush},
 };
 
+use crate::input_wait::InputWait;
+
 /// Waits until input can be read or has ended.
 pub fn wait_for_input(input: &impl AsFd) -> io::Result<()> {
     loop {
@@ -62,17 +64,6 @@ pub struct InputStop(io::PipeReader);
 pub fn input_stop() -> io::Result<(InputStop, InputStopper)> {
     let (reader, writer) = io::pipe()?;
     Ok((InputStop(reader), InputStopper { _writer: writer }))
-}
-
-/// The result of a wait for input.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum InputWait {
-    /// Input, or its end, can be read.
-    Ready,
-    /// The time has passed, or a signal arrived.
-    Quiet,
-    /// The stopper was dropped.
-    Stopped,
 }
 
 /// Waits until input can be read, the time has passed or the wait is stopped.

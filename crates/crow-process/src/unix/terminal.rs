@@ -4,9 +4,11 @@ use std::io;
 
 use nix::errno::Errno;
 use pty_process::{OwnedReadPty, OwnedWritePty, Size};
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    process::Child,
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+use super::{
+    process_group::ProcessGroup,
+    spawn::{ProgramChild, child_setup},
 };
 
 /// Rows and columns: what programs expect at least, and lines that a model reads without a break.
@@ -21,20 +23,25 @@ pub(crate) struct PseudoTerminal {
 pub(crate) struct TerminalOutput(OwnedReadPty);
 pub(crate) struct TerminalInput(OwnedWritePty);
 
+/// A child on a terminal, in its group.
+pub(crate) struct TerminalProgram {
+    pub(crate) child: ProgramChild,
+    pub(crate) group: ProcessGroup,
+    pub(crate) terminal: PseudoTerminal,
+}
+
 /// Starts a command as the leader of a session with a terminal of its own.
-pub(crate) fn spawn_on_pty(
-    command: tokio::process::Command,
-    after_fork: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
-) -> io::Result<(Child, PseudoTerminal)> {
+pub(crate) fn spawn_on_pty(command: tokio::process::Command) -> io::Result<TerminalProgram> {
     let (pty, pts) = pty_process::open().map_err(to_io_error)?;
     pty.resize(Size::new(SIZE.0, SIZE.1)).map_err(to_io_error)?;
     let command = pty_process::Command::from(command);
     #[expect(unsafe_code, reason = "the only way to act between fork and exec")]
     // SAFETY: the closure makes system calls that are safe after fork; it neither allocates nor locks.
-    let command = unsafe { command.pre_exec(after_fork) };
+    let command = unsafe { command.pre_exec(child_setup()) };
     let child = command.spawn(pts).map_err(to_io_error)?;
     let (output, input) = pty.into_split();
-    Ok((child, PseudoTerminal { output: TerminalOutput(output), input: TerminalInput(input) }))
+    let terminal = PseudoTerminal { output: TerminalOutput(output), input: TerminalInput(input) };
+    Ok(TerminalProgram { group: ProcessGroup::of_leader(&child)?, child, terminal })
 }
 
 impl TerminalOutput {
