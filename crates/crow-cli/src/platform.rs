@@ -6,7 +6,10 @@ pub(crate) fn platform_notice(system: &str, machine: &str, library: &str) -> Opt
         ("linux", "x86_64", "gnu") => None,
         ("linux", "x86_64", _) => Some("Linux with musl: tried by hand, but the tests do not run there"),
         ("linux", "aarch64", _) => Some("Linux on arm64: never run by Crow's developers"),
-        ("macos", ..) => Some("macOS: compiled, but never run by Crow's developers; there is no sandbox"),
+        ("macos", ..) => {
+            Some("macOS: compiled, but never run by Crow's developers, and neither was its sandbox")
+        }
+        ("windows", ..) => Some("Windows: tried under Wine, but never run on Windows by Crow's developers"),
         _ => Some("Crow was never run on this kind of system by its developers"),
     }
 }
@@ -34,6 +37,7 @@ mod tests {
         check(["linux", "x86_64", "musl"], Some("Linux"));
         check(["linux", "aarch64", "gnu"], Some("Linux"));
         check(["macos", "aarch64", "gnu"], Some("macOS"));
+        check(["windows", "x86_64", "gnu"], Some("Windows"));
         check(["freebsd", "x86_64", "gnu"], Some("Crow"));
     }
 }

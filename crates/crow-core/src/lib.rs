@@ -88,7 +88,7 @@ pub use message::{Prompt, ProviderState, Reply, ReplyEnd, TokenUsage};
 pub use pattern::{GlobError, LetterCase, PathGlob};
 pub use permission::{
     EffectivePolicy, Grant, GrantOffer, GrantSet, Mode, PermissionDecision, PermissionRule, PermissionRules,
-    RuleError, SessionRoots, approval_source, approval_source_in_sandbox, evaluate_call,
+    RuleError, SessionRoots, approval_source, approval_source_in_sandbox, autorun_path_ends, evaluate_call,
     evaluate_call_in_sandbox, home_autorun_files, hook_manager_files, is_autorun_dir, is_autorun_entry,
     is_key_path, may_hold_autorun, parse_prefix,
 };

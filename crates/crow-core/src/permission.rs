@@ -34,7 +34,8 @@ mod written_files;
 
 use self::accept_edits::CommandEffect;
 pub use self::autorun::{
-    home_autorun_files, hook_manager_files, is_autorun_dir, is_autorun_entry, may_hold_autorun,
+    autorun_path_ends, home_autorun_files, hook_manager_files, is_autorun_dir, is_autorun_entry,
+    may_hold_autorun,
 };
 use self::file_writes::{evaluate_writes, protection_reason};
 pub use self::grants::{Grant, GrantOffer, GrantSet, parse_prefix};

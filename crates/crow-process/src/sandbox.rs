@@ -17,10 +17,16 @@ mod landlock_rules;
 mod mount_view;
 #[cfg(target_os = "linux")]
 mod path_trace;
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+mod probe_program;
 #[cfg(target_os = "linux")]
 mod repositories;
 #[cfg(target_os = "linux")]
 mod repository_names;
+#[cfg(any(target_os = "linux", target_os = "macos", test))]
+mod repository_parts;
+#[cfg(any(target_os = "macos", test))]
+mod seatbelt_profile;
 #[cfg(target_os = "linux")]
 mod set_aside;
 #[cfg(target_os = "linux")]
@@ -31,7 +37,8 @@ mod syscalls;
 mod user_config;
 
 #[cfg_attr(target_os = "linux", path = "sandbox/probe.rs")]
-#[cfg_attr(not(target_os = "linux"), path = "sandbox/elsewhere.rs")]
+#[cfg_attr(target_os = "macos", path = "sandbox/seatbelt.rs")]
+#[cfg_attr(not(any(target_os = "linux", target_os = "macos")), path = "sandbox/elsewhere.rs")]
 pub(crate) mod probe;
 
 #[cfg(target_os = "linux")]

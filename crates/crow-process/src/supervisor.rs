@@ -12,7 +12,8 @@ mod descendants;
 mod exit;
 mod failure;
 #[cfg_attr(target_os = "linux", path = "supervisor/frontend.rs")]
-#[cfg_attr(not(target_os = "linux"), path = "supervisor/unsupported.rs")]
+#[cfg_attr(target_os = "macos", path = "supervisor/seatbelt_frontend.rs")]
+#[cfg_attr(not(any(target_os = "linux", target_os = "macos")), path = "supervisor/unsupported.rs")]
 mod frontend;
 
 use std::{
@@ -85,6 +86,11 @@ impl SandboxWrapper {
         Self { exe, defaults, support: Arc::default() }
     }
 
+    /// Whether commands can be confined on this kind of system at all.
+    pub const fn is_supported() -> bool {
+        cfg!(any(target_os = "linux", target_os = "macos"))
+    }
+
     /// Returns how well commands can be confined here, by probing the first time.
     pub async fn sandbox_support(&self) -> &SandboxSupport {
         self.support.get_or_init(|| probe::probe_sandbox(self.executable())).await
@@ -105,7 +111,9 @@ impl SandboxWrapper {
         program: &str,
         args: &[String],
     ) -> (String, Vec<String>) {
-        if cfg!(not(target_os = "linux")) {
+        let confines = confinement.level != Confinement::Unconfined || confinement.hidden_variables.is_some();
+        // On Linux the supervisor also ends the processes of a command that is not confined.
+        if !(cfg!(target_os = "linux") || Self::is_supported() && confines) {
             return (program.to_owned(), args.to_owned());
         }
         let mut spec = LaunchSpec {

@@ -173,6 +173,15 @@ pub fn hook_manager_files() -> &'static [&'static str] {
     HOOK_MANAGERS
 }
 
+/// Returns the ends of the paths that other programs run automatically, wherever they are; a leading `*` matches any
+/// letters. Case is ignored.
+pub fn autorun_path_ends() -> Vec<String> {
+    let names = AUTORUN_DIRS.iter().chain(AUTORUN_FILES).chain(HOOK_MANAGERS).map(|name| (*name).to_owned());
+    let ends = PATH_ENDS.iter().map(|names| names.join("/"));
+    let settings = CONFIG_ENTRIES.iter().map(|name| format!(".config/{name}"));
+    names.chain(ends).chain(settings).chain(["library/launchagents".to_owned()]).collect()
+}
+
 /// Whether other programs run the content of a directory of this name automatically.
 pub fn is_autorun_dir(name: &str) -> bool {
     AUTORUN_DIRS.iter().any(|directory| name.eq_ignore_ascii_case(directory))
@@ -222,6 +231,14 @@ mod tests {
         }
         assert!(may_hold_autorun(Path::new("")) && may_hold_autorun(Path::new("a/b")));
         assert!(!may_hold_autorun(Path::new("a/node_modules/b")));
+    }
+
+    #[test]
+    fn autorun_path_ends_are_autorun() {
+        for end in autorun_path_ends() {
+            let path = format!("/w/{}", end.replace('*', "x"));
+            assert!(is_autorun(&path), "{path}");
+        }
     }
 
     #[test]

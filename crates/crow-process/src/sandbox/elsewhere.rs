@@ -3,7 +3,7 @@
 use crow_core::SandboxSupport;
 
 /// The reason, for sessions and `doctor`.
-const UNSUPPORTED: &str = "it does not support this system yet";
+const UNSUPPORTED: &str = "this system has none that Crow can use";
 
 /// Returns how well commands can be confined here.
 #[expect(clippy::unused_async, reason = "the same signature as on Linux")]

@@ -4,7 +4,6 @@
 use std::{
     fs::{self, File},
     io::{Read as _, Write as _},
-    time::Duration,
 };
 
 use crow_core::{Confinement, PartialSandbox, SandboxSupport};
@@ -12,20 +11,15 @@ use nix::{
     sys::wait::{WaitStatus, waitpid},
     unistd::{ForkResult, fork, geteuid, pipe2},
 };
-use tokio_util::sync::CancellationToken;
 
-use super::{command_sandbox::CommandSandbox, landlock_rules, repositories::RepositorySurvey, syscalls};
-use crate::{
-    CommandSpec, ExitReason, FilterLimits, ProcessGroups,
-    launch_spec::{LaunchSpec, PROBE_FLAG, SUBCOMMAND},
-    run_filter,
+use super::{
+    command_sandbox::CommandSandbox,
+    landlock_rules,
+    probe_program::{REPORT_BYTES_MAX, run_probe},
+    repositories::RepositorySurvey,
+    syscalls,
 };
-
-/// A probe takes milliseconds; a machine that needs longer is not awaited.
-const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// A report is one line.
-const REPORT_BYTES_MAX: usize = 4096;
+use crate::launch_spec::LaunchSpec;
 
 /// The beginning of a report: the sandbox works with its own mount namespace, without one, or not at all.
 const REPORT_NAMESPACE: &str = "namespace";
@@ -79,30 +73,9 @@ pub(crate) async fn probe_sandbox(program: String) -> SandboxSupport {
     if !syscalls::is_supported_arch() {
         return unavailable("the sandbox cannot block sockets and mounts on this processor".into());
     }
-    let command = CommandSpec {
-        program,
-        args: vec![SUBCOMMAND.into(), PROBE_FLAG.into()],
-        cwd: "/".into(),
-        env: Vec::new(),
-        env_removed: Vec::new(),
-    };
-    let limits = FilterLimits {
-        timeout: PROBE_TIMEOUT,
-        stdout_bytes: REPORT_BYTES_MAX,
-        stderr_bytes: REPORT_BYTES_MAX,
-    };
-    let result =
-        run_filter(&ProcessGroups::new(), command, Vec::new(), limits, &CancellationToken::new()).await;
-    let report = match result {
-        Ok(result) if result.exit == ExitReason::Exited(0) => result.stdout.text,
-        Ok(result) => {
-            return unavailable(format!(
-                "the probe failed ({:?}) {}",
-                result.exit,
-                result.stderr.text.trim()
-            ));
-        }
-        Err(error) => return unavailable(format!("the probe failed: {error}")),
+    let report = match run_probe(program).await {
+        Ok(report) => report,
+        Err(reason) => return unavailable(reason),
     };
     parse_probe_report(report.trim(), version)
 }

@@ -2,11 +2,9 @@
 
 use std::{ffi::OsStr, path::Path};
 
-use super::path_trace::path_exists;
+pub(super) use super::repository_parts::PROGRAM_PARTS;
 
-/// The parts of a repository that configure programs for Git to execute, or another place to look for such parts.
-pub(super) const PROGRAM_PARTS: [&str; 6] =
-    ["commondir", "config", "config.worktree", "hooks", "modules", "worktrees"];
+use super::path_trace::path_exists;
 
 /// Some file systems ignore case.
 pub(super) fn is_git_name(name: &OsStr) -> bool {

@@ -35,7 +35,7 @@ const NOT_STARTED_CODES: [i32; 2] = [126, 127];
 impl CommandRunner {
     /// The supervisor of this call's command; `None` if the command runs without one.
     fn sandbox_for(&self, cx: &ToolCx<'_>) -> Option<&SandboxWrapper> {
-        let is_confined = cfg!(target_os = "linux") && cx.confinement != Confinement::Unconfined;
+        let is_confined = SandboxWrapper::is_supported() && cx.confinement != Confinement::Unconfined;
         self.sandbox.as_ref().filter(|_| is_confined)
     }
 
