@@ -1,19 +1,24 @@
-"""Drives crow-cli with the Python SDK: `run.sh python`. The table of checks is at the end."""
+"""Drives crow-cli with the Python SDK: `run.sh python`, and over streamable HTTP `run.sh python-http`. The table of checks
+is at the end."""
 
 import asyncio
 import json
 import logging
 import os
+import signal
 import sys
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import acp
 from acp import schema
+from acp.http import create_http_stream
 
 CROW = os.environ["CROW"]
 PROJECT = Path(os.environ["PROJECT"])
 WIRE = "WIRE" in os.environ
+HTTP = "HTTP" in os.environ
+NAME = "python-http" if HTTP else "python"
 ONLY = os.environ.get("ONLY", "")
 # What is waited for comes at once or never.
 PATIENCE_S = 20
@@ -123,11 +128,34 @@ FILES = schema.FileSystemCapabilities(read_text_file=True, write_text_file=True)
 
 
 @asynccontextmanager
+async def served_agent(editor, observers):
+    """A new server, and a connection to it over HTTP."""
+    process = await asyncio.create_subprocess_exec(
+        CROW, "acp", "--listen", "127.0.0.1:0", cwd=PROJECT, stdout=asyncio.subprocess.PIPE
+    )
+    ready = json.loads(await process.stdout.readline())
+    headers = {"Authorization": "Bearer " + Path(ready["token_file"]).read_text().strip()}
+    stream = create_http_stream(ready["url"].replace("ws://", "http://"), headers=headers)
+    crow = acp.connect_to_agent(editor, stream, observers=observers)
+    try:
+        yield crow, process
+    finally:
+        await crow.close()
+        process.send_signal(signal.SIGTERM)
+        await process.wait()
+
+
+@asynccontextmanager
 async def agent(choice="allow_once", **capabilities):
     """A new agent process and an editor that has said hello to it."""
     editor = Editor(choice)
-    spawned = acp.spawn_agent_process(
-        editor, CROW, "acp", cwd=PROJECT, transport_kwargs={"stderr": None}, observers=[on_wire] if WIRE else []
+    observers = [on_wire] if WIRE else []
+    spawned = (
+        served_agent(editor, observers)
+        if HTTP
+        else acp.spawn_agent_process(
+            editor, CROW, "acp", cwd=PROJECT, transport_kwargs={"stderr": None}, observers=observers
+        )
     )
     async with spawned as (crow, process):
         hello = schema.ClientCapabilities(**capabilities)
@@ -437,11 +465,11 @@ async def main():
         try:
             async with asyncio.timeout(PATIENCE_S):
                 await check()
-            print(f"ok python: {name}", flush=True)
+            print(f"ok {NAME}: {name}", flush=True)
         except Exception as error:  # noqa: BLE001 - whatever it is, the next check can run
             status = 1
             why = str(error) or type(error).__name__
-            print(f"FAILED python: {name}: {why}".replace("\n", " "), flush=True)
+            print(f"FAILED {NAME}: {name}: {why}".replace("\n", " "), flush=True)
     return status
 
 

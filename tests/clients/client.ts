@@ -1,4 +1,5 @@
-// Drives crow-cli with the TypeScript SDK: `run.sh typescript`. The table of checks is at the end.
+// Drives crow-cli with the TypeScript SDK: `run.sh typescript`, and over streamable HTTP `run.sh typescript-http`. The
+// table of checks is at the end.
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { EventEmitter, once } from "node:events";
@@ -6,8 +7,10 @@ import { existsSync, mkdirSync, readFileSync, readSync, writeFileSync, writeSync
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
 import * as acp from "@agentclientprotocol/sdk";
+import { createHttpStream } from "@agentclientprotocol/sdk/experimental/http-client";
 
-const { CROW, PROJECT, ONLY = "", WIRE } = process.env as Record<string, string>;
+const { CROW, PROJECT, ONLY = "", WIRE, HTTP } = process.env as Record<string, string>;
+const client = HTTP ? "typescript-http" : "typescript";
 const { agent: ask, client: offer } = acp.methods;
 // What is waited for comes at once or never.
 const PATIENCE_MS = 20_000;
@@ -147,13 +150,16 @@ type Act<T> = (crow: acp.ClientContext, editor: Editor, hello: acp.InitializeRes
 async function agent<T>(options: Options, act: Act<T>): Promise<T> {
   const { choice = "allow_once", capabilities = {} } = options;
   const editor = new Editor(choice);
-  const child = spawn(CROW, ["acp"], { cwd: PROJECT, stdio: ["pipe", "pipe", "inherit"] });
+  const args = HTTP ? ["acp", "--listen", "127.0.0.1:0"] : ["acp"];
+  const child = spawn(CROW, args, { cwd: PROJECT, stdio: ["pipe", "pipe", "inherit"] });
   const ended = once(child, "exit");
   if (WIRE) child.stdout.on("data", (data) => process.stderr.write(data));
-  const stream = acp.ndJsonStream(
-    Writable.toWeb(child.stdin) as WritableStream<Uint8Array>,
-    Readable.toWeb(child.stdout) as ReadableStream<Uint8Array>,
-  );
+  const stream = HTTP
+    ? await httpStream(child)
+    : acp.ndJsonStream(
+        Writable.toWeb(child.stdin) as WritableStream<Uint8Array>,
+        Readable.toWeb(child.stdout) as ReadableStream<Uint8Array>,
+      );
   try {
     return await editor.app().connectWith(stream, async (crow) => {
       const hello = await crow.request(ask.initialize, {
@@ -163,10 +169,19 @@ async function agent<T>(options: Options, act: Act<T>): Promise<T> {
       return await act(crow, editor, hello);
     });
   } finally {
-    child.stdin.end();
+    if (HTTP) child.kill("SIGTERM");
+    else child.stdin.end();
     await ended;
     assert.equal(child.exitCode, 0, "the agent's exit code");
   }
+}
+
+// A connection to a server that has said where it is.
+async function httpStream(child: ChildProcess) {
+  const [line] = await once(child.stdout!, "data");
+  const { url, token_file } = JSON.parse(String(line));
+  const token = readFileSync(token_file, "utf8").trim();
+  return createHttpStream(url.replace("ws://", "http://"), { headers: { Authorization: `Bearer ${token}` } });
 }
 
 const at = (name: string) => join(PROJECT, name);
@@ -451,9 +466,9 @@ for (const [name, check] of Object.entries(checks)) {
   const late = once(patience, "abort").then(() => Promise.reject(new Error("it hung")));
   try {
     await Promise.race([check(), late]);
-    console.log(`ok typescript: ${name}`);
+    console.log(`ok ${client}: ${name}`);
   } catch (error: any) {
-    console.log(`FAILED typescript: ${name}: ${error.message}`.replaceAll("\n", " "));
+    console.log(`FAILED ${client}: ${name}: ${error.message}`.replaceAll("\n", " "));
     process.exitCode = 1;
   }
 }

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Real clients drive the real binary; see README.md.
 #
-#   run.sh [acpx|python|typescript|mcp-client|inspector|mcp-servers]...   checks with all clients or some
+#   run.sh [acpx|python|python-http|typescript|typescript-http|mcp-client|inspector|mcp-servers]...
+#                                        checks with all clients or some
 #   run.sh codex|codex-zed|fast-agent|gemini|kimi|opencode|qwen|vibe...
 #                                        checks with agents that crow-cli drives
 #   run.sh --install                     gets the clients
@@ -153,7 +154,7 @@ main() {
         exit
     fi
     crow=$(realpath "$crow")
-    [ $# -gt 0 ] || set -- acpx python typescript mcp-client inspector mcp-servers
+    [ $# -gt 0 ] || set -- acpx python python-http typescript typescript-http mcp-client inspector mcp-servers
     local n_ok=0 n_failed=0 line
     while read -r line; do
         echo "$line"
@@ -179,10 +180,20 @@ run() {
             echo "skipped: the Python SDK is not installed ($install)"
         else check python "$venv/bin/python" "$here/client.py"; fi
         ;;
+    python-http)
+        if [ ! -x "$venv/bin/python" ]; then
+            echo "skipped: the Python SDK is not installed ($install)"
+        else check python-http env HTTP=1 "$venv/bin/python" "$here/client.py"; fi
+        ;;
     typescript)
         if [ ! -d "$modules/@agentclientprotocol/sdk" ] || [ ! -x "$node" ]; then
             echo "skipped: the TypeScript SDK is not installed ($install)"
         else check typescript "$node" --experimental-strip-types "$here/client.ts"; fi
+        ;;
+    typescript-http)
+        if [ ! -d "$modules/@agentclientprotocol/sdk" ] || [ ! -x "$node" ]; then
+            echo "skipped: the TypeScript SDK is not installed ($install)"
+        else check typescript-http env HTTP=1 "$node" --experimental-strip-types "$here/client.ts"; fi
         ;;
     mcp-client)
         if [ ! -x "$venv/bin/python" ]; then

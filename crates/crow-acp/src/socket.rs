@@ -1,4 +1,4 @@
-//! Lines over a WebSocket, both ends: one text frame is one message, as in ACP's draft for remote agents.
+//! Lines over a WebSocket or streamable HTTP, both ends, as in ACP's draft for remote agents.
 //!
 //! Must not know the meaning of a message, what is served, or where a token is stored.
 
@@ -10,6 +10,9 @@ mod limits;
 mod listen;
 mod message_pump;
 mod queue;
+mod refusal;
+mod response;
+mod streamable_http;
 #[cfg(test)]
 mod tests;
 

@@ -185,14 +185,14 @@ pub(crate) fn tokio_runtime() -> Result<Runtime, CliError> {
         .map_err(|error| CliError::new(CliExitCode::Failed, format!("could not start the runtime: {error}")))
 }
 
-/// Serves an editor over stdin and stdout, or clients over WebSocket at an address.
+/// Serves an editor over stdin and stdout, or clients over WebSocket and HTTP at an address.
 pub(crate) fn serve_agent(
     source: ConfigSource,
     listen_address: Option<&ListenAddress>,
     token_file: Option<&Path>,
 ) -> Result<(), CliError> {
     match listen_address {
-        Some(listen_address) => serve_websocket(source, listen_address, token_file),
+        Some(listen_address) => serve_listener(source, listen_address, token_file),
         None => serve_stdio(source),
     }
 }
@@ -218,8 +218,8 @@ fn serve_stdio(source: ConfigSource) -> Result<(), CliError> {
     result.map_err(|error| CliError::new(CliExitCode::Failed, error.to_string()))
 }
 
-/// Serves WebSocket clients, each with its own agent, until the process is told to stop.
-fn serve_websocket(
+/// Serves clients at an address, each with its own agent, until the process is told to stop.
+fn serve_listener(
     source: ConfigSource,
     listen_address: &ListenAddress,
     token_file: Option<&Path>,

@@ -1,4 +1,5 @@
-//! `crow-cli acp-bridge`: serves an agent that uses stdin and stdout to WebSocket clients, one process per client.
+//! `crow-cli acp-bridge`: serves an agent that uses stdin and stdout to clients over WebSocket and HTTP, one process per
+//! client.
 
 mod arguments;
 

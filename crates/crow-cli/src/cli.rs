@@ -64,9 +64,9 @@ impl TerminalArgs {
 /// Subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum CliCommand {
-    /// Serve an editor over stdin and stdout, or clients over WebSocket
+    /// Serve an editor over stdin and stdout, or clients over WebSocket and HTTP
     Acp(AcpArgs),
-    /// Serve a stdio ACP agent over WebSocket, one process per client
+    /// Serve a stdio ACP agent over WebSocket and HTTP, one process per client
     AcpBridge(BridgeArgs),
     /// Run a task in the terminal
     Run(RunArgs),
@@ -134,7 +134,7 @@ pub(crate) struct AcpArgs {
     /// Run `auth` instead; editors append this to the command that starts the agent
     #[arg(long, hide = true)]
     pub(crate) set_up: bool,
-    /// Listen for WebSocket clients that have the token; port 0 picks a free port
+    /// Listen for WebSocket and HTTP clients that have the token; port 0 picks a free port
     #[arg(long, value_name = "HOST:PORT", conflicts_with = "set_up")]
     pub(crate) listen: Option<ListenAddress>,
     /// Read the token from this file, or create the file if it does not exist

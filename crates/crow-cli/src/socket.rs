@@ -1,5 +1,5 @@
-//! Opens a WebSocket for clients, announces its address, and serves until the process is told to stop. Knows nothing of
-//! the agent.
+//! Opens a listening socket for clients, announces its address, and serves until the process is told to stop. Knows
+//! nothing of the agent.
 
 use std::{
     io::{self, Write},

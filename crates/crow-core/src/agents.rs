@@ -36,9 +36,9 @@ pub enum AgentTransport {
         /// Environment variables added to the inherited ones.
         env: Vec<(String, String)>,
     },
-    /// A WebSocket that another process listens on.
+    /// A WebSocket or an HTTP address that another process listens on.
     Socket {
-        /// The address, with `ws://` or `wss://`.
+        /// The address, with `ws://`, `wss://`, `http://` or `https://`.
         url: String,
         /// Headers of the opening request.
         headers: Vec<(String, String)>,

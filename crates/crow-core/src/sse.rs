@@ -6,7 +6,8 @@ mod tests;
 
 use std::mem;
 
-/// The maximum size of an event. A whole file in one call's arguments fits; the MCP SDK has the same limit for messages.
+/// The default maximum size of an event. A whole file in one call's arguments fits; the MCP SDK has the same limit for
+/// messages.
 pub const EVENT_LEN_MAX: usize = 16 * 1024 * 1024;
 
 /// Bytes examined per step when searching for a line's end; wide enough for vector instructions.
@@ -14,7 +15,7 @@ const STRIDE_BYTES: usize = 32;
 
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 
-/// An event longer than [`EVENT_LEN_MAX`].
+/// An event that is longer than the parser's maximum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventTooLong;
 
@@ -28,8 +29,9 @@ pub struct SseEvent<'a> {
 }
 
 /// The state between two chunks.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct SseParser {
+    len_max: usize,
     /// The beginning of an incomplete line.
     line: Vec<u8>,
     /// The name of an incomplete event.
@@ -43,7 +45,26 @@ pub struct SseParser {
     has_first_line: bool,
 }
 
+impl Default for SseParser {
+    fn default() -> Self {
+        Self::with_len_max(EVENT_LEN_MAX)
+    }
+}
+
 impl SseParser {
+    /// Creates a parser for events of at most this size.
+    pub fn with_len_max(len_max: usize) -> Self {
+        Self {
+            len_max,
+            line: Vec::new(),
+            name: Vec::new(),
+            data: Vec::new(),
+            has_data: false,
+            ended_with_cr: false,
+            has_first_line: false,
+        }
+    }
+
     /// Decodes the next bytes; emits each event that they complete.
     pub fn feed(
         &mut self,
@@ -146,7 +167,7 @@ impl SseParser {
     }
 
     fn check_len(&self) -> Result<(), EventTooLong> {
-        if self.line.len() + self.name.len() + self.data.len() > EVENT_LEN_MAX {
+        if self.line.len() + self.name.len() + self.data.len() > self.len_max {
             Err(EventTooLong)
         } else {
             Ok(())

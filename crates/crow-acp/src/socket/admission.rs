@@ -2,10 +2,10 @@
 
 use std::net::IpAddr;
 
-use http::{HeaderMap, HeaderValue, header, uri::Authority};
+use http::{HeaderMap, HeaderValue, Request, StatusCode, header, uri::Authority};
 use tokio::net::TcpListener;
 
-use super::limits::DEFAULT_PATH;
+use super::{limits::DEFAULT_PATH, refusal::RequestRefusal};
 
 /// The token that a client must send: `Authorization: Bearer …`.
 #[derive(Clone, PartialEq, Eq)]
@@ -54,8 +54,32 @@ impl AdmissionPolicy {
         Self { token: Some(token), path: Some(DEFAULT_PATH.to_owned()), origins: Vec::new() }
     }
 
+    /// Checks a request to the server with this name, in an order that tells a stranger as little as possible.
+    pub(super) fn check_request<B>(
+        &self,
+        request: &Request<B>,
+        name: Option<&str>,
+    ) -> Result<(), RequestRefusal> {
+        let headers = request.headers();
+        let forbidden = |reason| Err(RequestRefusal::new(StatusCode::FORBIDDEN, reason));
+        if !self.is_origin_allowed(headers) {
+            return forbidden("browser pages are not permitted");
+        }
+        if !is_host_allowed(headers, name) {
+            return forbidden("this server does not have that host name");
+        }
+        if self.token.as_ref().is_some_and(|token| !token.is_in_headers(headers)) {
+            let refusal = RequestRefusal::new(StatusCode::UNAUTHORIZED, "this server requires its token");
+            return Err(refusal.with_header(header::WWW_AUTHENTICATE, "Bearer"));
+        }
+        if self.path.as_ref().is_some_and(|path| request.uri().path() != path) {
+            return Err(RequestRefusal::new(StatusCode::NOT_FOUND, "the agent is at another path"));
+        }
+        Ok(())
+    }
+
     /// Whether a request has no origin, or a permitted one.
-    pub(super) fn is_origin_allowed(&self, headers: &HeaderMap) -> bool {
+    fn is_origin_allowed(&self, headers: &HeaderMap) -> bool {
         let is_allowed = |said: &HeaderValue| {
             self.origins.iter().any(|origin| said.as_bytes().eq_ignore_ascii_case(origin.as_bytes()))
         };
@@ -86,7 +110,7 @@ impl SocketListener {
 
 /// Whether the `Host` of a request is a name that an attacker cannot point to this machine; a malicious page in a
 /// browser uses another. The port is ignored, because the client may come through a tunnel.
-pub(super) fn is_host_allowed(headers: &HeaderMap, name: Option<&str>) -> bool {
+fn is_host_allowed(headers: &HeaderMap, name: Option<&str>) -> bool {
     let mut hosts = headers.get_all(header::HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
     let Ok(host) = Authority::try_from(host.as_bytes()) else { return false };

@@ -1,6 +1,6 @@
 //! New connections of a listening socket: a bounded number, and none that stays without sending a request.
 
-use std::{collections::VecDeque, convert::Infallible, time::Duration};
+use std::{collections::VecDeque, convert::Infallible, pin::Pin, time::Duration};
 
 use tokio::{
     net::{TcpListener, TcpStream},
@@ -44,6 +44,33 @@ impl PendingConnection {
         tokio::select! {
             heard = timeout(self.timeout, request) => heard.ok(),
             _ = &mut self.evicted => None,
+        }
+    }
+
+    /// Serves the requests of a connection until it ends. `None` if the first one was not admitted in time. `shut_down`
+    /// asks the connection to end after the current request when `cancel` comes.
+    pub async fn serve_requests<C: Future>(
+        self,
+        mut connection: Pin<&mut C>,
+        is_admitted: &CancellationToken,
+        cancel: &CancellationToken,
+        shut_down: impl FnOnce(Pin<&mut C>),
+    ) -> Option<C::Output> {
+        let first_request = async {
+            tokio::select! {
+                served = &mut connection => Some(served),
+                () = is_admitted.cancelled() => None,
+            }
+        };
+        if let Some(served) = self.await_request(first_request).await? {
+            return Some(served);
+        }
+        tokio::select! {
+            served = &mut connection => Some(served),
+            () = cancel.cancelled() => {
+                shut_down(connection.as_mut());
+                Some(connection.await)
+            }
         }
     }
 }

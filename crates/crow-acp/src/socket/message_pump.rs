@@ -40,16 +40,16 @@ use super::{
 };
 
 /// Consecutive unanswered pings before the peer is considered dead.
-const SILENT_PINGS_MAX: u32 = 3;
+pub(super) const SILENT_PINGS_MAX: u32 = 3;
 
 /// The time for the last lines of our side to leave after our side has ended.
-const FLUSH_TIMEOUT: Duration = Duration::from_secs(10);
+pub(super) const FLUSH_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The same when everything shuts down.
-const SHUTDOWN_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
+pub(super) const SHUTDOWN_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The connection ended without a close frame.
-const ABRUPT_END: &str = "the other side disconnected without closing the connection";
+pub(super) const ABRUPT_END: &str = "the other side disconnected without closing the connection";
 
 /// The answer to a binary frame that is not text.
 const BINARY_FRAME_ERROR: &str = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error","data":{"kind":"protocol","details":"Messages are text; a binary frame that holds none was not read."}}}"#;
@@ -152,7 +152,7 @@ impl fmt::Display for ConnectionEnd {
 }
 
 /// The other side's text may be shown on a terminal.
-fn sanitize_reason(reason: &str) -> String {
+pub(super) fn sanitize_reason(reason: &str) -> String {
     reason.chars().filter(|c| !c.is_control()).collect()
 }
 
@@ -197,7 +197,7 @@ pub(super) async fn carry_messages<S: AsyncRead + AsyncWrite + Unpin>(
 }
 
 /// Waits until our side is gone, plus the time for its last lines to leave.
-async fn wait_for_abandoned_queue(incoming: &LineSender, cancel: &CancellationToken) {
+pub(super) async fn wait_for_abandoned_queue(incoming: &LineSender, cancel: &CancellationToken) {
     incoming.wait_closed().await;
     tokio::select! {
         () = sleep(FLUSH_TIMEOUT) => {}
@@ -265,7 +265,7 @@ async fn receive_messages(
 }
 
 /// Line breaks are between the tokens of a message, never inside its strings.
-fn join_lines(text: &str) -> String {
+pub(super) fn join_lines(text: &str) -> String {
     if text.contains(['\n', '\r']) { text.replace(['\n', '\r'], " ") } else { text.to_owned() }
 }
 

@@ -45,8 +45,8 @@ pub(super) struct SocketQueues {
 
 /// Creates a transport and the queues behind it.
 pub(super) fn queued_transport() -> (LineTransport, SocketQueues) {
-    let (incoming_sender, incoming_receiver) = line_queue();
-    let (outgoing_sender, outgoing_receiver) = line_queue();
+    let (incoming_sender, incoming_receiver) = line_queue(byte_budget());
+    let (outgoing_sender, outgoing_receiver) = line_queue(byte_budget());
     let outgoing = sink::unfold(outgoing_sender, |outgoing_sender, line: String| async move {
         match outgoing_sender.send(Ok(line)).await {
             Ok(()) => Ok(outgoing_sender),
@@ -60,10 +60,15 @@ pub(super) fn queued_transport() -> (LineTransport, SocketQueues) {
     (transport, SocketQueues { incoming: incoming_sender, outgoing: outgoing_receiver })
 }
 
+/// Returns the space of queues that share it.
+pub(super) fn byte_budget() -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(QUEUED_BYTES_MAX))
+}
+
 /// Creates an empty queue.
-fn line_queue() -> (LineSender, LineReceiver) {
+pub(super) fn line_queue(byte_permits: Arc<Semaphore>) -> (LineSender, LineReceiver) {
     let (lines, receiver) = mpsc::channel(QUEUED_LINES_MAX);
-    (LineSender { lines, byte_permits: Arc::new(Semaphore::new(QUEUED_BYTES_MAX)) }, LineReceiver(receiver))
+    (LineSender { lines, byte_permits }, LineReceiver(receiver))
 }
 
 impl LineSender {

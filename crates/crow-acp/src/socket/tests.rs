@@ -1,6 +1,8 @@
 //! Both ends, on real sockets.
 
 mod connecting;
+mod http_client;
+mod streamable_http;
 
 use std::{
     future::pending,
@@ -44,7 +46,8 @@ const NEVER: Duration = Duration::from_secs(3600);
 const SOON: Duration = Duration::from_millis(50);
 
 /// No limit that a test reaches.
-const PATIENT: SocketServerTiming = SocketServerTiming { ping_interval: NEVER, handshake_timeout: NEVER };
+const PATIENT: SocketServerTiming =
+    SocketServerTiming { ping_interval: NEVER, handshake_timeout: NEVER, absence_max: NEVER };
 
 /// So large that the number of lines is not the limit.
 const LARGE: usize = 4_000_000;
@@ -190,7 +193,8 @@ async fn admission_requires_token_path_and_origin() {
         ("no host", GOOD.replace("Host", "X")),
         ("elsewhere", GOOD.replace("/acp", "/mcp")),
         ("elsewhere, without a token", GOOD.replace("/acp", "/mcp").replace("Bearer", "B")),
-        ("a post", GOOD.replace("GET", "POST")),
+        ("a post of nothing", GOOD.replace("GET", "POST")),
+        ("a put", GOOD.replace("GET", "PUT")),
         ("no socket", GOOD.replace("Upgrade: websocket", "X: y")),
         ("an old socket", GOOD.replace("Version: 13", "Version: 8")),
         ("garbage", "what".to_owned()),
@@ -203,29 +207,30 @@ async fn admission_requires_token_path_and_origin() {
     check(
         &heard,
         &expect![[r#"
-        as it should be: HTTP/1.1 101 Switching Protocols
-        through a tunnel: HTTP/1.1 101 Switching Protocols
-        by another address: HTTP/1.1 101 Switching Protocols
-        no token: HTTP/1.1 401 Unauthorized
-        a wrong token: HTTP/1.1 401 Unauthorized
-        half a token: HTTP/1.1 401 Unauthorized
-        an empty token: HTTP/1.1 401 Unauthorized
-        another scheme: HTTP/1.1 401 Unauthorized
-        a page: HTTP/1.1 403 Forbidden
-        a page from nowhere: HTTP/1.1 403 Forbidden
-        a lured page: HTTP/1.1 403 Forbidden
-        a lookalike: HTTP/1.1 403 Forbidden
-        a name before: HTTP/1.1 403 Forbidden
-        two hosts: HTTP/1.1 403 Forbidden
-        no host: HTTP/1.1 403 Forbidden
-        elsewhere: HTTP/1.1 404 Not Found
-        elsewhere, without a token: HTTP/1.1 401 Unauthorized
-        a post: HTTP/1.1 405 Method Not Allowed
-        no socket: HTTP/1.1 426 Upgrade Required
-        an old socket: HTTP/1.1 426 Upgrade Required
-        garbage: HTTP/1.1 400 Bad Request
-        a long head: HTTP/1.1 431 Request Header Fields Too Large
-    "#]],
+            as it should be: HTTP/1.1 101 Switching Protocols
+            through a tunnel: HTTP/1.1 101 Switching Protocols
+            by another address: HTTP/1.1 101 Switching Protocols
+            no token: HTTP/1.1 401 Unauthorized
+            a wrong token: HTTP/1.1 401 Unauthorized
+            half a token: HTTP/1.1 401 Unauthorized
+            an empty token: HTTP/1.1 401 Unauthorized
+            another scheme: HTTP/1.1 401 Unauthorized
+            a page: HTTP/1.1 403 Forbidden
+            a page from nowhere: HTTP/1.1 403 Forbidden
+            a lured page: HTTP/1.1 403 Forbidden
+            a lookalike: HTTP/1.1 403 Forbidden
+            a name before: HTTP/1.1 403 Forbidden
+            two hosts: HTTP/1.1 403 Forbidden
+            no host: HTTP/1.1 403 Forbidden
+            elsewhere: HTTP/1.1 404 Not Found
+            elsewhere, without a token: HTTP/1.1 401 Unauthorized
+            a post of nothing: HTTP/1.1 415 Unsupported Media Type
+            a put: HTTP/1.1 405 Method Not Allowed
+            no socket: HTTP/1.1 406 Not Acceptable
+            an old socket: HTTP/1.1 426 Upgrade Required
+            garbage: HTTP/1.1 400 Bad Request
+            a long head: HTTP/1.1 431 Request Header Fields Too Large
+        "#]],
     );
     server.end().await;
 }

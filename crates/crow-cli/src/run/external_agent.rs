@@ -56,7 +56,7 @@ pub(super) async fn drive_external_agent(
     }
 }
 
-/// Drives an agent over WebSocket. Its exit is not visible here; the failure has its last message.
+/// Drives an agent over WebSocket or HTTP. Its exit is not visible here; the failure has its last message.
 async fn drive_over_socket(
     plan: RunPlan,
     name: &str,

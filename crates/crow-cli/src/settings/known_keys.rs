@@ -260,7 +260,11 @@ pub(super) const AGENT: &[ConfigKey] = &[
     ConfigKey { name: "cwd", shape: Text, about: "Its working directory" },
     ConfigKey { name: "type", shape: Text, about: "Ignored; editors write it" },
     ConfigKey { name: "transport", shape: Text, about: "Ignored; editors write it" },
-    ConfigKey { name: "url", shape: Text, about: "The address of an agent that speaks ACP over WebSocket" },
+    ConfigKey {
+        name: "url",
+        shape: Text,
+        about: "The address of an agent that speaks ACP over WebSocket or streamable HTTP",
+    },
     ConfigKey { name: "headers", shape: TextMap, about: "Headers for it" },
     ConfigKey { name: "token", shape: Text, about: "The bearer token, preferably as ${VARIABLE}" },
     ConfigKey { name: "token_file", shape: Text, about: "The file that holds the token" },

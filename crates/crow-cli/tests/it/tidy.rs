@@ -77,8 +77,8 @@ const OWNED: [(&str, &[&str]); 8] = [
     ("agent-client-protocol", &["crow-acp"]),
     // The databases that the Python version left have tables of their own.
     ("rusqlite", &["crow-store", "crow-import"]),
-    // Models answer over HTTP, and so do MCP servers.
-    ("reqwest", &["crow-model", "crow-tools"]),
+    // Models answer over HTTP, and so do MCP servers and remote agents.
+    ("reqwest", &["crow-model", "crow-tools", "crow-acp"]),
     ("rmcp", &["crow-tools"]),
     ("pty-process", &["crow-process"]),
     ("process-wrap", &["crow-process"]),

@@ -146,24 +146,12 @@ impl McpHttpServer {
         let mut http = http1::Builder::new();
         http.max_buf_size(BUFFER_BYTES_MAX);
         let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
-        let authenticated = pending.await_request(async {
-            tokio::select! {
-                served = &mut connection => Some(served),
-                () = admission.is_authenticated.cancelled() => None,
-            }
-        });
-        let served = match authenticated.await {
-            Some(None) => tokio::select! {
-                served = &mut connection => served,
-                () = self.cancel.cancelled() => {
-                    connection.as_mut().graceful_shutdown();
-                    connection.await
-                }
-            },
-            Some(Some(served)) => served,
-            None => return,
-        };
-        if let Err(error) = served {
+        let served = pending
+            .serve_requests(connection.as_mut(), &admission.is_authenticated, &self.cancel, |connection| {
+                connection.graceful_shutdown();
+            })
+            .await;
+        if let Some(Err(error)) = served {
             tracing::debug!(%error, "a client disconnected early");
         }
     }

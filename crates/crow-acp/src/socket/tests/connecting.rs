@@ -63,8 +63,11 @@ async fn invalid_urls_and_headers_are_rejected() {
     let header = |name: &str, value: &str| vec![(name.to_owned(), value.to_owned())];
     let mut heard = String::new();
     for (url, headers) in [
-        ("http://127.0.0.1/acp", vec![]),
+        ("ftp://127.0.0.1/acp", vec![]),
         ("127.0.0.1:80", vec![]),
+        ("http://127.0.0.1/", header("Acp-Session-Id", "s")),
+        ("http://127.0.0.1/", header("Content-Type", "text/plain")),
+        ("https://user:very-secret@127.0.0.1/", vec![]),
         ("ws://", vec![]),
         ("ws://user:very-secret@127.0.0.1/", vec![]),
         ("ws://127.0.0.1:99999/", vec![]),
@@ -80,8 +83,11 @@ async fn invalid_urls_and_headers_are_rejected() {
     check(
         &heard,
         &expect![[r#"
-            the address begins with neither ws:// nor wss://
-            the address begins with neither ws:// nor wss://
+            the address begins with none of ws://, wss://, http://, https://
+            the address begins with none of ws://, wss://, http://, https://
+            the header "Acp-Session-Id" cannot be sent: its name or a character in it is not permitted
+            the header "Content-Type" cannot be sent: its name or a character in it is not permitted
+            the address contains a name or password; put the token into a header instead
             the address is not a URL
             the address contains a name or password; put the token into a header instead
             the port is invalid
@@ -126,17 +132,21 @@ fn ours_alone() -> rustls::RootCertStore {
     roots
 }
 
-#[tokio::test]
-async fn tls_servers_need_a_valid_certificate() {
+fn tls_acceptor() -> tokio_rustls::TlsAcceptor {
     let key = rustls::pki_types::PrivateKeyDer::try_from(certificate().signing_key.serialize_der()).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
     let config = config.unwrap().with_no_client_auth();
     let config = config.with_single_cert(vec![certificate().cert.der().clone()], key).unwrap();
+    tokio_rustls::TlsAcceptor::from(Arc::new(config))
+}
+
+#[tokio::test]
+async fn tls_servers_need_a_valid_certificate() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let serving = tokio::spawn(async move {
-        let tls = tokio_rustls::TlsAcceptor::from(Arc::new(config));
+        let tls = tls_acceptor();
         loop {
             let (stream, _) = listener.accept().await.unwrap();
             let Ok(stream) = tls.accept(stream).await else { continue };
@@ -176,4 +186,53 @@ async fn tls_servers_need_a_valid_certificate() {
     "#]],
     );
     serving.abort();
+}
+
+#[tokio::test]
+async fn https_servers_need_a_valid_certificate() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let serving = tokio::spawn(async move {
+        let tls = tls_acceptor();
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            let Ok(mut stream) = tls.accept(stream).await else { continue };
+            let mut head = [0; 4096];
+            let _ = stream.read(&mut head).await.unwrap();
+            let answer = b"HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\n\r\n";
+            stream.write_all(answer).await.unwrap();
+        }
+    });
+    let plain = Server::echo().await;
+    let mut heard = String::new();
+    for (host, roots, port) in [
+        ("localhost", ours_alone as fn() -> _, port),
+        ("127.0.0.1", ours_alone, port),
+        ("localhost", load_root_certificates, port),
+        ("127.0.0.1", ours_alone, plain.port),
+    ] {
+        let mut lines = connect_socket_with(
+            &format!("https://{host}:{port}/acp?key=very-secret"),
+            &[],
+            Instant::now() + PATIENCE,
+            SocketClientSettings { ping_interval: NEVER, load_roots: roots },
+        )
+        .await
+        .unwrap();
+        lines.outgoing.send("{}".to_owned()).await.unwrap();
+        let error = timeout(PATIENCE, lines.incoming.next()).await.unwrap().unwrap().unwrap_err();
+        heard.push_str(&format!("{error}\n").replace(&port.to_string(), "PORT"));
+    }
+    assert!(!heard.contains("very-secret"), "{heard}");
+    check(
+        &heard,
+        &expect![[r#"
+        localhost:PORT rejected the connection: the token was rejected (HTTP 401)
+        127.0.0.1:PORT cannot be reached: invalid peer certificate: certificate not valid for name "127.0.0.1"; certificate is only valid for DnsName("localhost")
+        localhost:PORT cannot be reached: invalid peer certificate: UnknownIssuer
+        127.0.0.1:PORT cannot be reached: does it speak TLS? try http:// (received corrupt message of type InvalidContentType)
+    "#]],
+    );
+    serving.abort();
+    plain.end().await;
 }

@@ -147,7 +147,8 @@ impl ConfigLoader<'_> {
         let line = fields.iter().find(|field| field.key == "url").map_or(field.line, |url| url.line);
         match crow_acp::classify_address(url, headers) {
             Ok(TransportSecurity::Unencrypted) if has_authorization(headers) => {
-                let advice = "use wss://, or a tunnel such as `ssh -L`";
+                let scheme = if url.starts_with("http") { "https" } else { "wss" };
+                let advice = format!("use {scheme}://, or a tunnel such as `ssh -L`");
                 self.warn_at(line, format!("{key_path}.url: the token is sent unencrypted; {advice}"));
                 None
             }
@@ -185,8 +186,8 @@ impl ConfigLoader<'_> {
                 Ok(AgentTransport::Program { command, args, env: fields.env })
             }
             (None, Some(url)) => {
-                if !url.starts_with("wss://") && !url.starts_with("ws://") {
-                    return Err(invalid("needs a url that starts with wss:// or ws://"));
+                if !["wss://", "ws://", "https://", "http://"].iter().any(|scheme| url.starts_with(scheme)) {
+                    return Err(invalid("needs a url that starts with wss://, ws://, https:// or http://"));
                 }
                 let mut headers = fields.headers;
                 match fields.token {

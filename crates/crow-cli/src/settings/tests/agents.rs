@@ -123,10 +123,10 @@ fn agents_without_a_transport_are_errors() {
     "#]],
     );
     check(
-        &agent("url: 'https://h'"),
+        &agent("url: 'ftp://h'"),
         &[],
         expect![[r#"
-        error: $DIR/config.yaml:2: agent_servers.a needs a url that starts with wss:// or ws://
+        error: $DIR/config.yaml:2: agent_servers.a needs a url that starts with wss://, ws://, https:// or http://
     "#]],
     );
 }
@@ -206,7 +206,7 @@ fn invalid_and_unencrypted_addresses_get_warnings() {
   open:
     token: very-secret
     url: 'ws://h:1/acp'
-  signed: { url: 'ws://10.0.0.1', headers: { authorization: very-secret } }
+  signed: { url: 'http://10.0.0.1', headers: { authorization: very-secret } }
   here: { url: 'ws://127.0.0.2', token: very-secret }
   name: { url: 'ws://localhost', token: very-secret }
   six: { url: 'ws://[::1]:8', token: very-secret }
@@ -219,7 +219,7 @@ fn invalid_and_unencrypted_addresses_get_warnings() {
             warning: $DIR/config.yaml:3: agent_servers.unset.url: the address is not a URL
             warning: $DIR/config.yaml:4: agent_servers.header.url: the header "Host" cannot be sent: its name or a character in it is not permitted
             warning: $DIR/config.yaml:7: agent_servers.open.url: the token is sent unencrypted; use wss://, or a tunnel such as `ssh -L`
-            warning: $DIR/config.yaml:8: agent_servers.signed.url: the token is sent unencrypted; use wss://, or a tunnel such as `ssh -L`
+            warning: $DIR/config.yaml:8: agent_servers.signed.url: the token is sent unencrypted; use https://, or a tunnel such as `ssh -L`
             agent user: wss://me:pass@h/acp []
               written wss://h/acp
             agent unset: wss:///acp []
@@ -228,8 +228,8 @@ fn invalid_and_unencrypted_addresses_get_warnings() {
               written wss://h
             agent open: ws://h:1/acp [("Authorization", "Bearer very-secret")]
               written ws://h:1/acp
-            agent signed: ws://10.0.0.1 [("authorization", "very-secret")]
-              written ws://10.0.0.1
+            agent signed: http://10.0.0.1 [("authorization", "very-secret")]
+              written http://10.0.0.1
             agent here: ws://127.0.0.2 [("Authorization", "Bearer very-secret")]
               written ws://127.0.0.2
             agent name: ws://localhost [("Authorization", "Bearer very-secret")]
