@@ -9,28 +9,40 @@ use super::{check, is_test, root, sources};
 /// The table of messages with their remedies.
 const ERRORS: &str = "docs/user/reference/errors.md";
 
-#[test]
-fn each_quirk_has_its_test() {
-    let table = fs::read_to_string(root().join("docs/dev/model-quirks.md")).expect("the table of quirks");
-    let (_, table) = table.split_once("| server |").expect("its head");
+/// Checks that the last column of each row of the tables with this head names tests that exist.
+#[track_caller]
+fn check_tests_of_tables(document: &str, head: &str, n_rows_min: usize) {
+    let text = fs::read_to_string(root().join(document)).expect("the document");
     let sources = sources();
     let is_there = |test: &str| {
         let line = format!("fn {test}(");
-        sources.iter().any(|(name, text)| is_test(name) && text.contains(&line))
+        sources
+            .iter()
+            .any(|(name, text)| (is_test(name) || text.contains("#[cfg(test)]")) && text.contains(&line))
     };
+    let tables = text.split(head).skip(1);
+    let rows = tables.flat_map(|table| table.lines().skip(2).take_while(|line| line.starts_with('|')));
+    let rows: Vec<&str> = rows.collect();
+    assert!(rows.len() >= n_rows_min, "{document}: {} rows", rows.len());
     let mut broken = Vec::new();
-    let rows: Vec<&str> = table.lines().skip(2).take_while(|line| line.starts_with('|')).collect();
-    assert!(rows.len() > 40, "{} rows", rows.len());
     for row in rows {
         let tests = row.trim_end_matches(['|', ' ']).rsplit('|').next().expect("a last column");
-        let missing: Vec<&str> = tests
-            .split(',')
-            .map(|test| test.trim().trim_matches('`'))
-            .filter(|test| !is_there(test))
-            .collect();
-        broken.extend(missing.iter().map(|test| format!("`{test}`: {row}")));
+        let missing =
+            tests.split(',').map(|test| test.trim().trim_matches('`')).filter(|test| !is_there(test));
+        broken.extend(missing.map(|test| format!("`{test}`: {row}")));
     }
     check("each row of the table names tests that exist", &broken);
+}
+
+#[test]
+fn each_quirk_has_its_test() {
+    check_tests_of_tables("docs/dev/model-quirks.md", "| server |", 41);
+}
+
+#[test]
+fn each_defence_has_its_test() {
+    check_tests_of_tables("docs/dev/threat-model.md", "| attempt | defence | tests", 40);
+    check_tests_of_tables("docs/dev/threat-model.md", "| leak | defence | tests", 3);
 }
 
 /// Collects the string literals of a source, with `…` for each placeholder.
