@@ -6,6 +6,7 @@
 mod agents;
 mod arguments;
 mod child;
+mod code_fence;
 mod compaction;
 mod confinement;
 mod content_part;
@@ -60,6 +61,7 @@ pub use child::{
     ChildAction, ChildEvent, ChildExit, ChildExitStatus, ChildInterests, ChildMachine, ChildOutcome,
     ChildProfile, ChildStopReason, ChildTimer, ChildTimes, ChildTurnEnd, ProgramEnding,
 };
+pub use code_fence::code_fence;
 pub use compaction::{
     Compaction, CompactionAttempt, CompactionRejection, CompactionStep, CompactionTrigger, ContextTokens,
     SUMMARY_CHECK, compaction_id, compaction_sentence, compaction_started, context_limit,

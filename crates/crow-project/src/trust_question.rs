@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use crow_core::{McpServer, McpTransport, PermissionRule, escape_hidden};
+use crow_core::{McpServer, McpTransport, PermissionRule, code_fence, escape_hidden};
 
 use crate::repository_config::RepositoryConfig;
 use crate::scan::{FileContribution, ProjectConfigFile};
@@ -50,8 +50,7 @@ impl TrustQuestion {
 
 /// Fences a text, so that a repository cannot format the question.
 fn fence_text(text: &str) -> String {
-    let longest = text.split(|char| char != '`').map(str::len).max().unwrap_or_default();
-    let fence = "`".repeat(longest.max(2) + 1);
+    let fence = code_fence(text);
     let end = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
     format!("{fence}\n{text}{end}{fence}\n")
 }
@@ -254,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn fence_is_longer_than_any_in_the_text() {
+    fn fenced_text_ends_with_a_line_break() {
         assert_eq!(fence_text("a ``` b\n````\n"), "`````\na ``` b\n````\n`````\n");
         assert_eq!(fence_text("a"), "```\na\n```\n");
     }

@@ -138,8 +138,7 @@ fn write_fenced(kind: &str, text: &str, out: &mut impl Write) -> Result<(), CliE
     if text.is_empty() {
         return Ok(());
     }
-    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
-    let fence = "`".repeat(longest.max(2) + 1);
+    let fence = crow_core::code_fence(text);
     Ok(writeln!(out, "\n{fence}{kind}\n{}\n{fence}", table::sanitize_text(text.trim_end_matches('\n')))?)
 }
 
