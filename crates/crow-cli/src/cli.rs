@@ -2,6 +2,7 @@
 
 mod run;
 mod speckit;
+mod usage;
 mod values;
 
 use std::{net::SocketAddr, path::PathBuf};
@@ -12,6 +13,7 @@ use clap_complete::ArgValueCandidates;
 use self::run::ModeValueParser;
 pub(crate) use self::run::{OutputFormat, RunOverrides};
 pub(crate) use self::speckit::{NewFeatureArgs, PrereqArgs, SpeckitArgs, SpeckitSubcommand};
+pub(crate) use self::usage::UsageArgs;
 pub(crate) use self::values::{ExportFormat, ReplaySpan};
 use crate::{completion, sessions::SessionAge, socket::ListenAddress};
 
@@ -90,6 +92,8 @@ pub(crate) enum CliCommand {
         #[command(subcommand)]
         command: SessionsSubcommand,
     },
+    /// Show tokens and cost by day, model and directory
+    Usage(UsageArgs),
     /// Serve Crow's built-in tools to an MCP client over stdin and stdout, or over HTTP
     Mcp(McpArgs),
     /// List the configured models, or those the providers offer

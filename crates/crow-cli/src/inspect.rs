@@ -19,8 +19,11 @@ use crow_store::{
 };
 use serde_json::{Value, json};
 
-use self::format::{format_age, iso_timestamp, short_title, usage_json};
-pub(crate) use self::{format::session_json, unknown_session::unknown_session_error};
+use self::format::{format_age, iso_timestamp, short_title};
+pub(crate) use self::{
+    format::{session_json, usage_json},
+    unknown_session::unknown_session_error,
+};
 use crate::{cli::InspectArgs, database::store_options, failure::CliError, money, table};
 
 /// One screen of sessions or search results.

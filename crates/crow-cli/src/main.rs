@@ -35,6 +35,7 @@ mod token;
 mod tools;
 mod trust;
 mod undo;
+mod usage;
 
 use std::{
     io::{self, IsTerminal as _, Write},
@@ -50,7 +51,7 @@ use crate::{
     agent::ConfigSource,
     cli::{
         AcpArgs, AuthArgs, Cli, CliCommand, InitArgs, InspectArgs, ModelsArgs, RunArgs, SessionsSubcommand,
-        TerminalArgs,
+        TerminalArgs, UndoArgs, UsageArgs,
     },
     failure::{CliError, CliExitCode},
     init::{InitContext, RemoteModelServers, USUAL_SERVERS},
@@ -120,13 +121,8 @@ fn run_command(cli: Cli) -> Result<(), CliError> {
         CliCommand::Models(args) => run_models(&args, &load()?, &mut out)?,
         CliCommand::Inspect(args) => inspect_sessions(&args, &load()?.database, &mut out)?,
         CliCommand::Sessions { command } => change_sessions(&command, &load()?.database, &mut out)?,
-        CliCommand::Undo(args) => {
-            let database = load()?.database;
-            let _migration_notice = MigrationNotice::for_database(&database);
-            let (cwd, mut stderr) = (current_dir()?, io::stderr());
-            let undoing = undo::run(&args, &database, &cwd, &mut out, &mut stderr);
-            agent::tokio_runtime()?.block_on(undoing)?;
-        }
+        CliCommand::Usage(args) => show_usage(&args, &load()?.database, &mut out)?,
+        CliCommand::Undo(args) => undo_changes(&args, &load()?.database, &mut out)?,
         CliCommand::Trust(args) => {
             trust::run(&args, &load()?, &current_dir()?, sessions::ask_confirmation, &mut out)?;
         }
@@ -233,6 +229,22 @@ fn change_sessions(
     let _migration_notice = MigrationNotice::for_database(database);
     let (now, confirm) = (current_time(), sessions::ask_confirmation);
     agent::tokio_runtime()?.block_on(sessions::run(command, database, now, confirm, out))
+}
+
+fn undo_changes(args: &UndoArgs, database: &DatabaseAddress, out: &mut impl Write) -> Result<(), CliError> {
+    let _migration_notice = MigrationNotice::for_database(database);
+    let (cwd, mut stderr) = (current_dir()?, io::stderr());
+    agent::tokio_runtime()?.block_on(undo::run(args, database, &cwd, out, &mut stderr))
+}
+
+/// Columns of a table that is not shown on a terminal.
+const COLUMNS: usize = 80;
+
+fn show_usage(args: &UsageArgs, database: &DatabaseAddress, out: &mut impl Write) -> Result<(), CliError> {
+    let _migration_notice = MigrationNotice::for_database(database);
+    let cells = crow_process::terminal_size(&io::stdout()).ok().flatten();
+    let columns = cells.map_or(COLUMNS, |cells| usize::from(cells.columns));
+    agent::tokio_runtime()?.block_on(usage::run(args, database, &jiff::Zoned::now(), columns, out))
 }
 
 fn run_sign_in(

@@ -11,9 +11,7 @@ pub(crate) fn write_table<const N: usize>(
     rows: impl Iterator<Item = [String; N]>,
 ) -> io::Result<()> {
     let rows: Vec<[String; N]> = rows.map(|row| row.map(|cell| sanitize_line(&cell))).collect();
-    let width =
-        |column: usize| rows.iter().map(|row| console::measure_text_width(&row[column])).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..N).map(width).collect();
+    let widths = column_widths(&rows);
     for row in &rows {
         let mut line = String::new();
         for (cell, width) in row.iter().zip(&widths) {
@@ -23,6 +21,19 @@ pub(crate) fn write_table<const N: usize>(
         writeln!(out, "{}", line.trim_end())?;
     }
     Ok(())
+}
+
+/// Returns the columns before the last cell of a row, for rows whose last cell is to be fitted.
+pub(crate) fn width_before_last<const N: usize>(rows: &[[String; N]]) -> usize {
+    let rows: Vec<[String; N]> =
+        rows.iter().map(|row| row.each_ref().map(|cell| sanitize_line(cell))).collect();
+    column_widths(&rows).iter().take(N.saturating_sub(1)).map(|width| width + GAP).sum()
+}
+
+fn column_widths<const N: usize>(rows: &[[String; N]]) -> Vec<usize> {
+    let width =
+        |column: usize| rows.iter().map(|row| console::measure_text_width(&row[column])).max().unwrap_or(0);
+    (0..N).map(width).collect()
 }
 
 /// Replaces control characters, so that stored text cannot control the terminal.

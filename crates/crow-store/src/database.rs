@@ -11,6 +11,7 @@ mod sessions;
 mod side_requests;
 mod speckit;
 mod tasks;
+mod usage;
 
 pub(crate) use self::{handle::Database, imported_sessions::import_session, sessions::SessionChange};
 

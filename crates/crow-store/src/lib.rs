@@ -22,6 +22,7 @@ mod sql;
 mod sqlite;
 mod store_options;
 mod task;
+mod usage;
 
 #[cfg(test)]
 mod tests;
@@ -46,3 +47,4 @@ pub use sqlite::{
 pub use store::{SessionLease, Store, TaskLease};
 pub use store_options::StoreOptions;
 pub use task::{DeliveredEntry, Delivery, DeliveryId, TaskEnd, TaskRow, TaskState};
+pub use usage::{PeriodUsage, USAGE_PERIOD_MS};

@@ -118,6 +118,26 @@ struct TokenDetailsRow {
     cost: Option<u64>,
 }
 
+/// The part of a stored reply that its usage needs, without its text.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ReplyUsageRow {
+    spent: TokenDetailsRow,
+    answered_by: Option<String>,
+}
+
+/// The usage of a stored reply, and the model that replied if it is not that of the session.
+pub(crate) struct ReplyUsage {
+    pub(crate) usage: TokenUsage,
+    pub(crate) fallback_model: Option<String>,
+}
+
+/// Reads the usage of a reply from its row. A row that cannot be read has only its token counts.
+pub(crate) fn decode_reply_usage(data: &str, counted: TokenUsage) -> ReplyUsage {
+    let ReplyUsageRow { spent, answered_by } = serde_json::from_str(data).unwrap_or_default();
+    ReplyUsage { usage: spent.add_to_usage(counted), fallback_model: answered_by }
+}
+
 #[derive(Serialize, Deserialize)]
 struct ProviderStateRow<'a> {
     by: Cow<'a, str>,

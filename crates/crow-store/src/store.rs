@@ -21,8 +21,8 @@ use self::{
 };
 use crate::{
     ChangeId, DatabaseAddress, Draft, FileChange, ListQuery, LoadedSession, MessageRange, NewFileChange,
-    NewSession, SearchHit, SearchQuery, SessionRow, SessionTip, StoreError, StoredMessage, StoredPrompt,
-    Timestamp,
+    NewSession, PeriodUsage, SearchHit, SearchQuery, SessionRow, SessionTip, StoreError, StoredMessage,
+    StoredPrompt, Timestamp,
     database::{Database, SessionChange},
     draft, row,
     sql::LeaseKey,
@@ -237,6 +237,11 @@ impl Store {
     pub async fn session_tree(&self, session: &SessionId) -> Result<Vec<SessionRow>, StoreError> {
         let session = session.clone();
         self.run_on_thread(move |open| open.database.session_tree(&session)).await
+    }
+
+    /// Returns the usage of models since a time, ordered by session and period. What a fork copied counts once.
+    pub async fn usage_since(&self, since: Timestamp) -> Result<Vec<PeriodUsage>, StoreError> {
+        self.run_on_thread(move |open| open.database.usage_since(since)).await
     }
 
     /// Lists the sessions that a user started and whose last message is older than a time, oldest first.

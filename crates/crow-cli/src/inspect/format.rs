@@ -34,7 +34,7 @@ pub(crate) fn session_json(row: &SessionRow) -> Value {
 }
 
 /// JSON of token counts and their cost in US dollars.
-pub(super) fn usage_json(usage: TokenUsage) -> Value {
+pub(crate) fn usage_json(usage: TokenUsage) -> Value {
     let TokenUsage { input, output, cached, cache_written, cost } = usage;
     json!({
         "input": input, "output": output, "cached": cached, "cache_written": cache_written,

@@ -1,12 +1,15 @@
 //! A session's data besides its messages, and operations on whole sessions.
 
 use crow_core::{
-    CallId, Compaction, ContentHash, ContentPart, MessageId, Prompt, SessionId, SideRequestUsage, TokenUsage,
-    TranscriptEntry,
+    CallId, Compaction, ContentHash, ContentPart, MessageId, Prompt, Reply, SessionId, SideRequestUsage,
+    TokenUsage, TranscriptEntry,
 };
+use expect_test::expect;
 
 use super::{Place, begin, named, prompt, put, reply, say, session_in, words};
-use crate::{MessageRange, NewFileChange, NewSession, SearchQuery, StoreError, Timestamp, UndoSnapshot};
+use crate::{
+    MessageRange, NewFileChange, NewSession, PeriodUsage, SearchQuery, StoreError, Timestamp, UndoSnapshot,
+};
 
 pub(super) async fn search_is_limited_to_a_session_and_paged(place: Place) {
     let store = place.open().await;
@@ -123,6 +126,47 @@ pub(super) async fn side_requests_count_as_usage(place: Place) {
         store.delete_session(session).await.unwrap();
     }
     assert_eq!(place.count("asides"), 0);
+}
+
+pub(super) async fn usage_counts_each_request_once(place: Place) {
+    const PERIOD: i64 = crate::USAGE_PERIOD_MS;
+    let store = place.open().await;
+    let session = begin(&store, "/p", 1).await;
+    let replied = |seq, cost, fallback_model: Option<&str>| {
+        let TranscriptEntry::Reply(said) = reply(seq, "hi") else { unreachable!() };
+        let usage = Some(TokenUsage { cached: 5, cost: Some(cost), ..TokenUsage::new(20, 2) });
+        TranscriptEntry::Reply(Reply { usage, fallback_model: fallback_model.map(str::to_owned), ..said })
+    };
+    let writer = store.acquire_session_lease(&session).await.unwrap();
+    let entries = [
+        (prompt(0, "hello"), 2),
+        (replied(1, 7, None), PERIOD - 1),
+        (replied(2, 1, None), PERIOD),
+        (replied(3, 2, Some("spare")), PERIOD + 1),
+    ];
+    for (seq, (entry, at)) in (0..).zip(entries) {
+        store.append_entry(&writer, seq, &entry, Timestamp(at)).await.unwrap();
+    }
+    store.record_side_request(&writer, TokenUsage::new(3, 1), Timestamp(PERIOD + 2)).await.unwrap();
+    store.release_session_lease(writer).await;
+    let copy = crate::invent_name();
+    assert!(store.fork_session(&session, &copy, None, Timestamp(PERIOD + 3)).await.unwrap());
+    let show = |periods: Vec<PeriodUsage>| {
+        let lines = periods.into_iter().map(|period| {
+            let PeriodUsage { cwd, model, start, n_requests, usage, session: of } = period;
+            assert_eq!(of, session);
+            let TokenUsage { input, output, cached, cost, .. } = usage;
+            format!("{cwd} {model} {} {n_requests}: {input} {output} {cached} {cost:?}\n", start.0 / PERIOD)
+        });
+        lines.collect::<String>()
+    };
+    expect![[r#"
+        /p m 0 1: 20 2 5 Some(7)
+        /p m 1 2: 23 3 5 Some(1)
+        /p spare 1 1: 20 2 5 Some(2)
+    "#]]
+    .assert_eq(&show(store.usage_since(Timestamp(0)).await.unwrap()));
+    assert_eq!(store.usage_since(Timestamp(PERIOD + 2)).await.unwrap().len(), 1);
 }
 
 pub(super) async fn fork_is_independent(place: Place) {

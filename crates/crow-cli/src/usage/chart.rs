@@ -1,0 +1,89 @@
+//! Bars of text, and the chart of days as SVG.
+
+use jiff::civil::Date;
+
+use super::report::{UsageReport, UsageSum};
+
+/// Columns of the longest bar; a longer one says nothing more.
+const BAR_MAX: usize = 40;
+
+/// Columns below which bars are left out.
+const BAR_MIN: usize = 6;
+
+/// An eighth of a column to a full one.
+const BLOCKS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
+
+/// Renders a share of `largest` within `width` columns. An amount that is not zero is visible.
+pub(super) fn render_bar(amount: u64, largest: u64, width: usize) -> String {
+    let width = width.min(BAR_MAX);
+    if width < BAR_MIN || amount == 0 {
+        return String::new();
+    }
+    let eighths = scale(amount, largest, width as u64 * 8).max(1) as usize;
+    let full = std::iter::repeat_n('█', eighths / 8);
+    full.chain((eighths % 8).checked_sub(1).map(|index| BLOCKS[index])).collect()
+}
+
+/// Returns `amount` of `largest` on a scale to `max`, rounded down.
+fn scale(amount: u64, largest: u64, max: u64) -> u64 {
+    let scaled = u128::from(amount) * u128::from(max) / u128::from(largest.max(1));
+    u64::try_from(scaled).unwrap_or(max)
+}
+
+/// Sizes in pixels.
+const HEIGHT: u64 = 180;
+const DAY_WIDTH: u64 = 14;
+const MARGIN: u64 = 44;
+const WIDTH_MIN: u64 = 640;
+
+/// Renders the chart of the days: a bar for the tokens of each, its cached part lighter.
+pub(super) fn render_svg(report: &UsageReport) -> String {
+    let largest = report.days.values().map(UsageSum::total_tokens).max().unwrap_or_default();
+    let (first, last) = (*report.dates.start(), *report.dates.end());
+    let n_days = n_days(first, last);
+    let width = (n_days * DAY_WIDTH + 2 * MARGIN).max(WIDTH_MIN);
+    let (bottom, height) = (MARGIN + HEIGHT, HEIGHT + 2 * MARGIN);
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
+         role=\"img\" font-family=\"sans-serif\" font-size=\"11\">\n\
+         <title>Tokens by day</title>\n\
+         <rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n\
+         <text x=\"{MARGIN}\" y=\"20\" fill=\"#333333\">{}</text>\n\
+         <line x1=\"{MARGIN}\" y1=\"{bottom}\" x2=\"{}\" y2=\"{bottom}\" stroke=\"#999999\"/>\n",
+        report.summary(),
+        width - MARGIN,
+    );
+    for (day, sum) in &report.days {
+        let x = MARGIN + n_days_between(first, *day) * DAY_WIDTH;
+        let bar = scale(sum.total_tokens(), largest, HEIGHT).max(1);
+        let cached = scale(sum.usage.cached, largest, HEIGHT).min(bar);
+        let label = format!("{day}: {} tokens", crow_core::format_tokens(sum.total_tokens()));
+        svg.push_str(&format!(
+            "<g><title>{label}</title>\
+             <rect x=\"{x}\" y=\"{}\" width=\"{}\" height=\"{bar}\" fill=\"#2f6fb2\"/>\
+             <rect x=\"{x}\" y=\"{}\" width=\"{}\" height=\"{cached}\" fill=\"#a9c8e8\"/></g>\n",
+            bottom - bar,
+            DAY_WIDTH - 3,
+            bottom - cached,
+            DAY_WIDTH - 3,
+        ));
+    }
+    let (label_y, right) = (bottom + 16, width - MARGIN);
+    svg.push_str(&format!(
+        "<text x=\"{MARGIN}\" y=\"{label_y}\" fill=\"#333333\">{first}</text>\n\
+         <text x=\"{right}\" y=\"{label_y}\" text-anchor=\"end\" fill=\"#333333\">{last}</text>\n\
+         <text x=\"{MARGIN}\" y=\"{}\" fill=\"#333333\">largest day: {} tokens; light: read from the provider's cache</text>\n\
+         </svg>\n",
+        label_y + 16,
+        crow_core::format_tokens(largest),
+    ));
+    svg
+}
+
+fn n_days(first: Date, last: Date) -> u64 {
+    n_days_between(first, last) + 1
+}
+
+fn n_days_between(first: Date, day: Date) -> u64 {
+    u64::from(first.until(day).map_or(0, |span| span.get_days()).unsigned_abs())
+}
