@@ -1,5 +1,6 @@
 //! The command line, as typed. Makes no decisions.
 
+mod report;
 mod run;
 mod speckit;
 mod usage;
@@ -10,6 +11,7 @@ use std::{net::SocketAddr, path::PathBuf};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::ArgValueCandidates;
 
+pub(crate) use self::report::ReportArgs;
 use self::run::ModeValueParser;
 pub(crate) use self::run::{OutputFormat, RunOverrides};
 pub(crate) use self::speckit::{NewFeatureArgs, PrereqArgs, SpeckitArgs, SpeckitSubcommand};
@@ -112,6 +114,8 @@ pub(crate) enum CliCommand {
     Speckit(SpeckitArgs),
     /// Check the configuration, keys, database, servers, agents, shell and sandbox
     Doctor(DoctorArgs),
+    /// Print a report for an issue, without keys, prompts or contents of files
+    Report(ReportArgs),
     /// Print a shell completion script
     Completions(CompletionsArgs),
     /// Write the man pages into a directory; for packages

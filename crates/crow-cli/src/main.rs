@@ -23,6 +23,7 @@ mod permissions;
 mod platform;
 mod privacy;
 mod providers;
+mod report;
 mod run;
 mod sessions;
 mod settings;
@@ -130,6 +131,9 @@ fn run_command(cli: Cli) -> Result<(), CliError> {
         CliCommand::Speckit(args) => speckit::run(&args, &load()?, &current_dir()?, &mut out)?,
         CliCommand::Doctor(args) => {
             agent::tokio_runtime()?.block_on(doctor::run(&args, &dir, &env, current_dir()?, &mut out))?;
+        }
+        CliCommand::Report(args) => {
+            agent::tokio_runtime()?.block_on(report::run(&args, &dir, &env, current_dir()?, &mut out))?;
         }
         CliCommand::Init(args) => run_init(&args, &dir, &env)?,
         CliCommand::Config { command } => config::run(&command, &dir, &env, &mut out)?,

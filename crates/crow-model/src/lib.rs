@@ -34,6 +34,6 @@ pub use api::{FinishReason, ModelApi, StreamError};
 pub use decoder::ReplyDecoder;
 pub use http::HttpClients;
 pub use models::{ListedModel, ModelListing, ModelServerKind, check_key, list_models};
-pub use recording::RequestRecorder;
+pub use recording::{RequestRecorder, redact_provider_secrets};
 pub use reply_stream::{ModelRequest, ReplyListener, stream_reply};
 pub use settings::{ApiKey, ModelPrice, ModelSettings, ProviderSettings, ToolCallMode};

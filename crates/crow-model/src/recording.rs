@@ -20,6 +20,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::{ModelSettings, ProviderSettings};
 use file::{RecordedRequest, RecordedResponse, RecordingFolder};
+use redact::SecretSet;
 
 /// Items queued for the disk; a chunk is an item.
 const NOTES_MAX: usize = 4096;
@@ -280,6 +281,15 @@ fn pick_headers(headers: &HeaderMap, names: &[&'static str]) -> Vec<(&'static st
 }
 
 /// The values of a provider's settings that must not appear anywhere.
+/// Replaces the keys of providers in a text, in every encoding that a request or an error may have.
+pub fn redact_provider_secrets<'a>(
+    text: &str,
+    providers: impl IntoIterator<Item = &'a ProviderSettings>,
+) -> String {
+    let secrets: Vec<String> = providers.into_iter().flat_map(collect_secrets).collect();
+    SecretSet::new(&secrets).redact_text(text)
+}
+
 fn collect_secrets(provider: &ProviderSettings) -> Vec<String> {
     let key = provider.api_key.iter().map(|key| key.expose_secret());
     // `Bearer` and similar prefixes are not secret; what follows is.
