@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crow_acp::{Client, ClientEditor, TurnScope};
 use crow_children::{ChildAgents, ContextUsage};
 use crow_core::{
-    CallId, ContentPart, Failure, FailureKind, Prompt, Reply, SessionId, SessionUpdate, TokenUsage, ToolCall,
-    ToolCallInfo, ToolProfile, ToolResult, ToolSpec, Transcript, TranscriptEntry, TurnLimits, context_limit,
-    core_tool_names,
+    CallId, ContentPart, Failure, FailureKind, Prompt, Reply, SelectableTools, SelectingModel, SessionId,
+    SessionUpdate, TokenUsage, ToolCall, ToolCallInfo, ToolProfile, ToolResult, ToolSpec, Transcript,
+    TranscriptEntry, TurnLimits, context_limit, model_family,
 };
 use crow_history::CallUndoRecorder;
 use crow_model::ModelSettings;
@@ -173,13 +173,14 @@ impl TurnCx<'_> {
     /// Returns those of the tools that the session's model gets.
     fn selected_tools(&self, tools: Arc<ToolSet>) -> Arc<ToolSet> {
         let Ok(model) = self.own_model() else { return tools };
-        let own_specs = &builtin_tools::unbound_tools(self.runtime).specs;
-        match model.tools.select_tools(&tools.specs, own_specs, model.context_window) {
+        let own = builtin_tools::unbound_tools(self.runtime);
+        let alternatives = own.tools.alternative_specs();
+        let selectable = SelectableTools { all: &tools.specs, own: &own.specs, alternatives: &alternatives };
+        let family_tool = model_family(&model.model).edit_tool;
+        let selecting = SelectingModel { context_window: model.context_window, family_tool };
+        match model.tools.select_tools(selectable, selecting) {
             Some(specs) => {
-                let is_selected = |name: &String| specs.iter().any(|spec| spec.name == *name);
-                let unselected =
-                    own_specs.iter().map(|spec| spec.name.clone()).filter(|name| !is_selected(name));
-                let removed: Vec<String> = unselected.chain(model.tools.excluded).collect();
+                let removed = model.tools.removed_names(selectable, &specs, family_tool);
                 Arc::new(ToolSet { tools: tools.tools.without_tools(&removed), specs: specs.into() })
             }
             None => tools,
@@ -193,14 +194,15 @@ impl TurnCx<'_> {
         if state.reported_tools_model.as_ref() == Some(&model.name) {
             return;
         }
-        let unknown = model.tools.unknown_names(&builtin_tools::unbound_tools(self.runtime).specs).join(", ");
+        let own = builtin_tools::unbound_tools(self.runtime);
+        let unknown = model.tools.unknown_names(&own.specs, &own.tools.alternative_specs()).join(", ");
         if model.tools.profile == ToolProfile::Auto && model.tools.is_core(model.context_window) {
             self.send_notice(format!(
                 "The context window of {} is {} tokens, so it gets only the tools {}. `tools: full` in its \
                  configuration gives it all.",
                 model.name,
                 model.context_window,
-                core_tool_names().join(", ")
+                model.tools.core_tool_names(model_family(&model.model).edit_tool).join(", ")
             ));
         }
         if !unknown.is_empty() {

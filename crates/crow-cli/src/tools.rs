@@ -9,9 +9,11 @@ use crate::{agent, cli::ToolsArgs, failure::CliError, settings::Settings, table}
 
 /// Lists the built-in tools.
 pub(crate) fn run(args: &ToolsArgs, settings: &Settings, out: &mut impl Write) -> Result<(), CliError> {
-    let mut specs = ToolRegistry::with_builtin_tools(agent::builtin_tool_config(settings)).tool_specs();
+    let builtin = ToolRegistry::with_builtin_tools(agent::builtin_tool_config(settings));
+    let mut specs = builtin.tool_specs();
     specs.extend(crow_history::memory_specs());
     specs.extend(crow_children::task_specs(&settings.agent_servers));
+    specs.extend(builtin.alternative_specs());
     if args.json {
         let tools = specs.iter().map(
             |spec| json!({"name": spec.name, "description": spec.description, "parameters": spec.parameters}),

@@ -4,10 +4,12 @@
 //! that is only similar: similarity is used for the hint of a refusal. An inexact match must also be unique for the
 //! loosest matcher, since the model may have meant the other place.
 
+mod changes;
 mod compare;
 mod copied_markup;
 mod escapes;
 mod exact;
+mod hunk;
 mod indent;
 mod inline;
 mod lines;
@@ -20,6 +22,8 @@ mod sequence;
 
 use place::{BOM, EditHit, EditPlace, EditRequest, check_places, count_newlines};
 
+pub use changes::{RefusedChange, TextChange, apply_changes};
+pub use hunk::{HunkRefusal, PatchHunk, PatchLine, PatchedText, RefusedHunk, apply_hunks};
 pub use matcher::EditMatcher;
 pub use nearest::NearestText;
 pub use place::{AppliedEdit, EditOccurrences};
@@ -146,20 +150,26 @@ fn check_indentation(file: &str, places: &[EditPlace], request: EditRequest<'_>)
 }
 
 fn apply_hit(file: &str, hit: &EditHit) -> Result<AppliedEdit, EditRefusal> {
-    let mut text = String::with_capacity(file.len());
-    let mut n_copied = 0;
-    for place in &hit.places {
-        text.push_str(&file[n_copied..place.range.start]);
-        text.push_str(&place.text);
-        n_copied = place.range.end;
-    }
-    text.push_str(&file[n_copied..]);
+    let text = splice_places(file, &hit.places);
     if text == file {
         return Err(EditRefusal::NoChange);
     }
     let n_same = file.bytes().zip(text.bytes()).take_while(|(before, after)| before == after).count();
     let line = count_newlines(&file.as_bytes()[..n_same]).saturating_add(1);
     Ok(AppliedEdit { text, matcher: hit.matcher, n_replaced: hit.places.len(), line })
+}
+
+/// Replaces places, which are in file order.
+fn splice_places(file: &str, places: &[EditPlace]) -> String {
+    let mut text = String::with_capacity(file.len());
+    let mut n_copied = 0;
+    for place in places {
+        text.push_str(&file[n_copied..place.range.start]);
+        text.push_str(&place.text);
+        n_copied = place.range.end;
+    }
+    text.push_str(&file[n_copied..]);
+    text
 }
 
 #[cfg(test)]

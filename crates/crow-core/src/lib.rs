@@ -21,6 +21,7 @@ mod image;
 mod line_page;
 mod mcp;
 mod message;
+mod model_family;
 mod pattern;
 mod permission;
 mod plan_entry;
@@ -48,6 +49,7 @@ mod update;
 
 pub mod edit;
 pub mod link;
+pub mod patch;
 pub mod repair;
 pub mod shell;
 pub mod slash;
@@ -87,6 +89,7 @@ pub use image::{
 pub use line_page::{LinePage, LinePager, PageRange, line_too_long};
 pub use mcp::{McpServer, McpTransport};
 pub use message::{Prompt, ProviderState, Reply, ReplyEnd, TokenUsage};
+pub use model_family::{EditToolKind, ModelFamily, model_family};
 pub use pattern::{GlobError, LetterCase, PathGlob};
 pub use permission::{
     EffectivePolicy, Grant, GrantOffer, GrantSet, Mode, PermissionDecision, PermissionRule, PermissionRules,
@@ -124,7 +127,7 @@ pub use tool_call::{
     FileLocation, SiteReach, ToolAccess, ToolCall, ToolCallContent, ToolCallInfo, ToolCallStatus, ToolKind,
     ToolResult, ToolSpec,
 };
-pub use tool_selection::{ToolProfile, ToolSelection, core_tool_names};
+pub use tool_selection::{SelectableTools, SelectingModel, ToolProfile, ToolSelection};
 pub use transcript::{
     CompactionMismatch, InvalidEntry, ModelStep, ModelTranscript, OpenCallsError, Transcript, TranscriptEntry,
 };

@@ -6,7 +6,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crow_core::ToolSelection;
+use crow_core::{ToolSelection, model_family};
 use serde_json::{Map, Value};
 
 use crate::api::ModelApi;
@@ -187,9 +187,20 @@ impl ModelSettings {
         provider.key_variable.as_deref().filter(|_| provider.api_key.is_none())
     }
 
-    /// The thought level for an API to encode; `None` if the fields of the level replace it.
+    /// The thought level for an API to encode; `None` if the fields of the level replace it. Without a setting it is that
+    /// of the model's family.
     pub(crate) fn effort_level(&self) -> Option<&str> {
-        self.reasoning_effort.as_deref().filter(|level| !self.thought_levels.contains_key(*level))
+        let has_fields = |level: &str| self.thought_levels.contains_key(level);
+        match self.reasoning_effort.as_deref() {
+            Some(level) => Some(level).filter(|level| !has_fields(level)),
+            None if has_fields(DEFAULT_LEVEL) => None,
+            None => model_family(&self.model).reasoning_effort,
+        }
+    }
+
+    /// Whether several calls in one reply are asked for.
+    pub(crate) fn wants_parallel_calls(&self) -> bool {
+        model_family(&self.model).parallel_calls && !self.tools.is_core(self.context_window)
     }
 
     /// The fields that the settings add to each request, with priority over those of the API: those of the thought

@@ -1,10 +1,8 @@
-//! `edit`: replaces a text in a file. `crow_core::edit` decides where it matches.
-
-use std::path::Path;
+//! `edit`: replaces texts in a file. `crow_core::edit` decides where they match.
 
 use crow_core::{
-    ToolCallContent, ToolCallInfo, ToolSpec,
-    edit::{self, AppliedEdit, EditMatcher, EditOccurrences},
+    ToolCallContent, ToolCallInfo, ToolResult, ToolSpec,
+    edit::{AppliedEdit, EditMatcher, EditOccurrences, RefusedChange, TextChange, apply_changes},
 };
 use crow_files::ReadError;
 use serde::Deserialize;
@@ -12,17 +10,15 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     PreviewFuture, Tool, ToolCx, ToolFuture, Workspace,
-    editor_buffers::{self, FILE_BYTES_MAX, OpenFileError, OpenedFile, ReadPurpose},
-    file_write::{self, CHANGED_OR_UNSAVED, CHANGED_SINCE_READ, FileWrite, PriorContent, WrittenFile},
+    editor_buffers::{self, OpenFileError, ReadPurpose},
+    file_write::{self, FileWrite, PriorContent, WrittenFile},
     read,
-    text_encoding::{DecodedText, TextEncoding, decode_text, number_lines, truncate_line},
+    text_encoding::{TextEncoding, number_lines, truncate_line},
+    text_file::{self, TextFile},
     tool::{into_preview_future, into_tool_future, parse_arguments, text_argument},
     tool_error::{ToolError, run_blocking},
-    workspace::ContentStamp,
     write::{FileDiff, change_call_info, change_result, diff_content},
 };
-
-const UNKNOWN_ENCODING: &str = "its encoding is unknown and would be lost";
 
 /// Lines shown before and after a change: enough to verify the place.
 const CONTEXT_LINES: usize = 3;
@@ -33,6 +29,9 @@ const EXCERPT_LINES_MAX: usize = 20;
 /// Enough to recognize a line.
 const LINE_CHARS_MAX: usize = 300;
 
+/// More changes of one file than this are a new file.
+const CHANGES_MAX: usize = 100;
+
 pub(crate) struct EditTool {
     spec: ToolSpec,
 }
@@ -40,13 +39,30 @@ pub(crate) struct EditTool {
 #[derive(Deserialize)]
 struct EditArgs {
     file_path: String,
+    old_string: Option<String>,
+    new_string: Option<String>,
+    #[serde(default)]
+    replace_all: bool,
+    #[serde(default)]
+    edits: Vec<TextEdit>,
+}
+
+/// One of several edits.
+#[derive(Deserialize)]
+struct TextEdit {
     old_string: String,
     new_string: String,
     #[serde(default)]
     replace_all: bool,
 }
 
-/// An edit that is computed and not yet written.
+/// Changes of one file.
+pub(crate) struct FileEdit {
+    pub(crate) file_path: String,
+    pub(crate) changes: Vec<TextChange>,
+}
+
+/// Changes that are computed and not yet written.
 struct PlannedEdit {
     /// The file's content; `None` if the file does not exist.
     old: Option<String>,
@@ -56,20 +72,71 @@ struct PlannedEdit {
 }
 
 impl EditArgs {
+    fn into_file_edit(self) -> Result<FileEdit, ToolError> {
+        let single = match (self.old_string, self.new_string) {
+            (Some(old_string), Some(new_string)) => {
+                Some(TextEdit { old_string, new_string, replace_all: self.replace_all })
+            }
+            (None, None) => None,
+            (Some(_), None) => return Err(incomplete_arguments("`new_string` is missing")),
+            (None, Some(_)) => return Err(incomplete_arguments("`old_string` is missing")),
+        };
+        let changes: Vec<TextChange> =
+            single.into_iter().chain(self.edits).map(TextEdit::into_change).collect();
+        match changes.len() {
+            0 => Err(incomplete_arguments("`old_string` and `new_string` are missing")),
+            1..=CHANGES_MAX => Ok(FileEdit { file_path: self.file_path, changes }),
+            n => {
+                let reason =
+                    format!("`edit` was not run: {n} edits are more than {CHANGES_MAX}; write the file");
+                Err(ToolError(reason))
+            }
+        }
+    }
+}
+
+fn incomplete_arguments(problem: &str) -> ToolError {
+    ToolError(format!(
+        "`edit` was not run: {problem}; it takes `file_path`, `old_string` and `new_string`, or a list of `edits`"
+    ))
+}
+
+impl TextEdit {
+    fn into_change(self) -> TextChange {
+        let Self { old_string: old, new_string: new, replace_all } = self;
+        let occurrences = if replace_all { EditOccurrences::All } else { EditOccurrences::One };
+        TextChange::Replace { old, new, occurrences }
+    }
+}
+
+impl FileEdit {
     /// Whether the edit creates a file instead of changing one.
     fn creates_file(&self) -> bool {
-        self.old_string.trim_start_matches('\u{feff}').is_empty()
+        match &self.changes[..] {
+            [TextChange::Replace { old, .. }] => old.trim_start_matches('\u{feff}').is_empty(),
+            _ => false,
+        }
     }
 }
 
 impl EditTool {
     pub(crate) fn new() -> Self {
+        let edit = json!({
+            "type": "object",
+            "properties": {
+                "old_string": {"type": "string"},
+                "new_string": {"type": "string"},
+                "replace_all": {"type": "boolean"}
+            },
+            "required": ["old_string", "new_string"]
+        });
         let spec = ToolSpec {
             name: "edit".into(),
             description: "Replaces a text in a file that you have read; prefer it to `write` for a part of a file. `old_string` \
                           must be in the file once, or give `replace_all`: copy it with its indentation and without the \
                           line numbers. Example: of two equal lines `x = 1`, take the different line above along. An empty \
-                          `old_string` makes a file that is missing or empty."
+                          `old_string` makes a file that is missing or empty. For several places of one file give `edits` \
+                          instead, which are made in order, all or none."
                 .into(),
             parameters: json!({
                 "type": "object",
@@ -77,9 +144,10 @@ impl EditTool {
                     "file_path": {"type": "string", "description": "The file, absolute or relative to the working folder"},
                     "old_string": {"type": "string", "description": "The text to replace"},
                     "new_string": {"type": "string", "description": "The text to put there"},
-                    "replace_all": {"type": "boolean", "default": false, "description": "Replaces it wherever it is"}
+                    "replace_all": {"type": "boolean", "default": false, "description": "Replaces it wherever it is"},
+                    "edits": {"type": "array", "items": edit, "description": "Several replacements"}
                 },
-                "required": ["file_path", "old_string", "new_string"]
+                "required": ["file_path"]
             }),
         };
         Self { spec }
@@ -98,122 +166,101 @@ impl Tool for EditTool {
     fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> ToolFuture<'a> {
         into_tool_future(async move {
             let args: EditArgs = parse_arguments(arguments)?;
-            let display_path = cx.workspace.display_path(&args.file_path);
-            let (PlannedEdit { old, edited, encoding }, args) = plan_edit(&cx, args).await?;
-            let mut text = render_report(&display_path, &edited, &args.new_string);
-            let note = match_note(&edited);
-            let change = FileWrite {
-                verb: "edit",
-                file_path: &args.file_path,
-                prior: match &old {
-                    None => PriorContent::Missing,
-                    Some(old) if encoding.is_some() => PriorContent::Disk(old),
-                    Some(old) => PriorContent::Buffer(old),
-                },
-                text: edited.text,
-                encoding: encoding.unwrap_or(TextEncoding::Utf8),
-            };
-            let WrittenFile { text: new, note: write_note } = file_write::apply_write(&cx, change).await?;
-            text.push_str(&write_note);
-            let mut result =
-                change_result(text, &cx.workspace.to_absolute(&args.file_path), Some(FileDiff { old, new }));
-            result.for_client.splice(0..0, note);
-            Ok(result)
+            edit_file(&cx, args.into_file_edit()?).await
         })
     }
 
     fn preview<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> PreviewFuture<'a> {
         into_preview_future(async move {
-            let (PlannedEdit { old, edited, .. }, args) = plan_edit(&cx, parse_arguments(arguments)?).await?;
-            let mut content: Vec<ToolCallContent> = match_note(&edited).into_iter().collect();
-            let diff = FileDiff { old, new: edited.text };
-            content.extend(diff_content(&cx.workspace.to_absolute(&args.file_path), diff));
-            Ok(content)
+            let args: EditArgs = parse_arguments(arguments)?;
+            preview_edit(&cx, args.into_file_edit()?).await
         })
     }
 }
 
+/// Makes the changes of a file and reports them.
+pub(crate) async fn edit_file(cx: &ToolCx<'_>, edit: FileEdit) -> Result<ToolResult, ToolError> {
+    let display_path = cx.workspace.display_path(&edit.file_path);
+    let (PlannedEdit { old, edited, encoding }, edit) = plan_edit(cx, edit).await?;
+    let mut text = render_report(&display_path, &edited, &edit.changes);
+    let note = match_note(&edited);
+    let change = FileWrite {
+        verb: "edit",
+        file_path: &edit.file_path,
+        prior: match &old {
+            None => PriorContent::Missing,
+            Some(old) if encoding.is_some() => PriorContent::Disk(old),
+            Some(old) => PriorContent::Buffer(old),
+        },
+        text: edited.text,
+        encoding: encoding.unwrap_or(TextEncoding::Utf8),
+        mode: None,
+    };
+    let WrittenFile { text: new, note: write_note } = file_write::apply_write(cx, change).await?;
+    text.push_str(&write_note);
+    let mut result =
+        change_result(text, &cx.workspace.to_absolute(&edit.file_path), Some(FileDiff { old, new }));
+    result.for_client.splice(0..0, note);
+    Ok(result)
+}
+
+/// Returns what the changes of a file would change.
+pub(crate) async fn preview_edit(cx: &ToolCx<'_>, edit: FileEdit) -> Result<Vec<ToolCallContent>, ToolError> {
+    let (PlannedEdit { old, edited, .. }, edit) = plan_edit(cx, edit).await?;
+    let mut content: Vec<ToolCallContent> = match_note(&edited).into_iter().collect();
+    let diff = FileDiff { old, new: edited.text };
+    content.extend(diff_content(&cx.workspace.to_absolute(&edit.file_path), diff));
+    Ok(content)
+}
+
 /// Computes an edit without writing it.
-async fn plan_edit(cx: &ToolCx<'_>, args: EditArgs) -> Result<(PlannedEdit, EditArgs), ToolError> {
-    let path = cx.approved_path(&args.file_path)?;
-    let display_path = cx.workspace.display_path(&args.file_path);
-    let known_stamp = cx.workspace.seen_stamp(&path);
-    let opened = match editor_buffers::open_file(cx, &args.file_path, ReadPurpose::Modify).await {
+async fn plan_edit(cx: &ToolCx<'_>, edit: FileEdit) -> Result<(PlannedEdit, FileEdit), ToolError> {
+    let path = cx.approved_path(&edit.file_path)?;
+    let display_path = cx.workspace.display_path(&edit.file_path);
+    let opened = match editor_buffers::open_file(cx, &edit.file_path, ReadPurpose::Modify).await {
         Ok(opened) => opened,
-        Err(OpenFileError::Unreadable(ReadError::Missing)) if args.creates_file() => {
-            let edited = edit::apply_edit("", "", &args.new_string, EditOccurrences::One);
-            let edited = edited.map_err(|refusal| edit_error(&display_path, &refusal))?;
-            check_text(&display_path, &args)?;
-            return Ok((PlannedEdit { old: None, edited, encoding: Some(TextEncoding::Utf8) }, args));
+        Err(OpenFileError::Unreadable(ReadError::Missing)) if edit.creates_file() => {
+            check_text(&display_path, &edit)?;
+            let edited = compute_edit("", &display_path, &edit.changes)?;
+            return Ok((PlannedEdit { old: None, edited, encoding: Some(TextEncoding::Utf8) }, edit));
         }
         Err(OpenFileError::Unreadable(error)) => return Err(read::read_error(&path, &display_path, &error)),
         Err(OpenFileError::Failed(error)) => return Err(error),
     };
-    check_buffer(&opened, &path, &display_path).await?;
-    let is_read_only_client = cx.client_capabilities().reads_files && !cx.client_capabilities().writes_files;
-    let changed_message = if is_read_only_client { CHANGED_OR_UNSAVED } else { CHANGED_SINCE_READ };
-    // An empty file has no content that the model could have missed.
-    let known_stamp = known_stamp.or_else(|| args.creates_file().then(|| ContentStamp::from_text("")));
-    let known_stamp = known_stamp
-        .ok_or_else(|| edit_error(&display_path, &"it was not read in this session; read it first"))?;
-    let known = KnownVersion { stamp: known_stamp, changed_message };
-    run_blocking(move || compute_edit(opened, &display_path, &known, &args).map(|planned| (planned, args)))
-        .await
-}
-
-/// Rejects an editor's buffer with replacement characters if the file's encoding is unknown: saving it would write them
-/// over the original bytes.
-async fn check_buffer(opened: &OpenedFile, path: &Path, display_path: &str) -> Result<(), ToolError> {
-    match opened {
-        OpenedFile::Buffer(text) if text.contains(char::REPLACEMENT_CHARACTER) => {
-            let (path, display_path) = (path.to_owned(), display_path.to_owned());
-            run_blocking(move || match crow_files::read_file(&path, FILE_BYTES_MAX).map(decode_text) {
-                Ok(DecodedText::Lossy(_)) => Err(edit_error(&display_path, &UNKNOWN_ENCODING)),
-                Ok(DecodedText::Text(..) | DecodedText::Binary) | Err(_) => Ok(()),
-            })
-            .await
-        }
-        OpenedFile::Buffer(_) | OpenedFile::Disk(_) => Ok(()),
+    // An empty file has no content that the model could have missed, and one with content has its own refusal.
+    if cx.workspace.seen_stamp(&path).is_none() && !edit.creates_file() {
+        return Err(edit_error(&display_path, &"it was not read in this session; read it first"));
     }
+    let TextFile { text: old, encoding } =
+        text_file::decode_file(opened, &path).await.map_err(|reason| edit_error(&display_path, &reason))?;
+    if !edit.creates_file() {
+        text_file::check_known_version(cx, &path, &old)
+            .map_err(|reason| edit_error(&display_path, &reason))?;
+    }
+    check_text(&display_path, &edit)?;
+    run_blocking(move || {
+        let edited = compute_edit(&old, &display_path, &edit.changes)?;
+        Ok((PlannedEdit { old: Some(old), edited, encoding }, edit))
+    })
+    .await
 }
 
 fn edit_error(display_path: &str, reason: &dyn std::fmt::Display) -> ToolError {
     ToolError(format!("could not edit {display_path}: {reason}"))
 }
 
-/// The version of a file that the model has read, and the message if the file is another one now.
-struct KnownVersion {
-    stamp: ContentStamp,
-    changed_message: &'static str,
+fn compute_edit(old: &str, display_path: &str, changes: &[TextChange]) -> Result<AppliedEdit, ToolError> {
+    apply_changes(old, changes).map_err(|RefusedChange { index, refusal }| match changes.len() {
+        1 => edit_error(display_path, &refusal),
+        n => {
+            let number = index + 1;
+            edit_error(display_path, &format_args!("edit {number} of {n} (none was made): {refusal}"))
+        }
+    })
 }
 
-fn compute_edit(
-    opened: OpenedFile,
-    display_path: &str,
-    known: &KnownVersion,
-    args: &EditArgs,
-) -> Result<PlannedEdit, ToolError> {
-    let refuse = |reason: &dyn std::fmt::Display| edit_error(display_path, reason);
-    let (old, encoding) = match opened {
-        OpenedFile::Buffer(text) => (text, None),
-        OpenedFile::Disk(bytes) => match decode_text(bytes) {
-            DecodedText::Text(text, encoding) => (text, Some(encoding)),
-            DecodedText::Lossy(_) => return Err(refuse(&UNKNOWN_ENCODING)),
-            DecodedText::Binary => return Err(refuse(&"it is a binary file")),
-        },
-    };
-    // `apply_edit` rejects a file that is not empty with its own message.
-    if known.stamp != ContentStamp::from_text(&old) && !args.creates_file() {
-        return Err(refuse(&known.changed_message));
-    }
-    check_text(display_path, args)?;
-    let occurrences = if args.replace_all { EditOccurrences::All } else { EditOccurrences::One };
-    let edited = edit::apply_edit(&old, &args.old_string, &args.new_string, occurrences);
-    Ok(PlannedEdit { edited: edited.map_err(|refusal| refuse(&refusal))?, old: Some(old), encoding })
-}
-
-fn check_text(display_path: &str, args: &EditArgs) -> Result<(), ToolError> {
-    if args.new_string.contains('\0') {
+fn check_text(display_path: &str, edit: &FileEdit) -> Result<(), ToolError> {
+    if edit.changes.iter().any(|change| change.new_text().contains('\0')) {
         return Err(edit_error(display_path, &"the new text contains a zero byte, which no text file has"));
     }
     Ok(())
@@ -225,14 +272,15 @@ fn match_note(edited: &AppliedEdit) -> Option<ToolCallContent> {
     (!is_exact).then(|| ToolCallContent::Text(format!("The text to replace was found {}.", edited.matcher)))
 }
 
-fn render_report(display_path: &str, edited: &AppliedEdit, new_text: &str) -> String {
+fn render_report(display_path: &str, edited: &AppliedEdit, changes: &[TextChange]) -> String {
     let places = match edited.n_replaced {
         1 => "1 place".into(),
         n => format!("{n} places"),
     };
     let line = usize::try_from(edited.line).unwrap_or(usize::MAX);
     let first = line.saturating_sub(CONTEXT_LINES).max(1);
-    let n_lines = (line - first + new_text.lines().count() + CONTEXT_LINES).min(EXCERPT_LINES_MAX);
+    let n_new: usize = changes.iter().map(|change| change.new_text().lines().count()).sum();
+    let n_lines = (line - first + n_new + CONTEXT_LINES).min(EXCERPT_LINES_MAX);
     let lines =
         edited.text.lines().skip(first - 1).take(n_lines).map(|line| truncate_line(line, LINE_CHARS_MAX));
     let lines: Vec<String> = lines.collect();

@@ -50,6 +50,8 @@ pub(crate) struct FileWrite<'a> {
     pub(crate) text: String,
     /// The file's encoding, which is kept.
     pub(crate) encoding: TextEncoding,
+    /// Permission bits, if they are others than those of the file there.
+    pub(crate) mode: Option<u32>,
 }
 
 /// A change that was written.
@@ -83,7 +85,8 @@ pub(crate) async fn apply_write(cx: &ToolCx<'_>, change: FileWrite<'_>) -> Resul
     let snapshot = take_snapshot(cx, &change, path.clone()).await?;
     // A client would write a file that it does not have open in an encoding of its own choice.
     let uses_client = editor_buffers::write_target(cx, change.file_path) == WriteTarget::Client
-        && change.encoding == TextEncoding::Utf8;
+        && change.encoding == TextEncoding::Utf8
+        && change.mode.is_none();
     let mut note = String::new();
     if cx.undo_recorder.is_some() && snapshot.before == UndoSnapshot::TooLarge {
         note.push_str(NOT_UNDOABLE_NOTE);
@@ -100,6 +103,24 @@ pub(crate) async fn apply_write(cx: &ToolCx<'_>, change: FileWrite<'_>) -> Resul
     };
     cx.workspace.record_seen(path, ContentStamp::from_text(&text));
     Ok(WrittenFile { text, note })
+}
+
+/// Records the current content, then removes a file from disk: clients have no method for it. The text of the change is
+/// not used.
+pub(crate) async fn remove_file(cx: &ToolCx<'_>, change: FileWrite<'_>) -> Result<(), ToolError> {
+    let path = cx.approved_path(change.file_path)?;
+    let FileSnapshot { before, fingerprint } = take_snapshot(cx, &change, path.clone()).await?;
+    // Until the file is gone, the record says that nothing changed.
+    let old_hash = hash_before(&before).unwrap_or_else(|| hash_content(&[]));
+    record_undo(cx, &change, &path, before, old_hash).await?;
+    let removed = {
+        let path = path.clone();
+        run_blocking(move || Ok(crow_files::remove_file(&path, fingerprint))).await?
+    };
+    removed.map_err(|error| change.to_error(cx, &error))?;
+    correct_undo(cx, None).await;
+    cx.workspace.forget_file(&path);
+    Ok(())
 }
 
 impl FileWrite<'_> {
@@ -194,7 +215,7 @@ async fn write_to_disk(
     snapshot: FileSnapshot,
 ) -> Result<String, ToolError> {
     let FileSnapshot { before, fingerprint } = snapshot;
-    let (mut text, encoding) = (std::mem::take(&mut change.text), change.encoding);
+    let (mut text, encoding, mode) = (std::mem::take(&mut change.text), change.encoding, change.mode);
     let (text, bytes, before, old_hash, new_hash) = run_blocking(move || {
         // The encoder adds its own byte order mark.
         if encoding != TextEncoding::Utf8 && text.starts_with(BOM) {
@@ -207,10 +228,7 @@ async fn write_to_disk(
     .await?;
     record_undo(cx, &change, &path, before, new_hash).await?;
     let replaced = run_blocking(move || {
-        Ok(crow_files::replace_file(
-            &path,
-            FileReplacement { bytes: &bytes, mode: None, expected: fingerprint },
-        ))
+        Ok(crow_files::replace_file(&path, FileReplacement { bytes: &bytes, mode, expected: fingerprint }))
     });
     match replaced.await? {
         Ok(()) => Ok(text),

@@ -13,10 +13,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     BuiltinToolConfig, Tool, ToolCx, Workspace,
+    apply_patch::{ApplyPatchTool, to_patch_call},
     edit::EditTool,
     glob::GlobTool,
     grep::GrepTool,
     read::ReadTool,
+    str_replace::StrReplaceTool,
     terminal::TerminalTool,
     todo::TodoTool,
     tool_error::{CANCELLED, ToolError},
@@ -32,6 +34,8 @@ const UNNAMED_TITLE: &str = "Unnamed call";
 #[derive(Clone)]
 pub struct ToolRegistry {
     tools: Vec<Arc<dyn Tool>>,
+    /// Tools that can be called and are offered only in place of others, or by name.
+    alternatives: Vec<Arc<dyn Tool>>,
     groups: ProcessGroups,
     sandbox: Option<SandboxWrapper>,
     web: Arc<WebContext>,
@@ -58,7 +62,9 @@ impl ToolRegistry {
             Arc::new(web::WebFetchTool::new(web.clone())),
             Arc::new(TodoTool::new()),
         ];
-        Self { tools, groups, sandbox: config.sandbox, web }
+        let alternatives: Vec<Arc<dyn Tool>> =
+            vec![Arc::new(ApplyPatchTool::new()), Arc::new(StrReplaceTool::new())];
+        Self { tools, alternatives, groups, sandbox: config.sandbox, web }
     }
 
     /// Returns a registry with further tools. A name that providers would reject is sanitized, and one that is taken
@@ -66,7 +72,7 @@ impl ToolRegistry {
     #[must_use]
     pub fn with_tools(&self, added: Vec<Arc<dyn Tool>>) -> Self {
         let mut registry = self.clone();
-        let mut taken: HashSet<String> = self.tools.iter().map(|tool| tool.spec().name.clone()).collect();
+        let mut taken: HashSet<String> = self.all_tools().map(|tool| tool.spec().name.clone()).collect();
         for tool in added {
             let name = unique_tool_name(tool.as_ref(), &taken);
             taken.insert(name.clone());
@@ -107,7 +113,16 @@ impl ToolRegistry {
         self.groups.n_alive()
     }
 
-    /// The specifications of all tools, for the model.
+    fn all_tools(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
+        self.tools.iter().chain(&self.alternatives)
+    }
+
+    /// The specifications of the tools that are offered only in place of others, or by name.
+    pub fn alternative_specs(&self) -> Vec<ToolSpec> {
+        self.alternatives.iter().map(|tool| tool.spec().clone()).collect()
+    }
+
+    /// The specifications of all other tools, for the model.
     pub fn tool_specs(&self) -> Vec<ToolSpec> {
         self.tools.iter().map(|tool| tool.spec().clone()).collect()
     }
@@ -125,6 +140,7 @@ impl ToolRegistry {
     pub fn without_tools(&self, names: &[String]) -> Self {
         let mut registry = self.clone();
         registry.tools.retain(|tool| !names.contains(&tool.spec().name));
+        registry.alternatives.retain(|tool| !names.contains(&tool.spec().name));
         registry
     }
 
@@ -139,7 +155,7 @@ impl ToolRegistry {
     }
 
     /// Returns a call with its arguments as its tool reads them. A call that [`Self::run_call`] would reject is
-    /// unchanged.
+    /// unchanged. A command that only applies a patch becomes a call of `apply_patch`, whose access can be evaluated.
     pub fn resolve_call(&self, call: &ToolCall) -> ToolCall {
         let checked = self.find_tool(&call.name).and_then(|tool| check_arguments(tool, call).ok());
         let arguments = match (&call.arguments, checked) {
@@ -149,7 +165,9 @@ impl ToolRegistry {
             }
             (arguments, _) => arguments.clone(),
         };
-        ToolCall { arguments, ..call.clone() }
+        let resolved = ToolCall { arguments, ..call.clone() };
+        let patch_call = to_patch_call(&resolved).filter(|call| self.find_tool(&call.name).is_some());
+        patch_call.unwrap_or(resolved)
     }
 
     /// Returns the call info. A call that [`Self::run_call`] would reject accesses nothing.
@@ -240,7 +258,7 @@ impl ToolRegistry {
     }
 
     fn find_tool(&self, name: &str) -> Option<&dyn Tool> {
-        self.tools.iter().find(|tool| tool.spec().name == name).map(AsRef::as_ref)
+        self.all_tools().find(|tool| tool.spec().name == name).map(AsRef::as_ref)
     }
 }
 

@@ -1,3 +1,4 @@
+mod apply_patch;
 mod calls;
 mod edit;
 mod hook;

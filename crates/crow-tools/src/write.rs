@@ -88,6 +88,7 @@ impl Tool for WriteTool {
                 prior: existing.prior_content(),
                 text: content,
                 encoding: existing.encoding(),
+                mode: None,
             };
             let WrittenFile { text: content, note } = file_write::apply_write(&cx, change).await?;
             let display_path = cx.workspace.display_path(&file_path);
@@ -102,15 +103,21 @@ impl Tool for WriteTool {
     }
 
     fn preview<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> PreviewFuture<'a> {
-        into_preview_future(async move {
-            let WriteArgs { file_path, content } = parse_arguments(arguments)?;
-            let existing = read_existing(&cx, &file_path).await?;
-            check_unchanged(&cx, &file_path, &existing)?;
-            let diff = existing.into_diff(content);
-            let path = cx.workspace.to_absolute(&file_path);
-            Ok(diff.map_or_else(Vec::new, |diff| diff_content(&path, diff)))
-        })
+        into_preview_future(async move { preview_write(arguments, &cx).await })
     }
+}
+
+/// Returns what a write would change.
+pub(crate) async fn preview_write(
+    arguments: &Map<String, Value>,
+    cx: &ToolCx<'_>,
+) -> Result<Vec<ToolCallContent>, ToolError> {
+    let WriteArgs { file_path, content } = parse_arguments(arguments)?;
+    let existing = read_existing(cx, &file_path).await?;
+    check_unchanged(cx, &file_path, &existing)?;
+    let diff = existing.into_diff(content);
+    let path = cx.workspace.to_absolute(&file_path);
+    Ok(diff.map_or_else(Vec::new, |diff| diff_content(&path, diff)))
 }
 
 /// Reads the file that a write would replace.

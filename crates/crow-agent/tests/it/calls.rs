@@ -37,6 +37,57 @@ fn edit_shows_a_diff_and_asks_first() {
 }
 
 #[test]
+fn patch_asks_once_and_shows_all_its_files() {
+    check(
+        r#"
+        file a.txt "one\ntwo\n"
+        model: call terminal {"command":"apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: a.txt\n-two\n+2\n*** Add File: b.txt\n+b\n*** End Patch\nEOF"}
+        model: call apply_patch {"input":"*** Begin Patch\n*** Delete File: b.txt\n*** End Patch"}
+        model: text "Done."
+        model: call apply_patch {"input":"*** Begin Patch\n*** Delete File: a.txt\n*** End Patch"}
+        model: text "Not now."
+        > prompt make two 2
+        > end
+        > mode plan
+        > prompt and now
+        > end
+        "#,
+        &expect![[r#"
+            > prompt make two 2
+            < call call-1-0 apply_patch "Edit 2 files" pending {"input":"*** Begin Patch\n*** Update File: a.txt\n-two\n+2\n*** Add File: b.txt\n+b\n*** End Patch"}
+            ? Edit 2 files [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
+            < call call-1-0 in_progress
+            < call call-1-0 completed diff $HOME/project/a.txt "one\ntwo\n" -> "one\n2\n" diff $HOME/project/b.txt null -> "b\n"
+            < call call-3-0 apply_patch "Delete b.txt" pending {"input":"*** Begin Patch\n*** Delete File: b.txt\n*** End Patch"}
+            ? Delete b.txt [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
+            < call call-3-0 in_progress
+            < call call-3-0 completed diff $HOME/project/b.txt "b\n" -> ""
+            < text[msg-5] Done.
+            < title make two 2
+            = end_turn
+            > mode plan
+            = set
+            > prompt and now
+            < mode plan
+            < config_option_update
+            < call call-7-0 apply_patch "Delete a.txt" pending {"input":"*** Begin Patch\n*** Delete File: a.txt\n*** End Patch"}
+            < call call-7-0 failed "not run: plan mode only reads; switch the mode to change or run something"
+            < text[msg-9] Not now.
+            = end_turn
+            model saw user: "make two 2"
+            model saw assistant: apply_patch("{\"input\":\"*** Begin Patch\\n*** Update File: a.txt\\n-two\\n+2\\n*** Add File: b.txt\\n+b\\n*** End Patch\"}")
+            model saw tool: "Success. Updated the following files:\nM a.txt\nA b.txt"
+            model saw assistant: apply_patch("{\"input\":\"*** Begin Patch\\n*** Delete File: b.txt\\n*** End Patch\"}")
+            model saw tool: "Success. Updated the following files:\nD b.txt"
+            model saw assistant: "Done."
+            model saw user: "<resource uri=\"crow:environment\">\nPermission mode: plan (reads only)\n</resource>\nand now"
+            model saw assistant: apply_patch("{\"input\":\"*** Begin Patch\\n*** Delete File: a.txt\\n*** End Patch\"}")
+            model saw tool: "not run: plan mode only reads; switch the mode to change or run something"
+        "#]],
+    );
+}
+
+#[test]
 fn rejected_call_does_not_run() {
     check(
         r#"

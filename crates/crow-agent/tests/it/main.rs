@@ -149,7 +149,7 @@ fn scripted_model(settings: &str) -> ModelSettings {
         send_reasoning: None,
         tool_calls,
         // The model of the scripts has a small window.
-        tools: ToolSelection { profile: ToolProfile::Full, excluded: Vec::new() },
+        tools: ToolSelection { profile: ToolProfile::Full, ..ToolSelection::default() },
         price: None,
         extra_body: serde_json::Map::new(),
         retries_max: 0,

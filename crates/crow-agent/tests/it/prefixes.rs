@@ -7,6 +7,7 @@ use crow_agent::AgentConfig;
 use crow_core::ToolProfile;
 use crow_testkit::client::{FakeClient, TestHome};
 use crow_testkit::{ModelServer, Script};
+use expect_test::expect;
 use serde_json::{Value, json};
 
 use crate::{agent_config, spawn_agent};
@@ -119,6 +120,39 @@ async fn request_cost(profile: ToolProfile) -> (usize, Vec<String>) {
     let names = body["tools"].as_array().into_iter().flatten();
     let names = names.filter_map(|tool| tool["function"]["name"].as_str()).map(str::to_owned);
     (n_bytes / BYTES_PER_TOKEN, names.collect())
+}
+
+/// Returns the tools that a request to a model offers, and whether it asks for several calls in one reply.
+async fn offered_tools(model_id: &str, profile: ToolProfile) -> String {
+    let server = ModelServer::start(Script::parse("text \"Yes.\"\n"));
+    let home = TestHome::new(server.base_url());
+    let mut config = agent_config(&home);
+    config.models[0].model = model_id.to_owned();
+    config.models[0].tools.profile = profile;
+    let mut client = start_agent(&home, config).await;
+    let session = client.new_session(&new_directory(&home, "one")).await;
+    prompt(&mut client, &session, "go").await;
+    let body = server.full_requests().pop().expect("the model is asked");
+    let names = body["tools"].as_array().into_iter().flatten();
+    let names: Vec<&str> = names.filter_map(|tool| tool["function"]["name"].as_str()).collect();
+    let effort = body["reasoning_effort"].as_str().unwrap_or("-");
+    format!("{} | parallel {} | effort {effort}", names.join(" "), body["parallel_tool_calls"])
+}
+
+#[test]
+fn tools_follow_the_family_of_the_model() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.expect("a runtime can be made");
+    let shown = [
+        ("openai/gpt-5.1", ToolProfile::Full),
+        ("gpt-5.1-codex", ToolProfile::Core),
+        ("qwen2.5-coder", ToolProfile::Full),
+    ]
+    .map(|(model_id, profile)| runtime.block_on(offered_tools(model_id, profile)));
+    expect![[r#"
+        read apply_patch terminal grep glob web_search web_fetch todo query_memory query_session task task_send task_read task_cancel | parallel true | effort medium
+        read apply_patch terminal grep glob | parallel false | effort -
+        read write edit terminal grep glob web_search web_fetch todo query_memory query_session task task_send task_read task_cancel | parallel false | effort -"#]].assert_eq(&shown.join("\n"));
 }
 
 #[test]

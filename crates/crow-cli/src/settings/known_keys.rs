@@ -204,6 +204,11 @@ pub(super) const MODEL: &[ConfigKey] = &[
         about: "Names of tools that it does not get, also of MCP servers",
     },
     ConfigKey {
+        name: "edit_tool",
+        shape: OneOf(&["edit", "apply_patch", "str_replace_based_edit_tool"]),
+        about: "The tool by which it changes files (default: that of its family)",
+    },
+    ConfigKey {
         name: "fallbacks",
         shape: Names(&[]),
         about: "At most 8 models to use, in this order, when the provider is overloaded",

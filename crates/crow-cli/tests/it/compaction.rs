@@ -18,7 +18,8 @@ const FOREWORD: &str = "This conversation was compacted";
 const REMOVED: &str = "this output was removed";
 
 /// The files of the project with their approximate size in tokens.
-const FILES: [(&str, usize); 4] = [("a.txt", 2600), ("b.txt", 2600), ("c.txt", 2600), ("big.txt", 6500)];
+const FILES: [(&str, usize); 5] =
+    [("a.txt", 2600), ("b.txt", 2600), ("c.txt", 2600), ("half.txt", 3400), ("big.txt", 6500)];
 
 /// A provider that rejects the context size.
 const OVERFLOW: &str = r#"status 400 {"error":{"message":"maximum context length is 1000 tokens","code":"context_length_exceeded"}}"#;
@@ -177,9 +178,10 @@ async fn compaction_runs_within_a_turn() {
 
 #[tokio::test]
 async fn overflow_error_is_retried_once() {
+    // Of a single result, only one that fills more than half of the context is removed.
     let script = format!(
         r#"
-        call read {{"file_path":"a.txt"}}
+        call read {{"file_path":"half.txt"}}
         {OVERFLOW}
         text "A was read."
         text "complete"
@@ -188,7 +190,7 @@ async fn overflow_error_is_retried_once() {
     );
     let stage = played(&script, "end_turn").await;
     let last = stage.last();
-    assert!(last.contains("the key is 4711") && !last.contains("a.txt has in"), "{last}");
+    assert!(last.contains("the key is 4711") && !last.contains("half.txt has in"), "{last}");
     // Without the tool output, there is nothing left to summarize.
     let n_requests = stage.requests().len();
     stage.check(n_requests, &["in_progress", "completed"]);

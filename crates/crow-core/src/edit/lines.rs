@@ -48,6 +48,16 @@ pub(super) fn find_other_starts(file: &str, request: EditRequest<'_>, place: &Ra
     texts.filter(|text| !text.contains(&first_solid)).map(|text| text.start).collect()
 }
 
+/// Finds all places of some lines, in file order.
+pub(super) fn find_blocks<'a>(lines: &'a FileLines<'a>, old: &str) -> Vec<FoundBlock<'a>> {
+    if is_blank(old) {
+        return Vec::new();
+    }
+    let block = EditBlock::new(EditRequest { old, new: "", occurrences: EditOccurrences::All });
+    let starts = lines.find_starts(&block, EditOccurrences::All).into_iter();
+    starts.map(|at| lines.match_at(&block, at)).collect()
+}
+
 /// Inserts the new text in every place that does not overlap an earlier one.
 fn place_block(
     lines: &FileLines<'_>,
@@ -78,25 +88,25 @@ fn place_block(
 }
 
 /// A line of the file.
-struct FileLine {
+pub(super) struct FileLine {
     /// The range without the line ending.
-    text: Range<usize>,
+    pub(super) text: Range<usize>,
     /// The start of the next line.
-    end: usize,
+    pub(super) end: usize,
 }
 
 /// The lines of a file.
-struct FileLines<'a> {
-    file: &'a str,
-    lines: Vec<FileLine>,
+pub(super) struct FileLines<'a> {
+    pub(super) file: &'a str,
+    pub(super) lines: Vec<FileLine>,
     /// The indices of lines that are not blank.
     nonblank: Vec<usize>,
     /// The ending of most lines.
-    ending: Option<&'static str>,
+    pub(super) ending: Option<&'static str>,
 }
 
 impl<'a> FileLines<'a> {
-    fn new(file: &'a str) -> Self {
+    pub(super) fn new(file: &'a str) -> Self {
         let body = file.strip_prefix(BOM).unwrap_or(file);
         let mut start = file.len() - body.len();
         let lines = body.split_inclusive('\n').map(|line| {
@@ -110,8 +120,20 @@ impl<'a> FileLines<'a> {
         Self { file, lines, nonblank, ending: dominant_ending(file) }
     }
 
-    fn line_text(&self, line: &FileLine) -> &'a str {
+    pub(super) fn line_text(&self, line: &FileLine) -> &'a str {
         &self.file[line.text.clone()]
+    }
+
+    /// Finds the starts of runs of this many blank lines and more.
+    pub(super) fn blank_blocks(&self, n_lines: usize) -> Vec<FoundBlock<'_>> {
+        let is_blank_at = |at: usize| self.lines.get(at).is_some_and(|line| is_blank(self.line_text(line)));
+        let is_start = |at: &usize| is_blank_at(*at) && (*at == 0 || !is_blank_at(*at - 1));
+        let runs = (0..self.lines.len()).filter(is_start).filter(|at| (*at..*at + n_lines).all(is_blank_at));
+        let to_block = |at: usize| FoundBlock {
+            matcher: EditMatcher::LineTrimmed,
+            lines: self.lines[at..at + n_lines].iter().collect(),
+        };
+        runs.map(to_block).collect()
     }
 
     /// Finds the possible starts of the block by the loosest comparison, as indices into the nonblank lines.
@@ -162,18 +184,25 @@ fn strip_line_ending(line: &str) -> &str {
 
 /// A match of the block: one line of the file for each of its own, without blank ones for
 /// [`EditMatcher::BlankLines`].
-struct FoundBlock<'a> {
-    matcher: EditMatcher,
-    lines: Vec<&'a FileLine>,
+pub(super) struct FoundBlock<'a> {
+    pub(super) matcher: EditMatcher,
+    pub(super) lines: Vec<&'a FileLine>,
 }
 
 impl FoundBlock<'_> {
-    fn start(&self) -> usize {
+    pub(super) fn start(&self) -> usize {
         self.lines[0].text.start
     }
 
-    fn end(&self) -> usize {
+    pub(super) fn end(&self) -> usize {
         self.lines[self.lines.len() - 1].end
+    }
+
+    /// Whether the lines are equal to these.
+    pub(super) fn is_exact(&self, lines: &FileLines<'_>, old: &[&str]) -> bool {
+        self.matcher != EditMatcher::BlankLines
+            && self.lines.len() == old.len()
+            && self.lines.iter().zip(old).all(|(line, old)| lines.line_text(line) == *old)
     }
 }
 
@@ -274,7 +303,7 @@ impl<'a> EditBlock<'a> {
 }
 
 /// Replaces other white space in the indentation of a line by spaces.
-fn normalize_indent(line: &str) -> Cow<'_, str> {
+pub(super) fn normalize_indent(line: &str) -> Cow<'_, str> {
     let rest = line.trim_start();
     let indent = &line[..line.len() - rest.len()];
     if indent.is_ascii() { Cow::Borrowed(line) } else { Cow::Owned(compare::fold_punctuation(indent) + rest) }

@@ -133,6 +133,16 @@ fn similarity_percent(old: &str, text: &str) -> u8 {
     (ratio * 100.0) as u8
 }
 
+/// Renders the hint of a refusal.
+pub(super) fn nearest_hint(nearest: Option<&NearestText>) -> String {
+    nearest.map_or_else(String::new, |found| {
+        format!(
+            "; the most similar place is line {} ({} % similar, the first difference is in line {}):\n{}",
+            found.line, found.similarity, found.first_difference, found.text
+        )
+    })
+}
+
 /// Truncates a text that is too long to show.
 pub(super) fn truncate_excerpt(text: &str) -> String {
     let text = text.trim_end_matches(['\r', '\n']);

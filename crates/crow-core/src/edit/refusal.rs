@@ -1,6 +1,6 @@
 //! The reasons why an edit is not applied, and its limits.
 
-use super::nearest::NearestText;
+use super::nearest::{NearestText, nearest_hint};
 
 /// The reason why an edit was not applied, with the next step.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -51,6 +51,13 @@ pub enum EditRefusal {
         /// The text there, possibly truncated.
         text: String,
     },
+    /// The line to insert after does not exist.
+    #[error("there is no line {line}; the file has {n_lines} lines")]
+    NoLine {
+        /// The line, from 1.
+        line: usize,
+        n_lines: usize,
+    },
     /// Too many places, or too much text to write.
     #[error(
         "the edit is too large: the limits are {PLACES_MAX} places and {} MiB; replace less at a time",
@@ -59,16 +66,7 @@ pub enum EditRefusal {
     TooLarge,
 }
 
-fn nearest_hint(nearest: Option<&NearestText>) -> String {
-    nearest.map_or_else(String::new, |found| {
-        format!(
-            "; the most similar place is line {} ({} % similar, the first difference is in line {}):\n{}",
-            found.line, found.similarity, found.first_difference, found.text
-        )
-    })
-}
-
-fn format_lines(lines: &[u32]) -> String {
+pub(super) fn format_lines(lines: &[u32]) -> String {
     let numbers: Vec<String> = lines.iter().map(u32::to_string).collect();
     let noun = if lines.len() == 1 { "line" } else { "lines" };
     format!("{noun} {}", numbers.join(", "))

@@ -47,7 +47,7 @@ impl Serialize for ChatRequest<'_> {
         fields.add_field("messages", &build_messages(settings, self.transcript))?;
         if !self.tools.is_empty() {
             fields.add_field("tools", &ChatTools(self.tools))?;
-            fields.add_field("parallel_tool_calls", &true)?;
+            fields.add_field("parallel_tool_calls", &settings.wants_parallel_calls())?;
         }
         fields.add_field("stream", &true)?;
         fields.add_field("stream_options", &StreamOptions { include_usage: true })?;

@@ -50,7 +50,7 @@ impl Serialize for ResponsesRequest<'_> {
         if !self.tools.is_empty() {
             let tools: Vec<_> = self.tools.iter().map(ResponsesTool::new).collect();
             fields.add_field("tools", &tools)?;
-            fields.add_field("parallel_tool_calls", &true)?;
+            fields.add_field("parallel_tool_calls", &settings.wants_parallel_calls())?;
         }
         fields.add_field("stream", &true)?;
         fields.add_field("store", &false)?;

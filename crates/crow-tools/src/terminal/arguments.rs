@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crow_core::patch;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -16,6 +17,10 @@ pub(super) const TIMEOUT_S_MAX: u32 = 3600;
 
 /// Linux accepts no longer argument.
 pub(super) const COMMAND_BYTES_MAX: usize = 128 * 1024 - 1;
+
+/// Answers a patch that could not be taken for a call of the tool.
+const NO_PATCH_PROGRAM: &str = "`apply_patch` is a tool and no program: call it with the patch as `input`, alone, and then \
+                                run the other commands";
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -89,6 +94,9 @@ impl TerminalAction {
                  file and use that"
             );
             return Err(ToolError(reason));
+        }
+        if !is_input && patch::shell_patch(&command).is_some() {
+            return Err(ToolError(NO_PATCH_PROGRAM.into()));
         }
         let is_empty = command.trim().is_empty();
         let request = |command: String| CommandRequest {

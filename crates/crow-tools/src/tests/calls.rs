@@ -73,7 +73,7 @@ async fn argument_names_of_other_agents_are_accepted() {
              2	2
         client: Diff { path: "$DIR/project/a.txt", old: Some("one\ntwo\n"), new: "one\n2\n" }
         > edit Edit Nothing
-        Failed: `edit` was not run: there is no parameter `replace_al`, did you mean `replace_all`? (it takes `file_path`, `old_string`, `new_string`, `replace_all`)
+        Failed: `edit` was not run: there is no parameter `replace_al`, did you mean `replace_all`? (it takes `file_path`, `old_string`, `new_string`, `replace_all`, `edits`)
         > edit Edit Nothing
         Failed: `edit` was not run: `path` and `file_path` both mean `file_path` and have different values; give only one
         > Write b.txt Edit Writes(["$DIR/project/b.txt"])

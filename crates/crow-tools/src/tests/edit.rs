@@ -271,12 +271,12 @@ async fn hostile_arguments_change_nothing() {
         assert_eq!(folder(&machine), before, "{title}");
     }
     expect![[r#"
-        nothing: Failed: `edit` was not run: `file_path` is missing; it must be a string; `old_string` is missing; it must be a string; `new_string` is missing; it must be a string
-        a missing one: Failed: `edit` was not run: `new_string` is missing; it must be a string
+        nothing: Failed: `edit` was not run: `file_path` is missing; it must be a string
+        a missing one: Failed: `edit` was not run: `new_string` is missing; it takes `file_path`, `old_string` and `new_string`, or a list of `edits`
         a number: Failed: `edit` was not run: `old_string` must be a string, not the array []; `new_string` must be a string, not the object {"a":1}
-        null: Failed: `edit` was not run: `file_path` must be a string, not null; `old_string` must be a string, not null; `new_string` must be a string, not null
+        null: Failed: `edit` was not run: `file_path` must be a string, not null
         a word for a flag: Failed: `edit` was not run: `replace_all` must be true or false, not the string "perhaps"
-        an unknown one: Failed: `edit` was not run: there is no parameter `force` (it takes `file_path`, `old_string`, `new_string`, `replace_all`)
+        an unknown one: Failed: `edit` was not run: there is no parameter `force` (it takes `file_path`, `old_string`, `new_string`, `replace_all`, `edits`)
         a zero byte in the path: Failed: could not use the path `a b`: a path cannot contain a zero byte
         an empty path: Failed: could not read .: it is a directory; list it with `glob`
         a zero byte in the old text: Failed: could not edit a: the old text is not in the file; read the file again and copy the lines exactly; the most similar place is line 1 (85 % similar, the first difference is in line 1):

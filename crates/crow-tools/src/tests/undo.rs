@@ -44,17 +44,17 @@ impl UndoRecorder for Memory {
 }
 
 /// A machine with an undo recorder.
-struct Stage {
-    machine: Machine,
+pub(super) struct Stage {
+    pub(super) machine: Machine,
     memory: Memory,
 }
 
 impl Stage {
-    fn new(setup: fn(&Path)) -> Self {
+    pub(super) fn new(setup: fn(&Path)) -> Self {
         Self { machine: Machine::new(setup), memory: Memory::default() }
     }
 
-    async fn call(&self, name: &str, arguments: Value) -> String {
+    pub(super) async fn call(&self, name: &str, arguments: Value) -> String {
         let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
         let arguments = ToolArguments::Valid(arguments);
         let call = ToolCall {
@@ -74,7 +74,7 @@ impl Stage {
     }
 
     /// Undoes everything and renders the outcome, one line per file.
-    async fn undo(&self, how: UndoMode) -> String {
+    pub(super) async fn undo(&self, how: UndoMode) -> String {
         let kept = self.memory.kept.lock().unwrap().clone();
         let (workspace, cancel) = (&self.machine.workspace, &self.machine.cancel);
         let undone = undo_changes(UndoContext { workspace, editor: None, cancel, mode: how }, kept).await;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crow_core::{ThoughtLevel, ToolProfile, ToolSelection};
+use crow_core::{EditToolKind, ThoughtLevel, ToolProfile, ToolSelection};
 use crow_model::{ApiKey, ModelApi, ModelPrice, ModelSettings, ProviderSettings, ToolCallMode};
 use serde_json::{Map, Value};
 
@@ -140,6 +140,7 @@ impl ConfigLoader<'_> {
                 }
                 "tools" => fields.tools.profile = self.read_tool_profile(&key, node)?,
                 "exclude_tools" => fields.tools.excluded = self.read_plain_names(&key, node)?,
+                "edit_tool" => fields.tools.edit_tool = self.read_edit_tool(&key, node)?,
                 "max_compact_tokens" => fields.compact_tokens_max = self.read_positive(&key, node)?,
                 name if SAMPLING.contains(&name) => {
                     let value = node.to_json(self.merged_env);
@@ -196,6 +197,16 @@ impl ConfigLoader<'_> {
             ["core"] => ToolProfile::Core,
             _ => ToolProfile::Named(names),
         })
+    }
+
+    /// Reads the tool by which a model changes files.
+    fn read_edit_tool(
+        &mut self,
+        key_path: &str,
+        node: &ConfigNode,
+    ) -> Result<Option<EditToolKind>, ConfigError> {
+        let accepted = EditToolKind::ALL.map(EditToolKind::as_str);
+        self.read_one_of(key_path, node, &accepted, EditToolKind::parse)
     }
 
     /// Reads the modalities of a model; returns whether images are among them.

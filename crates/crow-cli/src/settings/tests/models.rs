@@ -81,7 +81,7 @@ fn tools_of_a_model_are_read() {
         model m: m at a https://a.test/v1
           key None from None headers []
           window 128000 max None temperature None effort None retries 3 body {}
-          tools ToolSelection { profile: Core, excluded: ["glob"] }
+          tools ToolSelection { profile: Core, excluded: ["glob"], edit_tool: None }
         db $DIR/crow.db requests 200 mode ask secrets []
     "#]],
     );
@@ -92,8 +92,30 @@ fn tools_of_a_model_are_read() {
         model m: m at a https://a.test/v1
           key None from None headers []
           window 128000 max None temperature None effort None retries 3 body {}
-          tools ToolSelection { profile: Named(["read", "grep"]), excluded: ["mcp_a", "mcp_b"] }
+          tools ToolSelection { profile: Named(["read", "grep"]), excluded: ["mcp_a", "mcp_b"], edit_tool: None }
         db $DIR/crow.db requests 200 mode ask secrets []
+    "#]],
+    );
+}
+
+#[test]
+fn edit_tool_of_a_model_is_read() {
+    check(
+        &yaml("", "edit_tool: str_replace_based_edit_tool"),
+        &[],
+        expect![[r#"
+        model m: m at a https://a.test/v1
+          key None from None headers []
+          window 128000 max None temperature None effort None retries 3 body {}
+          tools ToolSelection { profile: Auto, excluded: [], edit_tool: Some(StrReplace) }
+        db $DIR/crow.db requests 200 mode ask secrets []
+    "#]],
+    );
+    check(
+        &yaml("", "edit_tool: patch"),
+        &[],
+        expect![[r#"
+        error: $DIR/config.yaml:4: models.m.edit_tool: expected edit, apply_patch, str_replace_based_edit_tool
     "#]],
     );
 }
