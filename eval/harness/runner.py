@@ -128,6 +128,8 @@ async def converse(
             async with Agent(*command, cwd=world.project, permission=decide) as session:
                 async for event in session.prompt(prompt):
                     conversation.updates.append(event.raw)
+                    if agent.guard and agent.guard.search(str(event.raw)):
+                        conversation.guarded = True
                     if isinstance(event, Text):
                         conversation.answer += event.text
                     elif isinstance(event, ToolStarted):

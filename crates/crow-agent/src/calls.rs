@@ -5,8 +5,9 @@ use std::sync::{Arc, PoisonError};
 
 use crow_acp::ClientTerminal;
 use crow_core::{
-    Confinement, Failure, OutputStreaming, SandboxSupport, SessionUpdate, ToolAccess, ToolCall,
+    Confinement, EndedRead, Failure, OutputStreaming, SandboxSupport, SessionUpdate, ToolAccess, ToolCall,
     ToolCallContent, ToolCallInfo, ToolCallStatus, ToolResult, TranscriptEntry, conflicting_earlier_calls,
+    count_equal_reads, note_equal_reads,
 };
 use crow_tools::{ToolCx, ToolProgress, ToolRegistry};
 use futures_util::StreamExt;
@@ -113,9 +114,13 @@ struct FinishedCall<'a> {
 
 async fn finish_call(
     cx: &TurnCx<'_>,
-    FinishedCall { call, info, result, display }: FinishedCall<'_>,
+    FinishedCall { call, info, mut result, display }: FinishedCall<'_>,
     state: &mut SessionState,
 ) -> Result<(), Failure> {
+    let ended = EndedRead { call, info, result: &result };
+    let n_equal_reads = count_equal_reads(state.transcript.entries(), ended);
+    note_equal_reads(&mut result, n_equal_reads);
+    state.n_equal_reads = state.n_equal_reads.max(n_equal_reads);
     let (status, plan) = (result.status, result.plan.clone());
     let content = match display {
         OutputDisplay::AsContent => Some(result.for_client.clone()),

@@ -4,7 +4,7 @@
 use crow_acp::{OfferedAnswers, PermissionSubject};
 use crow_core::{
     ContentPart, CrowPart, Failure, FailureKind, Prompt, RepeatedRound, ReplyResume, SessionUpdate,
-    TranscriptEntry, Turn, TurnAction, TurnEnd,
+    TranscriptEntry, Turn, TurnAction, TurnEnd, ends_with_announcement,
 };
 
 use crate::confirm::{ConfirmationRequest, ask_confirmation};
@@ -17,6 +17,34 @@ const BROKEN_REPLY_NOTE: &str = "Your reply broke off on its way: what stands ab
 /// Sent to the model after a reply that reached the size limit.
 const SIZE_LIMIT_NOTE: &str =
     "Your reply above was cut at 16 MiB: no reply may be larger. Write long text to files, in pieces.";
+
+/// Sent to a model that ended with an announcement.
+const ANNOUNCED_WORK_NOTE: &str = "You announced what comes next, but your reply has no call, and steps of your plan are open. Go on \
+                                   now. If nothing more is to be done, complete the plan and say so.";
+
+/// The notice at the end of a turn whose model does not stop reading.
+const EQUAL_READS_NOTICE: &str =
+    "The model reads the same again and again although nothing has changed. The turn was ended.";
+
+/// Notifies the user that the model only reads the same again; the turn ends.
+pub(crate) fn report_equal_reads(cx: &TurnCx<'_>) -> TurnAction {
+    cx.client.send_update(cx.session, SessionUpdate::Notice(EQUAL_READS_NOTICE.to_owned()));
+    TurnAction::End(TurnEnd::Completed)
+}
+
+/// Asks a model that ended with an announcement for what it announced; returns whether it did.
+pub(crate) async fn ask_for_announced_work(
+    cx: &TurnCx<'_>,
+    state: &mut SessionState,
+) -> Result<bool, Failure> {
+    if cx.is_over() || !ends_with_announcement(state.transcript.entries()) {
+        return Ok(false);
+    }
+    let notice = "The model announced work that it has not begun; it is asked to go on.";
+    cx.client.send_update(cx.session, SessionUpdate::Notice(notice.to_owned()));
+    append_note(cx, state, CrowPart::AnnouncedWork, ANNOUNCED_WORK_NOTE).await?;
+    Ok(true)
+}
 
 /// Adds a note to the next prompt that the model's reply reached the size limit.
 pub(crate) async fn note_size_limit(cx: &TurnCx<'_>, state: &mut SessionState) -> Result<(), Failure> {

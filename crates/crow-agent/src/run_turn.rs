@@ -59,6 +59,7 @@ pub(crate) async fn run_turn(
             TurnAction::Confirm(repeated) => {
                 reply_recovery::confirm_repetition(cx, state, &turn, &repeated).await
             }
+            TurnAction::StopReading => reply_recovery::report_equal_reads(cx),
             TurnAction::Settle(check) => {
                 let finding = cx.settle(check, state, steering).await?;
                 turn.on_settled(check, finding)
@@ -80,6 +81,7 @@ impl TurnCx<'_> {
             must_stop: awaits_instructions
                 || self.hook_state.is_ended()
                 || self.step_policy.is_some_and(StepPolicy::is_over),
+            n_equal_reads: std::mem::take(&mut state.n_equal_reads),
         }
     }
 
@@ -95,6 +97,7 @@ impl TurnCx<'_> {
                 self.drain_steering(state, steering).await? + self.append_unasked_mail(state).await? > 0
             }
             SettleCheck::Tasks => return Ok(self.wait_for_tasks().await),
+            SettleCheck::Announcement => reply_recovery::ask_for_announced_work(self, state).await?,
             SettleCheck::Hooks { n_continuations } => {
                 match hooks::run_stop_hooks(self, state, n_continuations).await? {
                     true if self.is_over() => return Ok(SettleFinding::Cancelled),

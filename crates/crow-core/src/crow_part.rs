@@ -14,6 +14,7 @@ const SKILLS: &str = "skills";
 const UNDO: &str = "undone";
 const INTERRUPTED_REPLY: &str = "turn/broke_off";
 const TRUNCATED_REPLY: &str = "turn/too_large";
+const ANNOUNCED_WORK: &str = "turn/announced";
 const FILE: &str = "file:";
 const IMAGE: &str = "image:";
 const PROMPT_HOOK: &str = "hook/UserPromptSubmit";
@@ -38,6 +39,8 @@ pub enum CrowPart {
     InterruptedReply,
     /// The reason why Crow truncated a reply.
     TruncatedReply,
+    /// The request to do what the model announced.
+    AnnouncedWork,
     /// The text of a file that the prompt links to, by what follows `file:` in the link.
     LinkedFile(String),
     /// The reason why the image at an address is missing, by that address.
@@ -82,6 +85,7 @@ impl CrowPart {
             UNDO => Self::Undo,
             INTERRUPTED_REPLY => Self::InterruptedReply,
             TRUNCATED_REPLY => Self::TruncatedReply,
+            ANNOUNCED_WORK => Self::AnnouncedWork,
             PROMPT_HOOK => Self::PromptHook,
             name => {
                 let after_prefix = |prefix| name.strip_prefix(prefix).filter(|rest: &&str| !rest.is_empty());
@@ -125,6 +129,7 @@ impl fmt::Display for CrowPart {
             Self::Undo => f.write_str(UNDO),
             Self::InterruptedReply => f.write_str(INTERRUPTED_REPLY),
             Self::TruncatedReply => f.write_str(TRUNCATED_REPLY),
+            Self::AnnouncedWork => f.write_str(ANNOUNCED_WORK),
             Self::LinkedFile(file) => write!(f, "{FILE}{file}"),
             Self::MissingImage(address) => write!(f, "{IMAGE}{address}"),
             Self::PromptHook => f.write_str(PROMPT_HOOK),
@@ -193,6 +198,7 @@ mod tests {
             CrowPart::Undo,
             CrowPart::InterruptedReply,
             CrowPart::TruncatedReply,
+            CrowPart::AnnouncedWork,
             CrowPart::LinkedFile("///p/a.rs#L1".to_owned()),
             CrowPart::MissingImage("https://a.test/b.png".to_owned()),
             CrowPart::PromptHook,

@@ -134,8 +134,8 @@ pub use transcript::{
 pub use tree_usage::TreeUsage;
 pub use trust::{ContentHash, TrustAnswer, TrustLedger, TrustState, TrustSubject, evaluate_trust};
 pub use turn::{
-    CallsReport, CompactionOutcome, RepeatedRound, ReplyResume, SettleCheck, SettleFinding, Turn, TurnAction,
-    TurnEnd, TurnLimits,
+    CallsReport, CompactionOutcome, EndedRead, RepeatedRound, ReplyResume, SettleCheck, SettleFinding, Turn,
+    TurnAction, TurnEnd, TurnLimits, count_equal_reads, ends_with_announcement, note_equal_reads,
 };
 pub use update::{
     CommandInfo, CompactionStage, ModelInfo, OutputStreaming, ReportOutcome, SessionConfigOptions,

@@ -1,13 +1,17 @@
 //! The state machine of a turn. Pure: the agent performs a [`TurnAction`] and reports the result.
 
+mod announcement;
 mod limits;
+mod repeated_read;
 mod repetition;
 
 use crate::{
     CompactionTrigger, ContextTokens, Failure, FailureKind, Reply, ReplyEnd, ToolCall, TranscriptEntry,
 };
 
+pub use announcement::ends_with_announcement;
 pub use limits::TurnLimits;
+pub use repeated_read::{EndedRead, count_equal_reads, note_equal_reads};
 pub use repetition::RepeatedRound;
 
 /// The part of the limit by which a context must grow before another compaction in the same turn.
@@ -29,6 +33,8 @@ pub enum TurnAction {
     Resume(ReplyResume),
     /// Ask the user whether a repeating model may continue, and report.
     Confirm(RepeatedRound),
+    /// Tell the user that the model only reads the same again, then end the turn.
+    StopReading,
     /// The model has finished: look for more work and report.
     Settle(SettleCheck),
     /// End the turn.
@@ -42,6 +48,8 @@ pub enum SettleCheck {
     Input,
     /// Wait for the end of a task, if the turn lasts as long as its tasks.
     Tasks,
+    /// Ask the model, once, for what it only announced.
+    Announcement,
     /// Run the stop hooks, which have let the turn continue this many times.
     Hooks {
         /// The number of times so far.
@@ -67,6 +75,8 @@ pub struct CallsReport {
     pub is_cancelled: bool,
     /// A hook or a workflow step ended the turn, or the user gives instructions with the next prompt.
     pub must_stop: bool,
+    /// The most times that a read was made with the same result; see [`count_equal_reads`].
+    pub n_equal_reads: usize,
 }
 
 /// The continuation of an interrupted reply.
@@ -125,6 +135,8 @@ pub struct Turn {
     n_resumes: u32,
     /// Times that stop hooks let the turn continue.
     n_continuations: u32,
+    /// The model was asked for what it announced.
+    is_nudged: bool,
 }
 
 /// Whether a turn may compact the conversation.
@@ -148,6 +160,7 @@ impl Turn {
                 overflow_failure: None,
                 n_resumes: 0,
                 n_continuations: 0,
+                is_nudged: false,
             },
             TurnAction::RequestReply,
         )
@@ -219,6 +232,9 @@ impl Turn {
         }
         match (self.request_again(), repetition::find_repeated_round(entries)) {
             (TurnAction::RequestReply, _) if report.must_stop => TurnAction::End(TurnEnd::Completed),
+            (TurnAction::RequestReply, _) if report.n_equal_reads >= repeated_read::READS_MAX => {
+                TurnAction::StopReading
+            }
             (TurnAction::RequestReply, Some(repeated)) => TurnAction::Confirm(repeated),
             (next, _) => next,
         }
@@ -240,7 +256,14 @@ impl Turn {
             (SettleCheck::Input, SettleFinding::MoreWork) => self.request_again(),
             (SettleCheck::Input, SettleFinding::Nothing) => TurnAction::Settle(SettleCheck::Tasks),
             (SettleCheck::Tasks, SettleFinding::MoreWork) => TurnAction::Settle(SettleCheck::Input),
-            (SettleCheck::Tasks, SettleFinding::Nothing) => {
+            (SettleCheck::Tasks, SettleFinding::Nothing) if !self.is_nudged => {
+                TurnAction::Settle(SettleCheck::Announcement)
+            }
+            (SettleCheck::Announcement, SettleFinding::MoreWork) => {
+                self.is_nudged = true;
+                self.request_again()
+            }
+            (SettleCheck::Tasks | SettleCheck::Announcement, SettleFinding::Nothing) => {
                 TurnAction::Settle(SettleCheck::Hooks { n_continuations: self.n_continuations })
             }
             (SettleCheck::Hooks { .. }, SettleFinding::MoreWork) => {

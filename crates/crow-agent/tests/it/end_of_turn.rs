@@ -4,12 +4,21 @@ use expect_test::expect;
 
 use crate::check;
 
+/// A model that makes the same call over and over.
 const CIRCLE: &str = r#"
+        model: text "Let me plan." | call todo {"entries":[]}
+        model: text "I plan." | call todo {"entries":[]}
+        model: call todo {"entries":[]}
+        model: text "Once more." | call todo {"entries":[]}
+        model: call todo {"entries":[]}
+"#;
+
+/// A model that reads the same over and over.
+const READS: &str = r#"
         file a.txt "apples\n"
-        model: text "Let me see." | call read {"file_path":"a.txt"}
-        model: text "I look at it." | call read {"file_path":"a.txt"}
         model: call read {"file_path":"a.txt"}
-        model: text "Once more." | call read {"file_path":"a.txt"}
+        model: text "I look again." | call read {"file_path":"a.txt"}
+        model: call glob {"pattern":"*.txt"} | call read {"file_path":"a.txt"}
         model: call read {"file_path":"a.txt"}
 "#;
 
@@ -86,39 +95,44 @@ fn looping_model_is_stopped() {
         &script,
         &expect![[r#"
             > prompt look
-            < text[msg-1] Let me see.
-            < call call-1-0 read "Read a.txt" pending {"file_path":"a.txt"}
+            < text[msg-1] Let me plan.
+            < call call-1-0 todo "Plan" pending {"entries":[]}
             < call call-1-0 in_progress
-            < call call-1-0 completed "     1\tapples\n"
-            < text[msg-3] I look at it.
-            < call call-3-0 read "Read a.txt" pending {"file_path":"a.txt"}
+            < call call-1-0 completed "the plan has 0 steps, 0 completed"
+            < plan 
+            < text[msg-3] I plan.
+            < call call-3-0 todo "Plan" pending {"entries":[]}
             < call call-3-0 in_progress
-            < call call-3-0 completed "     1\tapples\n"
-            < call call-5-0 read "Read a.txt" pending {"file_path":"a.txt"}
+            < call call-3-0 completed "the plan has 0 steps, 0 completed"
+            < plan 
+            < call call-5-0 todo "Plan" pending {"entries":[]}
             < call call-5-0 in_progress
-            < call call-5-0 completed "     1\tapples\n"
+            < call call-5-0 completed "the plan has 0 steps, 0 completed"
+            < plan 
             < text[msg-7] Once more.
-            < call call-7-0 read "Read a.txt" pending {"file_path":"a.txt"}
+            < call call-7-0 todo "Plan" pending {"entries":[]}
             < call call-7-0 in_progress
-            < call call-7-0 completed "     1\tapples\n"
-            < call call-9-0 read "Read a.txt" pending {"file_path":"a.txt"}
+            < call call-7-0 completed "the plan has 0 steps, 0 completed"
+            < plan 
+            < call call-9-0 todo "Plan" pending {"entries":[]}
             < call call-9-0 in_progress
-            < call call-9-0 completed "     1\tapples\n"
-            < call call-11-100001 turn "The model repeats itself: Read a.txt, 5 times in a row with the same result" pending {}
-            ? The model repeats itself: Read a.txt, 5 times in a row with the same result [allow_once, reject_once] -> reject_once
+            < call call-9-0 completed "the plan has 0 steps, 0 completed"
+            < plan 
+            < call call-11-100001 turn "The model repeats itself: Plan, 5 times in a row with the same result" pending {}
+            ? The model repeats itself: Plan, 5 times in a row with the same result [allow_once, reject_once] -> reject_once
             < call call-11-100001 failed
-            < thought[] The model repeats itself: Read a.txt, 5 times in a row with the same result. The turn was stopped.⏎
+            < thought[] The model repeats itself: Plan, 5 times in a row with the same result. The turn was stopped.⏎
             < title look
             = max_turn_requests
             model saw user: "look"
-            model saw assistant: "Let me see." read("{\"file_path\":\"a.txt\"}")
-            model saw tool: "     1\tapples\n"
-            model saw assistant: "I look at it." read("{\"file_path\":\"a.txt\"}")
-            model saw tool: "     1\tapples\n"
-            model saw assistant: read("{\"file_path\":\"a.txt\"}")
-            model saw tool: "     1\tapples\n"
-            model saw assistant: "Once more." read("{\"file_path\":\"a.txt\"}")
-            model saw tool: "     1\tapples\n"
+            model saw assistant: "Let me plan." todo("{\"entries\":[]}")
+            model saw tool: "the plan has 0 steps, 0 completed"
+            model saw assistant: "I plan." todo("{\"entries\":[]}")
+            model saw tool: "the plan has 0 steps, 0 completed"
+            model saw assistant: todo("{\"entries\":[]}")
+            model saw tool: "the plan has 0 steps, 0 completed"
+            model saw assistant: "Once more." todo("{\"entries\":[]}")
+            model saw tool: "the plan has 0 steps, 0 completed"
         "#]],
     );
 }
@@ -129,42 +143,47 @@ fn looping_model_is_cancelled() {
     check(
         &script,
         &expect![[r#"
-        > prompt look
-        < text[msg-1] Let me see.
-        < call call-1-0 read "Read a.txt" pending {"file_path":"a.txt"}
-        < call call-1-0 in_progress
-        < call call-1-0 completed "     1\tapples\n"
-        < text[msg-3] I look at it.
-        < call call-3-0 read "Read a.txt" pending {"file_path":"a.txt"}
-        < call call-3-0 in_progress
-        < call call-3-0 completed "     1\tapples\n"
-        < call call-5-0 read "Read a.txt" pending {"file_path":"a.txt"}
-        < call call-5-0 in_progress
-        < call call-5-0 completed "     1\tapples\n"
-        < text[msg-7] Once more.
-        < call call-7-0 read "Read a.txt" pending {"file_path":"a.txt"}
-        < call call-7-0 in_progress
-        < call call-7-0 completed "     1\tapples\n"
-        < call call-9-0 read "Read a.txt" pending {"file_path":"a.txt"}
-        < call call-9-0 in_progress
-        < call call-9-0 completed "     1\tapples\n"
-        < call call-11-100001 turn "The model repeats itself: Read a.txt, 5 times in a row with the same result" pending {}
-        ? The model repeats itself: Read a.txt, 5 times in a row with the same result [allow_once, reject_once] -> silence
-        > cancel
-        < takes its question back
-        < call call-11-100001 failed
-        < title look
-        = cancelled
-        model saw user: "look"
-        model saw assistant: "Let me see." read("{\"file_path\":\"a.txt\"}")
-        model saw tool: "     1\tapples\n"
-        model saw assistant: "I look at it." read("{\"file_path\":\"a.txt\"}")
-        model saw tool: "     1\tapples\n"
-        model saw assistant: read("{\"file_path\":\"a.txt\"}")
-        model saw tool: "     1\tapples\n"
-        model saw assistant: "Once more." read("{\"file_path\":\"a.txt\"}")
-        model saw tool: "     1\tapples\n"
-    "#]],
+            > prompt look
+            < text[msg-1] Let me plan.
+            < call call-1-0 todo "Plan" pending {"entries":[]}
+            < call call-1-0 in_progress
+            < call call-1-0 completed "the plan has 0 steps, 0 completed"
+            < plan 
+            < text[msg-3] I plan.
+            < call call-3-0 todo "Plan" pending {"entries":[]}
+            < call call-3-0 in_progress
+            < call call-3-0 completed "the plan has 0 steps, 0 completed"
+            < plan 
+            < call call-5-0 todo "Plan" pending {"entries":[]}
+            < call call-5-0 in_progress
+            < call call-5-0 completed "the plan has 0 steps, 0 completed"
+            < plan 
+            < text[msg-7] Once more.
+            < call call-7-0 todo "Plan" pending {"entries":[]}
+            < call call-7-0 in_progress
+            < call call-7-0 completed "the plan has 0 steps, 0 completed"
+            < plan 
+            < call call-9-0 todo "Plan" pending {"entries":[]}
+            < call call-9-0 in_progress
+            < call call-9-0 completed "the plan has 0 steps, 0 completed"
+            < plan 
+            < call call-11-100001 turn "The model repeats itself: Plan, 5 times in a row with the same result" pending {}
+            ? The model repeats itself: Plan, 5 times in a row with the same result [allow_once, reject_once] -> silence
+            > cancel
+            < takes its question back
+            < call call-11-100001 failed
+            < title look
+            = cancelled
+            model saw user: "look"
+            model saw assistant: "Let me plan." todo("{\"entries\":[]}")
+            model saw tool: "the plan has 0 steps, 0 completed"
+            model saw assistant: "I plan." todo("{\"entries\":[]}")
+            model saw tool: "the plan has 0 steps, 0 completed"
+            model saw assistant: todo("{\"entries\":[]}")
+            model saw tool: "the plan has 0 steps, 0 completed"
+            model saw assistant: "Once more." todo("{\"entries\":[]}")
+            model saw tool: "the plan has 0 steps, 0 completed"
+        "#]],
     );
 }
 
@@ -174,42 +193,168 @@ fn looping_model_continues_if_the_user_agrees() {
     check(
         &script,
         &expect![[r#"
+            > prompt look
+            < text[msg-1] Let me plan.
+            < call call-1-0 todo "Plan" pending {"entries":[]}
+            < call call-1-0 in_progress
+            < call call-1-0 completed "the plan has 0 steps, 0 completed"
+            < plan 
+            < text[msg-3] I plan.
+            < call call-3-0 todo "Plan" pending {"entries":[]}
+            < call call-3-0 in_progress
+            < call call-3-0 completed "the plan has 0 steps, 0 completed"
+            < plan 
+            < call call-5-0 todo "Plan" pending {"entries":[]}
+            < call call-5-0 in_progress
+            < call call-5-0 completed "the plan has 0 steps, 0 completed"
+            < plan 
+            < text[msg-7] Once more.
+            < call call-7-0 todo "Plan" pending {"entries":[]}
+            < call call-7-0 in_progress
+            < call call-7-0 completed "the plan has 0 steps, 0 completed"
+            < plan 
+            < call call-9-0 todo "Plan" pending {"entries":[]}
+            < call call-9-0 in_progress
+            < call call-9-0 completed "the plan has 0 steps, 0 completed"
+            < plan 
+            < call call-11-100001 turn "The model repeats itself: Plan, 5 times in a row with the same result" pending {}
+            ? The model repeats itself: Plan, 5 times in a row with the same result [allow_once, reject_once] -> allow_once
+            < call call-11-100001 completed
+            < text[msg-11] Apples.
+            < title look
+            = end_turn
+            model saw user: "look"
+            model saw assistant: "Let me plan." todo("{\"entries\":[]}")
+            model saw tool: "the plan has 0 steps, 0 completed"
+            model saw assistant: "I plan." todo("{\"entries\":[]}")
+            model saw tool: "the plan has 0 steps, 0 completed"
+            model saw assistant: todo("{\"entries\":[]}")
+            model saw tool: "the plan has 0 steps, 0 completed"
+            model saw assistant: "Once more." todo("{\"entries\":[]}")
+            model saw tool: "the plan has 0 steps, 0 completed"
+            model saw assistant: todo("{\"entries\":[]}")
+            model saw tool: "the plan has 0 steps, 0 completed"
+        "#]],
+    );
+}
+
+#[test]
+fn model_that_only_reads_the_same_ends_its_turn() {
+    let script = format!("{READS}model: call read {{\"file_path\":\"a.txt\"}}\n> prompt look\n> end\n");
+    check(
+        &script,
+        &expect![[r#"
         > prompt look
-        < text[msg-1] Let me see.
         < call call-1-0 read "Read a.txt" pending {"file_path":"a.txt"}
         < call call-1-0 in_progress
         < call call-1-0 completed "     1\tapples\n"
-        < text[msg-3] I look at it.
+        < text[msg-3] I look again.
         < call call-3-0 read "Read a.txt" pending {"file_path":"a.txt"}
         < call call-3-0 in_progress
         < call call-3-0 completed "     1\tapples\n"
-        < call call-5-0 read "Read a.txt" pending {"file_path":"a.txt"}
+        < call call-5-0 glob "Find `*.txt`" pending {"pattern":"*.txt"}
+        < call call-5-1 read "Read a.txt" pending {"file_path":"a.txt"}
         < call call-5-0 in_progress
-        < call call-5-0 completed "     1\tapples\n"
-        < text[msg-7] Once more.
-        < call call-7-0 read "Read a.txt" pending {"file_path":"a.txt"}
-        < call call-7-0 in_progress
-        < call call-7-0 completed "     1\tapples\n"
-        < call call-9-0 read "Read a.txt" pending {"file_path":"a.txt"}
-        < call call-9-0 in_progress
-        < call call-9-0 completed "     1\tapples\n"
-        < call call-11-100001 turn "The model repeats itself: Read a.txt, 5 times in a row with the same result" pending {}
-        ? The model repeats itself: Read a.txt, 5 times in a row with the same result [allow_once, reject_once] -> allow_once
-        < call call-11-100001 completed
-        < text[msg-11] Apples.
+        < call call-5-1 in_progress
+        < call call-5-0 completed "a.txt\n"
+        < call call-5-1 completed "     1\tapples\n"
+        < call call-8-0 read "Read a.txt" pending {"file_path":"a.txt"}
+        < call call-8-0 in_progress
+        < call call-8-0 completed "     1\tapples\n"
+        < call call-10-0 read "Read a.txt" pending {"file_path":"a.txt"}
+        < call call-10-0 in_progress
+        < call call-10-0 completed "     1\tapples\n"
+        < thought[] The model reads the same again and again although nothing has changed. The turn was ended.⏎
         < title look
         = end_turn
         model saw user: "look"
-        model saw assistant: "Let me see." read("{\"file_path\":\"a.txt\"}")
-        model saw tool: "     1\tapples\n"
-        model saw assistant: "I look at it." read("{\"file_path\":\"a.txt\"}")
-        model saw tool: "     1\tapples\n"
         model saw assistant: read("{\"file_path\":\"a.txt\"}")
         model saw tool: "     1\tapples\n"
-        model saw assistant: "Once more." read("{\"file_path\":\"a.txt\"}")
-        model saw tool: "     1\tapples\n"
+        model saw assistant: "I look again." read("{\"file_path\":\"a.txt\"}")
+        model saw tool: "     1\tapples\n\n(This is the same call with the same result as before, and nothing has changed since. Answer now with wha"
+        model saw assistant: glob("{\"pattern\":\"*.txt\"}") read("{\"file_path\":\"a.txt\"}")
+        model saw tool: "a.txt\n"
+        model saw tool: "(Not shown again: this is the third time that you make this call, and its result is the same. Answer the user now, in wo"
         model saw assistant: read("{\"file_path\":\"a.txt\"}")
-        model saw tool: "     1\tapples\n"
+        model saw tool: "(Not shown again: the result is still the same. Answer the user now, in words and without a call. The same call once mor"
     "#]],
+    );
+}
+
+#[test]
+fn model_that_reads_the_same_can_still_answer() {
+    let script = format!("{READS}model: text \"Apples.\"\n> prompt look\n> end\n");
+    check(
+        &script,
+        &expect![[r#"
+        > prompt look
+        < call call-1-0 read "Read a.txt" pending {"file_path":"a.txt"}
+        < call call-1-0 in_progress
+        < call call-1-0 completed "     1\tapples\n"
+        < text[msg-3] I look again.
+        < call call-3-0 read "Read a.txt" pending {"file_path":"a.txt"}
+        < call call-3-0 in_progress
+        < call call-3-0 completed "     1\tapples\n"
+        < call call-5-0 glob "Find `*.txt`" pending {"pattern":"*.txt"}
+        < call call-5-1 read "Read a.txt" pending {"file_path":"a.txt"}
+        < call call-5-0 in_progress
+        < call call-5-1 in_progress
+        < call call-5-0 completed "a.txt\n"
+        < call call-5-1 completed "     1\tapples\n"
+        < call call-8-0 read "Read a.txt" pending {"file_path":"a.txt"}
+        < call call-8-0 in_progress
+        < call call-8-0 completed "     1\tapples\n"
+        < text[msg-10] Apples.
+        < title look
+        = end_turn
+        model saw user: "look"
+        model saw assistant: read("{\"file_path\":\"a.txt\"}")
+        model saw tool: "     1\tapples\n"
+        model saw assistant: "I look again." read("{\"file_path\":\"a.txt\"}")
+        model saw tool: "     1\tapples\n\n(This is the same call with the same result as before, and nothing has changed since. Answer now with wha"
+        model saw assistant: glob("{\"pattern\":\"*.txt\"}") read("{\"file_path\":\"a.txt\"}")
+        model saw tool: "a.txt\n"
+        model saw tool: "(Not shown again: this is the third time that you make this call, and its result is the same. Answer the user now, in wo"
+        model saw assistant: read("{\"file_path\":\"a.txt\"}")
+        model saw tool: "(Not shown again: the result is still the same. Answer the user now, in words and without a call. The same call once mor"
+    "#]],
+    );
+}
+
+#[test]
+fn model_is_asked_for_the_work_that_it_announced() {
+    check(
+        r#"
+        model: call todo {"entries":[{"content":"fix","status":"completed"},{"content":"test","status":"pending"}]}
+        model: text "Fixed. Next, I'll run the tests."
+        model: text "Now I will run them."
+        model: text "Shall I?"
+        > prompt fix it
+        > end
+        > prompt and now
+        > end
+        "#,
+        &expect![[r#"
+            > prompt fix it
+            < call call-1-0 todo "Plan" pending {"entries":[{"content":"fix","status":"completed"},{"content":"test","status":"pending"}]}
+            < call call-1-0 in_progress
+            < call call-1-0 completed "the plan has 2 steps, 1 completed"
+            < plan completed fix, pending test
+            < text[msg-3] Fixed. Next, I'll run the tests.
+            < thought[] The model announced work that it has not begun; it is asked to go on.⏎
+            < text[msg-5] Now I will run them.
+            < title fix it
+            = end_turn
+            > prompt and now
+            < text[msg-7] Shall I?
+            = end_turn
+            model saw user: "fix it"
+            model saw assistant: todo("{\"entries\":[{\"content\":\"fix\",\"status\":\"completed\"},{\"content\":\"test\",\"status\":\"pending\"}]}")
+            model saw tool: "the plan has 2 steps, 1 completed"
+            model saw assistant: "Fixed. Next, I'll run the tests."
+            model saw user: "<resource uri=\"crow:turn/announced\">\nYou announced what comes next, but your reply has no call, and steps of your plan a"
+            model saw assistant: "Now I will run them."
+            model saw user: "and now"
+        "#]],
     );
 }

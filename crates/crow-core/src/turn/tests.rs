@@ -38,6 +38,7 @@ fn shown(next: &TurnAction) -> String {
         TurnAction::Resume(ReplyResume { attempt: n_times, attempts_max: n_max, .. }) => {
             format!("resume {n_times} of {n_max}")
         }
+        TurnAction::StopReading => "stop reading".to_owned(),
         TurnAction::Confirm(repeated) => format!("confirm after {}", repeated.n_times),
         TurnAction::Settle(check) => format!("settle {check:?}"),
         TurnAction::End(TurnEnd::Failed(failure)) => format!("end: {failure}"),
@@ -57,13 +58,17 @@ fn action_after_a_reply() {
     check_reply(0, ReplyEnd::Failed(failure), &expect!["end: the connection broke"]);
 }
 
-/// The next action after each round of results: `done`, `cancelled`, `stop`, or `cancelled stop`.
+/// The next action after each round of results: `done`, `cancelled`, `stop`, `cancelled stop` or `5 reads`.
 #[track_caller]
 fn check_results(requests_max: u32, rounds: &str, expected: &Expect) {
     let (mut turn, first) = Turn::start(TurnLimits { requests_max, compact_tokens_max: 1000 });
     let rounds = rounds.split(", ").map(|round| {
-        let report =
-            CallsReport { is_cancelled: round.contains("cancelled"), must_stop: round.contains("stop") };
+        let n_equal_reads = round.split_once(" reads").and_then(|(number, _)| number.parse().ok());
+        let report = CallsReport {
+            is_cancelled: round.contains("cancelled"),
+            must_stop: round.contains("stop"),
+            n_equal_reads: n_equal_reads.unwrap_or(0),
+        };
         shown(&turn.on_results(report, &[]))
     });
     let steps: Vec<String> = std::iter::once(shown(&first)).chain(rounds).collect();
@@ -79,6 +84,9 @@ fn action_after_results() {
     check_results(5, "stop", &expect!["ask | end Completed"]);
     check_results(1, "stop", &expect!["ask | end RequestLimit"]);
     check_results(5, "cancelled stop", &expect!["ask | end Cancelled"]);
+    check_results(5, "4 reads, 5 reads", &expect!["ask | ask | stop reading"]);
+    check_results(5, "5 reads cancelled", &expect!["ask | end Cancelled"]);
+    check_results(1, "5 reads", &expect!["ask | end RequestLimit"]);
 }
 
 /// The actions after a complete reply, with each finding: `none`, `more` or `cancelled`. `reply` is the next reply.
@@ -104,8 +112,10 @@ fn check_settling(requests_max: u32, findings: &str, expected: &Expect) {
 fn finished_model_settles_in_order() {
     check_settling(
         9,
-        "none none none",
-        &expect!["settle Input | settle Tasks | settle Hooks { n_continuations: 0 } | end Completed"],
+        "none none none none",
+        &expect![
+            "settle Input | settle Tasks | settle Announcement | settle Hooks { n_continuations: 0 } | end Completed"
+        ],
     );
     // Input goes to the model, and the checks start again after its reply.
     check_settling(9, "more reply", &expect!["settle Input | ask | settle Input"]);
@@ -113,22 +123,45 @@ fn finished_model_settles_in_order() {
     // A task that ended has a message, or it was cancelled and has none.
     check_settling(
         9,
-        "none more none none",
+        "none more none none none",
         &expect![
-            "settle Input | settle Tasks | settle Input | settle Tasks | settle Hooks { n_continuations: 0 }"
+            "settle Input | settle Tasks | settle Input | settle Tasks | settle Announcement | settle Hooks { n_continuations: 0 }"
         ],
     );
     check_settling(
         9,
-        "none none more reply none none",
+        "none none none more reply none none none",
         &expect![
-            "settle Input | settle Tasks | settle Hooks { n_continuations: 0 } | ask | settle Input | settle Tasks | settle Hooks { n_continuations: 1 }"
+            "settle Input | settle Tasks | settle Announcement | settle Hooks { n_continuations: 0 } | ask | settle Input | settle Tasks | settle Announcement | settle Hooks { n_continuations: 1 }"
+        ],
+    );
+    check_settling(
+        1,
+        "none none none more",
+        &expect![
+            "settle Input | settle Tasks | settle Announcement | settle Hooks { n_continuations: 0 } | end RequestLimit"
+        ],
+    );
+}
+
+#[test]
+fn model_is_asked_once_for_what_it_announced() {
+    check_settling(
+        9,
+        "none none more reply none none none",
+        &expect![
+            "settle Input | settle Tasks | settle Announcement | ask | settle Input | settle Tasks | settle Hooks { n_continuations: 0 } | end Completed"
         ],
     );
     check_settling(
         1,
         "none none more",
-        &expect!["settle Input | settle Tasks | settle Hooks { n_continuations: 0 } | end RequestLimit"],
+        &expect!["settle Input | settle Tasks | settle Announcement | end RequestLimit"],
+    );
+    check_settling(
+        9,
+        "none none cancelled",
+        &expect!["settle Input | settle Tasks | settle Announcement | end Cancelled"],
     );
 }
 
@@ -138,8 +171,10 @@ fn cancelled_turn_does_not_settle() {
     check_settling(9, "none cancelled", &expect!["settle Input | settle Tasks | end Cancelled"]);
     check_settling(
         9,
-        "none none cancelled",
-        &expect!["settle Input | settle Tasks | settle Hooks { n_continuations: 0 } | end Cancelled"],
+        "none none none cancelled",
+        &expect![
+            "settle Input | settle Tasks | settle Announcement | settle Hooks { n_continuations: 0 } | end Cancelled"
+        ],
     );
 }
 

@@ -56,40 +56,45 @@ fn truncated_reply_is_continued() {
 
 #[test]
 fn looping_model_without_a_user() {
-    let again = "model: call glob {\"pattern\":\"*\"} | call glob {\"pattern\":\"*.rs\"}\n".repeat(5);
+    let again = "model: call todo {\"entries\":[]} | call query_session {\"session_id\":\"x\"}\n".repeat(5);
     let script = format!("{again}> run run -y look\n");
     check(
         &script,
         &expect![[r#"
-            $ ✓ Find `*`
-            $ ✓ Find `*.rs`
-            $ ✓ Find `*`
-            $ ✓ Find `*.rs`
-            $ ✓ Find `*`
-            $ ✓ Find `*.rs`
-            $ ✓ Find `*`
-            $ ✓ Find `*.rs`
-            $ ✓ Find `*`
-            $ ✓ Find `*.rs`
-            $ ✗ The model repeats itself: Find `*` and 1 more, 5 times in a row with the same result
-            $ The model repeats itself: Find `*` and 1 more, 5 times in a row with the same result. The turn was stopped.
+            $ ✓ Plan
+            $ ✗ Read session x
+            $ there is no session x; query_memory finds sessions by what was said in them
+            $ ✓ Plan
+            $ ✗ Read session x
+            $ there is no session x; query_memory finds sessions by what was said in them
+            $ ✓ Plan
+            $ ✗ Read session x
+            $ there is no session x; query_memory finds sessions by what was said in them
+            $ ✓ Plan
+            $ ✗ Read session x
+            $ there is no session x; query_memory finds sessions by what was said in them
+            $ ✓ Plan
+            $ ✗ Read session x
+            $ there is no session x; query_memory finds sessions by what was said in them
+            $ ✗ The model repeats itself: Plan and 1 more, 5 times in a row with the same result
+            $ The model repeats itself: Plan and 1 more, 5 times in a row with the same result. The turn was stopped.
             $ error: the turn reached a limit before the model was done
             $ hint: continue the session, or raise max_turn_requests
             $ session $TASK
             $ continue crow-cli run -s $TASK "…"
             model saw user: "look"
-            model saw assistant: glob("{\"pattern\":\"*\"}") glob("{\"pattern\":\"*.rs\"}")
-            model saw tool: "no files match\n"
-            model saw tool: "no files match\n"
-            model saw assistant: glob("{\"pattern\":\"*\"}") glob("{\"pattern\":\"*.rs\"}")
-            model saw tool: "no files match\n"
-            model saw tool: "no files match\n"
-            model saw assistant: glob("{\"pattern\":\"*\"}") glob("{\"pattern\":\"*.rs\"}")
-            model saw tool: "no files match\n"
-            model saw tool: "no files match\n"
-            model saw assistant: glob("{\"pattern\":\"*\"}") glob("{\"pattern\":\"*.rs\"}")
-            model saw tool: "no files match\n"
-            model saw tool: "no files match\n"
+            model saw assistant: todo("{\"entries\":[]}") query_session("{\"session_id\":\"x\"}")
+            model saw tool: "the plan has 0 steps, 0 completed"
+            model saw tool: "there is no session x; query_memory finds sessions by what was said in them"
+            model saw assistant: todo("{\"entries\":[]}") query_session("{\"session_id\":\"x\"}")
+            model saw tool: "the plan has 0 steps, 0 completed"
+            model saw tool: "there is no session x; query_memory finds sessions by what was said in them"
+            model saw assistant: todo("{\"entries\":[]}") query_session("{\"session_id\":\"x\"}")
+            model saw tool: "the plan has 0 steps, 0 completed"
+            model saw tool: "there is no session x; query_memory finds sessions by what was said in them"
+            model saw assistant: todo("{\"entries\":[]}") query_session("{\"session_id\":\"x\"}")
+            model saw tool: "the plan has 0 steps, 0 completed"
+            model saw tool: "there is no session x; query_memory finds sessions by what was said in them"
         "#]],
     );
 }
