@@ -70,6 +70,19 @@ class AgentDefinition:
         variables = self._table.get("environment", {})
         return {name: string.Template(value).substitute(home=home) for name, value in variables.items()}
 
+    def mcp_servers(self) -> list[dict[str, Any]]:
+        """Returns the MCP servers that a client of this agent has to name, as the protocol writes them."""
+        program = self.find_program()
+        return [
+            {
+                "name": server["name"],
+                "command": string.Template(server["command"]).substitute(program=program),
+                "args": server.get("arguments", []),
+                "env": [],
+            }
+            for server in self._table.get("mcp_servers", [])
+        ]
+
     def write_files(self, home: Path, model: ModelAddress) -> None:
         """Writes the configuration into a fresh home."""
         values = {**self.settings, "base_url": model.base_url, "model": model.name, "window": model.window, "home": home}

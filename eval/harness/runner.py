@@ -113,6 +113,7 @@ async def converse(
     agent: AgentDefinition, task: Task, world: World, prompt: str, seconds: float, conversation: Conversation
 ) -> tuple[str, str | None]:
     """Runs one turn; returns why it ended, and the error if it did not end by itself."""
+    from acp.schema import McpServerStdio
     from crow_cli import Agent, AgentError, Done, PermissionRequest, Text, ToolStarted
 
     def decide(request: PermissionRequest) -> str:
@@ -123,9 +124,10 @@ async def converse(
         return task.permission
 
     command = world.command(agent.command(), world.project, agent.environment(world.home), has_model=True)
+    servers = [McpServerStdio.model_validate(server) for server in agent.mcp_servers()]
     try:
         async with asyncio.timeout(seconds):
-            async with Agent(*command, cwd=world.project, permission=decide) as session:
+            async with Agent(*command, cwd=world.project, permission=decide, mcp_servers=servers) as session:
                 async for event in session.prompt(prompt):
                     conversation.updates.append(event.raw)
                     if agent.guard and agent.guard.search(str(event.raw)):

@@ -23,17 +23,23 @@ def make(workspace, draw):
 
 def check(outcome):
     outcome.require_unchanged()
-    found = set(re.findall(r"(src/\w+\.py):(\d+)", outcome.answer))
-    expected = {(outcome.values["path"], str(outcome.values["line"]))}
-    outcome.require(found == expected, f"the answer has {sorted(found)}, not {sorted(expected)}")
+    path, line = outcome.values["path"], outcome.values["line"]
+    paths = set(re.findall(r"src/\w+\.py", outcome.answer))
+    outcome.require(paths == {path}, f"the answer has {sorted(paths)}, not {path}")
+    numbers = {int(number) for number in re.findall(r"\d+", re.sub(r"\S*src/\w+\.py", " ", outcome.answer))}
+    outcome.require(numbers == {line}, f"the answer has the numbers {sorted(numbers)}, not {line}")
 
 
 def solve(workspace, values):
-    return f"`./{values['path']}:{values['line']}`"
+    return f"In `./{values['path']}`, on line {values['line']}."
 
 
 def spoil_line(workspace, values):
     return f"{values['path']}:{values['line'] + 1}"
+
+
+def spoil_file(workspace, values):
+    return f"On line {values['line']} of src/other.py"
 
 
 def spoil_by_all_places(workspace, values):
