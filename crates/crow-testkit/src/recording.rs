@@ -13,7 +13,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde_json::Value;
 
 use crate::environment::hide_environment;
-use crate::{Answer, Step};
+use crate::{Answer, Script, Step};
 
 /// Fields of a request that depend on directory, time or user.
 const VOLATILE_FIELDS: [&str; 6] =
@@ -92,6 +92,16 @@ impl RecordedExchange {
             return Some(format!("it was sent to {}, not to {path}", self.path));
         }
         find_difference(&mut String::from("$"), &comparable_request(&self.body), &comparable_request(request))
+    }
+}
+
+impl Script {
+    /// Reads the answers of a recording, which are given in order whatever is asked. They stay valid when prompts and tools
+    /// change, which a replay of requests and answers does not.
+    #[track_caller]
+    pub fn recorded(recording: &Path) -> Self {
+        let exchanges = Recording::read(recording).exchanges;
+        Self { answers: exchanges.into_iter().map(|exchange| exchange.answer).collect() }
     }
 }
 

@@ -6,6 +6,7 @@ mod calls;
 mod end_of_turn;
 mod model_apis;
 mod prefixes;
+mod recordings;
 mod sessions;
 mod turns;
 
