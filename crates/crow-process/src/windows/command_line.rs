@@ -30,8 +30,8 @@ pub(super) struct ProcessParameters {
 /// Returns what a command would be started with.
 pub(super) fn process_parameters(command: &Command) -> io::Result<ProcessParameters> {
     let environment = merge_environment(command);
-    let search_path = environment.get(&EnvironmentName::new(OsStr::new("PATH"))).cloned().unwrap_or_default();
-    let program = find_program(command.get_program(), &search_path)?;
+    let search_path = environment.get("PATH").map(|variable| variable.value.as_os_str());
+    let program = find_program(command.get_program(), search_path.unwrap_or_default())?;
     let mut command_line = Vec::new();
     for arg in [program.as_os_str()].into_iter().chain(command.get_args()) {
         if !command_line.is_empty() {
@@ -49,39 +49,45 @@ pub(super) fn process_parameters(command: &Command) -> io::Result<ProcessParamet
     })
 }
 
-/// The name of a variable; the system ignores its case.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct EnvironmentName {
-    folded: String,
+/// A variable with its name as it was spelled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct EnvironmentVariable {
     name: OsString,
+    value: OsString,
 }
 
-impl EnvironmentName {
-    fn new(name: &OsStr) -> Self {
-        let folded = name.to_string_lossy().to_uppercase();
-        // Two spellings of a name are one variable.
-        Self { name: folded.clone().into(), folded }
-    }
+/// Variables by their names in capitals: the system ignores case, the shell does not.
+type EnvironmentBlock = BTreeMap<String, EnvironmentVariable>;
+
+fn set_variable(variables: &mut EnvironmentBlock, name: &OsStr, value: &OsStr) {
+    let new = EnvironmentVariable { name: name.to_owned(), value: value.to_owned() };
+    variables.insert(fold_name(name), new);
+}
+
+fn fold_name(name: &OsStr) -> String {
+    name.to_string_lossy().to_uppercase()
 }
 
 /// Returns the variables of this process with the changes of a command.
 #[expect(clippy::disallowed_methods, reason = "what the program would inherit can be seen only here")]
-fn merge_environment(command: &Command) -> BTreeMap<EnvironmentName, OsString> {
-    let mut variables: BTreeMap<EnvironmentName, OsString> =
-        env::vars_os().map(|(name, value)| (EnvironmentName::new(&name), value)).collect();
+fn merge_environment(command: &Command) -> EnvironmentBlock {
+    let mut variables = EnvironmentBlock::new();
+    for (name, value) in env::vars_os() {
+        set_variable(&mut variables, &name, &value);
+    }
     for (name, value) in command.get_envs() {
         match value {
-            Some(value) => drop(variables.insert(EnvironmentName::new(name), value.to_owned())),
-            None => drop(variables.remove(&EnvironmentName::new(name))),
+            Some(value) => set_variable(&mut variables, name, value),
+            None => drop(variables.remove(&fold_name(name))),
         }
     }
     variables
 }
 
-fn encode_environment(variables: &BTreeMap<EnvironmentName, OsString>) -> io::Result<Vec<u16>> {
+fn encode_environment(variables: &EnvironmentBlock) -> io::Result<Vec<u16>> {
     let mut block = Vec::new();
-    for (name, value) in variables {
-        let mut line = name.name.clone();
+    for EnvironmentVariable { name, value } in variables.values() {
+        let mut line = name.clone();
         line.push("=");
         line.push(value);
         block.extend(to_wide(&line)?);
@@ -169,8 +175,6 @@ fn check_text(units: &[u16]) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::ffi::OsString;
-
     use super::*;
 
     fn quoted(arg: &str) -> String {
@@ -192,10 +196,13 @@ mod tests {
 
     #[test]
     fn environment_ends_with_two_null_characters() {
-        let name = EnvironmentName::new(OsStr::new("Path"));
-        let block = encode_environment(&BTreeMap::from([(name, OsString::from("x"))])).unwrap();
-        assert_eq!(String::from_utf16(&block).unwrap(), "PATH=x\0\0");
-        assert_eq!(encode_environment(&BTreeMap::new()).unwrap(), [0, 0]);
+        let mut variables = EnvironmentBlock::new();
+        assert_eq!(encode_environment(&variables).unwrap(), [0, 0]);
+        for (name, value) in [("PATH", "x"), ("Path", "y")] {
+            set_variable(&mut variables, OsStr::new(name), OsStr::new(value));
+        }
+        let block = encode_environment(&variables).unwrap();
+        assert_eq!(String::from_utf16(&block).unwrap(), "Path=y\0\0");
     }
 
     #[test]
