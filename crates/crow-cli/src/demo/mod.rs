@@ -54,7 +54,8 @@ pub(crate) fn run(output: Box<dyn RunOutput>, pace: DemoPace, out: &mut impl Wri
     let home = tempfile::tempdir()
         .map_err(|error| demo_error(format!("could not create a temporary directory: {error}")))?;
     // Links are resolved, so that displayed and evaluated paths are the same.
-    let home_path = fs::canonicalize(home.path()).map_err(|error| demo_error(error.to_string()))?;
+    let home_path =
+        crow_files::resolve_existing(home.path()).map_err(|error| demo_error(error.to_string()))?;
     let project = home_path.join("shop");
     let written = fs::create_dir(&project)
         .and_then(|()| fs::write(project.join("price.sh"), PRICE))

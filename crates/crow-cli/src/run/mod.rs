@@ -159,7 +159,7 @@ fn remote_dir(dir: &Path) -> Result<PathBuf, CliError> {
 }
 
 fn local_dir(dir: &Path) -> Result<PathBuf, CliError> {
-    match fs::canonicalize(dir) {
+    match crow_files::resolve_existing(dir) {
         Ok(dir) if dir.is_dir() => crate::require_utf8_dir(dir),
         Ok(_) => Err(CliError::new(CliExitCode::Usage, format!("{} is not a directory", dir.display()))),
         Err(error) => {

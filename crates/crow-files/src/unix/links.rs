@@ -46,6 +46,11 @@ pub fn resolve_links(path: &Path) -> PathBuf {
     resolved
 }
 
+/// Resolves the links of an existing path.
+pub fn resolve_existing(path: &Path) -> io::Result<PathBuf> {
+    fs::canonicalize(path)
+}
+
 /// Creates a symbolic link; an error where the system has none.
 pub fn create_link(target: &Path, link: &Path) -> io::Result<()> {
     std::os::unix::fs::symlink(target, link)

@@ -17,12 +17,16 @@ pub fn resolve_links(path: &Path) -> PathBuf {
         return path;
     }
     for existing in path.ancestors() {
-        if let (Ok(real), Ok(rest)) = (std::fs::canonicalize(existing), path.strip_prefix(existing)) {
-            let real = simplify(&real);
+        if let (Ok(real), Ok(rest)) = (resolve_existing(existing), path.strip_prefix(existing)) {
             return if rest.as_os_str().is_empty() { real } else { real.join(rest) };
         }
     }
     path
+}
+
+/// Resolves the links of an existing path.
+pub fn resolve_existing(path: &Path) -> io::Result<PathBuf> {
+    std::fs::canonicalize(path).map(|real| simplify(&real))
 }
 
 /// Creates a symbolic link to a file or a directory. The system may permit that to administrators only.
