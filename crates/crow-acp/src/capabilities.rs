@@ -32,6 +32,8 @@ pub struct AcpClientCapabilities {
 /// The client's part of `initialize`.
 #[derive(Debug, Clone)]
 pub struct ClientInfo {
+    /// The name of the program for the agent.
+    pub name: &'static str,
     pub version: &'static str,
     pub capabilities: AcpClientCapabilities,
     /// The name of the agent in its questions; `None` if the user knows who asks.

@@ -1,6 +1,7 @@
 //! The client's end of a connection: drives an agent and receives its updates.
 
 mod access;
+mod client_call;
 mod events;
 mod session;
 #[cfg(test)]
@@ -19,8 +20,9 @@ use sdk::v1::schema as wire;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::yield_now;
 
-use self::access::ClientMethodCall;
 pub use self::access::{ClientAccess, ClientAccessRequest, ParentClient};
+use self::access::{ClientMethodCall, Responder, log_send_error};
+pub use self::client_call::{ClientAnswer, ClientCall, ClientCallError};
 pub use self::events::ClientEvent;
 pub use self::session::OpenedSession;
 use crate::agent_update::{AgentUpdate, StopReason};
@@ -275,7 +277,6 @@ struct AgentEventHandler {
 }
 
 type HandlerResult = Result<(), sdk::Error>;
-type Responder<T> = sdk::Responder<T, sdk::V1>;
 
 impl AgentEventHandler {
     /// Forwards an event. Until it is received the agent's output is not read, which holds the agent back.
@@ -395,10 +396,4 @@ fn build_client(
         Kill: KillTerminalRequest,
         Release: ReleaseTerminalRequest,
     )
-}
-
-fn log_send_error(result: Result<(), sdk::Error>) {
-    if let Err(error) = result {
-        tracing::debug!(%error, "the agent has disconnected; its answer was dropped");
-    }
 }

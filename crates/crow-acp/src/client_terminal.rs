@@ -29,6 +29,19 @@ pub struct TerminalCommand {
     pub output_bytes_max: u64,
 }
 
+/// A command for a terminal of a client, as an agent requested it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestedCommand {
+    pub program: String,
+    pub args: Vec<String>,
+    /// Variables in addition to the client's own.
+    pub env: Vec<(String, String)>,
+    /// The working directory; that of the session if the agent gives none.
+    pub cwd: Option<PathBuf>,
+    /// Bytes of output to keep, from the end.
+    pub output_bytes_max: Option<u64>,
+}
+
 /// The exit status of a command in a client's terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TerminalExit {

@@ -16,6 +16,7 @@ mod incoming;
 mod outbox;
 mod permission;
 mod program;
+mod program_loss;
 mod server;
 mod socket;
 mod splice;
@@ -26,10 +27,12 @@ mod v1;
 pub use agent_update::{AgentUpdate, StopReason};
 pub use capabilities::{AcpAgentCapabilities, AcpClientCapabilities, ClientInfo};
 pub use client::{
-    AgentConnection, ClientAccess, ClientAccessRequest, ClientEvent, INITIALIZE_TIMEOUT, OpenedSession,
-    ParentClient, PromptOutcome, drive_agent,
+    AgentConnection, ClientAccess, ClientAccessRequest, ClientAnswer, ClientCall, ClientCallError,
+    ClientEvent, INITIALIZE_TIMEOUT, OpenedSession, ParentClient, PromptOutcome, drive_agent,
 };
-pub use client_terminal::{ClientError, ClientTerminalOutput, TerminalCommand, TerminalExit};
+pub use client_terminal::{
+    ClientError, ClientTerminalOutput, RequestedCommand, TerminalCommand, TerminalExit,
+};
 pub use config_option::{ConfigChoice, ConfigOption};
 pub use connected_client::Client;
 pub use crow_process::{CommandSpec as AgentCommand, ExitReason as ProgramEnded, SpawnError};
@@ -44,6 +47,7 @@ pub use permission::{
     PermissionOption, PermissionOutcome, PermissionRequest, PermissionSubject,
 };
 pub use program::{AgentExit, AgentLauncher, AgentProgram};
+pub use program_loss::ProgramLoss;
 pub use server::{ServeError, serve_client};
 pub use socket::{
     AdmissionPolicy, BearerToken, CloseReason, ConnectError, ConnectionLimits, PendingConnection,

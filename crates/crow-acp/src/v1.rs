@@ -25,8 +25,9 @@ pub(crate) use self::agent_tree::{
 pub(crate) use self::agent_updates::{message_id, parse_permission_request, stop_reason, to_agent_updates};
 pub(crate) use self::announced_calls::AnnouncedCalls;
 pub(crate) use self::client_requests::{
-    client_error, create_terminal, kill_terminal, read_file, read_terminal, release_terminal, terminal_id,
-    terminal_output, to_terminal_exit, wait_for_exit, write_file,
+    client_command, client_error, create_terminal, kill_terminal, read_file, read_terminal, release_terminal,
+    terminal_id, terminal_output, terminal_output_response, to_terminal_exit, wait_for_exit, wait_response,
+    write_file,
 };
 pub(crate) use self::elicitation::{
     elicitation_outcome, parse_form_request, to_elicitation_request, to_elicitation_response,
@@ -43,7 +44,7 @@ pub(crate) use self::permission::{
 pub(crate) use self::primitives::session_id;
 pub(crate) use self::prompt_content::{content_block, prompt_blocks, prompt_response};
 pub(crate) use self::report::report_outcome;
-pub(crate) use self::rpc_errors::{from_rpc_error, no_user_error, to_rpc_error};
+pub(crate) use self::rpc_errors::{from_rpc_error, missing_file_error, no_user_error, to_rpc_error};
 pub(crate) use self::session_config::{MODES_OPTION, opened_options, session_options};
 pub(crate) use self::session_setup::{
     check_sign_in_method, client_capabilities, config_options, fork_session_response, initialize_response,

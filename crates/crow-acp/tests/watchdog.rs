@@ -26,6 +26,7 @@ async fn question_times_out_after_twelve_hours() {
         access: ToolAccess::Nothing,
     };
     let hello = ClientInfo {
+        name: "crow-cli",
         version: "1",
         capabilities: AcpClientCapabilities::default(),
         agent_name: None,

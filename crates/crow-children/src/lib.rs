@@ -15,7 +15,6 @@ mod mail;
 mod ports;
 mod record;
 mod report;
-mod resume;
 mod shared;
 mod start;
 mod task_tools;

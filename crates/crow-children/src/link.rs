@@ -16,8 +16,6 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::resume::resume_session;
-
 /// Events of a child that may wait to be handled, which takes microseconds.
 const MESSAGES_LEN: usize = 64;
 
@@ -150,7 +148,7 @@ pub(crate) async fn open_session(
         }
         ChildSessionStart::Resume { session: agent_session } => {
             let session = SessionId::new(agent_session);
-            resume_session(&connection, &session, &cwd).await?;
+            connection.continue_session(&session, &cwd).await?;
             Ok(session)
         }
     }

@@ -17,6 +17,12 @@ impl Failure {
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into() }
     }
+
+    /// Returns the message as a clause, to follow a colon.
+    pub fn to_clause(&self) -> String {
+        let mut letters = self.message.trim_end_matches('.').chars();
+        letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
+    }
 }
 
 /// The kinds of failure that clients and scripts distinguish.

@@ -235,6 +235,7 @@ async fn drive(words: &[&str]) -> (String, Option<Failure>, ExitStatus) {
         crow_acp::stdio_transport(child.stdout.take().unwrap(), child.stdin.take().unwrap()).unwrap();
     let (events, mut heard) = mpsc::channel(1024);
     let hello = ClientInfo {
+        name: "crow-cli",
         version: "1",
         capabilities: AcpClientCapabilities::default(),
         agent_name: None,

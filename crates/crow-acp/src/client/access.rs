@@ -42,7 +42,7 @@ pub enum ClientAccess<'a> {
     Terminal,
 }
 
-type Responder<T> = sdk::Responder<T, sdk::V1>;
+pub(super) type Responder<T> = sdk::Responder<T, sdk::V1>;
 
 #[derive(Debug)]
 pub(super) enum ClientMethodCall {
@@ -240,14 +240,14 @@ impl Drop for ParentClient {
 }
 
 /// Passes a whole command line to a shell: some agents give it as the command, and not all clients use a shell.
-fn wrap_command_line(request: &mut wire::CreateTerminalRequest) {
+pub(super) fn wrap_command_line(request: &mut wire::CreateTerminalRequest) {
     let is_word = |c: char| c.is_alphanumeric() || "_-./:+@%,=".contains(c);
     if request.args.is_empty() && !request.command.chars().all(is_word) {
         request.args = vec!["-c".to_owned(), std::mem::replace(&mut request.command, "/bin/sh".to_owned())];
     }
 }
 
-fn log_send_error(result: Result<(), sdk::Error>) {
+pub(super) fn log_send_error(result: Result<(), sdk::Error>) {
     if let Err(error) = result {
         tracing::debug!(%error, "the agent has disconnected; its answer was dropped");
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use agent_client_protocol as sdk;
-use crow_core::{Failure, MessageId, SessionId};
+use crow_core::{Failure, FailureKind, MessageId, SessionId};
 use sdk::v1::schema as wire;
 
 use super::AgentConnection;
@@ -30,6 +30,23 @@ impl OpenedSession {
 }
 
 impl AgentConnection {
+    /// Continues a stored session with the capabilities that the agent has. Some agents declare that they can resume
+    /// sessions, and can only load them.
+    pub async fn continue_session(&self, session: &SessionId, cwd: &Path) -> Result<(), Failure> {
+        let capabilities = self.capabilities();
+        if capabilities.resume_session {
+            let result = self.resume_session(session, cwd).await;
+            if result.is_ok() || !capabilities.load_session {
+                return result;
+            }
+        }
+        if capabilities.load_session {
+            return self.load_session(session, cwd).await.map(drop);
+        }
+        let reason = "this agent cannot resume a session; start a new one";
+        Err(Failure::new(FailureKind::InvalidValue, reason))
+    }
+
     /// Forks a stored session under a new ID.
     pub async fn fork_session(&self, session: &SessionId, cwd: &Path) -> Result<OpenedSession, Failure> {
         let response = self.send_request(wire::ForkSessionRequest::new(v1::session_id(session), cwd)).await?;

@@ -10,6 +10,7 @@ use crate::{AcpClientCapabilities, ClientEvent, ClientInfo, drive_agent};
 
 fn hello() -> ClientInfo {
     ClientInfo {
+        name: "crow-cli",
         version: "1",
         capabilities: AcpClientCapabilities::default(),
         agent_name: None,

@@ -5,8 +5,9 @@ use agent_client_protocol as sdk;
 use sdk::v1::schema as wire;
 use tokio::sync::oneshot;
 
+use super::access::{Responder, log_send_error};
 use super::events::ClientEvent;
-use super::{AgentEventHandler, HandlerResult, Responder, log_send_error};
+use super::{AgentEventHandler, HandlerResult};
 use crate::form::ElicitationOutcome;
 use crate::v1;
 

@@ -222,7 +222,13 @@ async fn both_ends_agree_on_forms() {
     let capabilities = AcpClientCapabilities { forms: true, ..AcpClientCapabilities::default() };
     let came = drive_agent(
         to_agent,
-        ClientInfo { version: "1", capabilities, agent_name: None, wants_raw_updates: false },
+        ClientInfo {
+            name: "crow-cli",
+            version: "1",
+            capabilities,
+            agent_name: None,
+            wants_raw_updates: false,
+        },
         events,
         async |_| {
             let (client, session, cancel) =

@@ -73,7 +73,7 @@ pub(crate) fn initialize_request(client_info: &ClientInfo) -> wire::InitializeRe
         .meta((!meta.is_empty()).then_some(meta));
     wire::InitializeRequest::new(ProtocolVersion::V1)
         .client_capabilities(capabilities)
-        .client_info(wire::Implementation::new("crow-cli", client_info.version))
+        .client_info(wire::Implementation::new(client_info.name, client_info.version))
 }
 
 /// Parses an agent's capabilities.

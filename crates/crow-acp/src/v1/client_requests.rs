@@ -1,4 +1,4 @@
-//! Converts the agent's requests for a client's files and terminals, and the responses.
+//! Converts the agent's requests for a client's files and terminals, and the responses, for both ends.
 
 use std::path::Path;
 
@@ -6,7 +6,9 @@ use agent_client_protocol as sdk;
 use crow_core::SessionId;
 use sdk::v1::schema as wire;
 
-use crate::client_terminal::{ClientError, ClientTerminalOutput, TerminalCommand, TerminalExit};
+use crate::client_terminal::{
+    ClientError, ClientTerminalOutput, RequestedCommand, TerminalCommand, TerminalExit,
+};
 use crate::v1::primitives::session_id;
 
 pub(crate) fn read_file(session: &SessionId, path: &Path) -> wire::ReadTextFileRequest {
@@ -65,4 +67,29 @@ pub(crate) fn client_error(error: &sdk::Error) -> ClientError {
         Some(details) if !details.is_empty() => format!("{}: {details}", error.message),
         Some(_) | None => error.message.clone(),
     })
+}
+
+/// Parses the command of an agent.
+pub(crate) fn client_command(request: wire::CreateTerminalRequest) -> RequestedCommand {
+    let env = request.env.into_iter().map(|variable| (variable.name, variable.value));
+    RequestedCommand {
+        program: request.command,
+        args: request.args,
+        env: env.collect(),
+        cwd: request.cwd,
+        output_bytes_max: request.output_byte_limit,
+    }
+}
+
+fn from_terminal_exit(exit: TerminalExit) -> wire::TerminalExitStatus {
+    wire::TerminalExitStatus::new().exit_code(exit.code).signal(exit.signal)
+}
+
+pub(crate) fn wait_response(exit: TerminalExit) -> wire::WaitForTerminalExitResponse {
+    wire::WaitForTerminalExitResponse::new(from_terminal_exit(exit))
+}
+
+pub(crate) fn terminal_output_response(output: ClientTerminalOutput) -> wire::TerminalOutputResponse {
+    wire::TerminalOutputResponse::new(output.text, output.is_truncated)
+        .exit_status(output.exit.map(from_terminal_exit))
 }

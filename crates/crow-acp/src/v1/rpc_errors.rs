@@ -48,3 +48,8 @@ pub(crate) fn from_rpc_error(error: &sdk::Error) -> Failure {
 pub(crate) fn no_user_error(reason: &str) -> sdk::Error {
     sdk::Error::new(-32603, reason)
 }
+
+/// The error of a client that does not have a file.
+pub(crate) fn missing_file_error(reason: &str) -> sdk::Error {
+    sdk::Error::new(-32002, reason)
+}

@@ -118,6 +118,7 @@ impl ChildDriver {
 
     pub(super) fn begin_handshake(&mut self, lines: LineTransport) {
         let client_info = ClientInfo {
+            name: "crow-cli",
             version: env!("CARGO_PKG_VERSION"),
             capabilities: self.client_capabilities(),
             agent_name: None,

@@ -111,6 +111,7 @@ pub(super) async fn connect_client(log: TestLog) -> Client {
     tokio::spawn(async move { while requests.recv().await.is_some() {} });
     let (event_sender, mut events) = mpsc::channel(8);
     let hello = ClientInfo {
+        name: "crow-cli",
         version: "0",
         capabilities: AcpClientCapabilities::default(),
         agent_name: None,

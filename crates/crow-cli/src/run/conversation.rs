@@ -60,6 +60,7 @@ pub(super) async fn run_conversation(
         ..AcpClientCapabilities::default()
     };
     let client_info = ClientInfo {
+        name: "crow-cli",
         version: agent::VERSION,
         capabilities,
         agent_name: plan.args.options.agent.clone(),

@@ -3,13 +3,13 @@
 
 use std::time::Duration;
 
-use crow_acp::{AgentExit, AgentLauncher};
-use crow_core::{AgentServer, AgentTransport, Failure, FailureKind};
-use crow_process::{CommandSpec, ExitReason};
-use tokio::time::{Instant, timeout};
+use crow_acp::{AgentLauncher, ProgramLoss};
+use crow_core::{AgentServer, AgentTransport};
+use crow_process::CommandSpec;
+use tokio::time::Instant;
 
 use super::{
-    conversation::{ConnectionLoss, ConversationEnd, run_conversation},
+    conversation::{ConversationEnd, run_conversation},
     interrupts::listen_for_signals,
     plain::to_one_line,
     plan::RunPlan,
@@ -21,14 +21,8 @@ use crate::{
     settings::Settings,
 };
 
-/// Time an agent has to exit after closing its output: the exit code says more than the closed pipe.
-const EXIT_WAIT: Duration = Duration::from_millis(500);
-
 /// Timeout for connecting to an agent on another machine.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// Lines of an agent's stderr in an error; the log has the rest.
-const STDERR_LINES_SHOWN: usize = 3;
 
 /// Runs the plan with another agent.
 pub(super) async fn drive_external_agent(
@@ -75,7 +69,7 @@ async fn drive_over_socket(
     match run_conversation(plan, transport, early_signals).await? {
         ConversationEnd::Completed(result) => result,
         ConversationEnd::Disconnected(loss) => {
-            let (phase, reason) = (loss.phase(), to_clause(&loss.failure().message));
+            let (phase, reason) = (loss.phase(), loss.failure().to_clause());
             Err(CliError::new(
                 CliExitCode::Failed,
                 to_one_line(&format!("the connection to the agent {name} was lost {phase}: {reason}")),
@@ -101,7 +95,7 @@ async fn drive_program(
 ) -> Result<(), CliError> {
     let early_signals = listen_for_signals()?;
     let started = launcher.start(name, command).await;
-    let (transport, mut program) = started.map_err(|error| {
+    let (transport, program) = started.map_err(|error| {
         CliError::new(CliExitCode::Failed, format!("the agent {name} could not be started: {error}"))
     })?;
     let loss = match run_conversation(plan, transport, early_signals).await? {
@@ -111,54 +105,10 @@ async fn drive_program(
         }
         ConversationEnd::Disconnected(loss) => loss,
     };
-    // If we disconnect first, the exit code means nothing.
-    let exit_reason = match loss.failure().kind == FailureKind::Connection {
-        true => timeout(EXIT_WAIT, program.wait_for_exit()).await.ok().flatten(),
-        false => None,
-    };
-    let exit = program.shut_down().await;
-    Err(agent_lost_error(name, &loss, exit_reason, &exit))
-}
-
-/// Describes on one line how an agent ended and its last output.
-fn agent_lost_error(
-    name: &str,
-    loss: &ConnectionLoss,
-    exit_reason: Option<ExitReason>,
-    exit: &AgentExit,
-) -> CliError {
     let phase = loss.phase();
-    let mut text = match exit_reason {
-        Some(ExitReason::Exited(code)) => format!("the agent {name} exited {phase} with code {code}"),
-        Some(ExitReason::Signalled(signal)) => {
-            format!("the agent {name} was killed {phase} by signal {signal}")
-        }
-        Some(ExitReason::TimedOut | ExitReason::Cancelled) | None => {
-            let reason = to_clause(&loss.failure().message);
-            format!("the agent {name} cannot be used: {reason}")
-        }
-    };
-    let lines: Vec<&str> = exit.stderr.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let last_lines = &lines[lines.len().saturating_sub(STDERR_LINES_SHOWN)..];
-    let is_in_message = |stray: &str| {
-        let Failure { kind, message: sentence } = loss.failure();
-        *kind == FailureKind::Protocol && sentence.contains(stray)
-    };
-    match (last_lines, &exit.stray_line) {
-        ([], Some(stray)) if !is_in_message(stray) => {
-            text += &format!("; it printed {stray:?}, which is not a protocol message");
-        }
-        ([], _) => {}
-        (last_lines, _) => text += &format!("; its stderr: {}", last_lines.join("; ")),
-    }
-    let error = CliError::new(CliExitCode::Failed, to_one_line(&text));
-    error.with_hint(format!(
+    let loss = ProgramLoss::collect(program, loss.failure().clone()).await;
+    let error = CliError::new(CliExitCode::Failed, to_one_line(&loss.describe(name, phase)));
+    Err(error.with_hint(format!(
         "check that agent_servers.{name} starts an ACP agent; `crow-cli -v` shows all of its output"
-    ))
-}
-
-/// Turns a sentence into a clause.
-fn to_clause(sentence: &str) -> String {
-    let mut letters = sentence.trim_end_matches('.').chars();
-    letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
+    )))
 }

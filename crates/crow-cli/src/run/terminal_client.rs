@@ -26,14 +26,6 @@ pub(super) async fn run_client(
     transport: LineTransport,
     mut signals: SignalListener,
 ) -> Result<ConversationEnd, CliError> {
-    let capabilities = AcpClientCapabilities {
-        compactions: true,
-        notices: true,
-        forms: true,
-        terminal_output: true,
-        children: true,
-        ..AcpClientCapabilities::default()
-    };
     let terminate = CancellationToken::new();
     let options = [("mode", &plan.args.options.mode), ("model", &plan.args.options.model)];
     let options = options.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?)));
@@ -44,8 +36,9 @@ pub(super) async fn run_client(
         facts: setup.facts,
         theme: setup.theme,
         client_info: ClientInfo {
+            name: "crow-cli",
             version: agent::VERSION,
-            capabilities,
+            capabilities: client_capabilities(),
             agent_name: plan.args.options.agent.clone(),
             wants_raw_updates: false,
         },
@@ -84,6 +77,17 @@ pub(super) async fn run_client(
         }
         Some(loss) => ConversationEnd::Disconnected(ConnectionLoss::BeforeInitialize(loss.failure)),
     })
+}
+
+fn client_capabilities() -> AcpClientCapabilities {
+    AcpClientCapabilities {
+        compactions: true,
+        notices: true,
+        forms: true,
+        terminal_output: true,
+        children: true,
+        ..AcpClientCapabilities::default()
+    }
 }
 
 fn attached_image(part: ContentPart) -> Option<AttachedImage> {
