@@ -15,3 +15,13 @@ pub(crate) fn hide_secrets(names: &[String], command: &mut Command) {
         }
     }
 }
+
+/// Returns the names of this process's variables that are secret by their name or value.
+#[expect(clippy::disallowed_methods, reason = "what a program would inherit can be seen only here")]
+pub fn secret_variables() -> Vec<String> {
+    let variables = std::env::vars_os().filter_map(|(name, value)| {
+        let name = name.to_string_lossy().into_owned();
+        is_secret_value(&name, &value.to_string_lossy()).then_some(name)
+    });
+    variables.collect()
+}

@@ -42,6 +42,7 @@ use self::windows as system;
 
 pub use browser::open_in_browser;
 pub use command::{CommandSpec, SpawnError};
+pub use environment::secret_variables;
 pub use filter::{FilterLimits, FilterResult, run_filter};
 pub use foreground::run_in_foreground;
 pub use groups::ProcessGroups;

@@ -34,7 +34,7 @@ const STUBBORN_START_SCRIPT: &str = r#"trap '' HUP INT TERM; exec "$0" "$@""#;
 /// Returns the program and arguments of an agent that echoes a prompt in two pieces and announces an edit. The behaviors
 /// make it do more, or misbehave; they can be combined:
 ///
-/// - `silent`: never answers; `broken`: writes to stderr and exits with 3 at once; `locked`: requires a login for a session
+/// - `silent`: never answers; `stalls`: never opens a session; `broken`: writes to stderr and exits with 3 at once; `locked`: requires a login for a session
 /// - `version=N`: announces protocol version N; `no-load`: cannot load sessions; `options`: has a mode and a model to
 ///   choose
 /// - `garbage`: prints lines that are not messages in between; `noisy`: writes megabytes to stderr
@@ -240,6 +240,7 @@ impl FakeAgent {
         match message["method"].as_str().unwrap_or_default() {
             _ if self.has_behavior("silent") => {}
             "initialize" => self.initialize(id),
+            "session/new" | "session/load" if self.has_behavior("stalls") => {}
             "session/new" | "session/load" if self.has_behavior("locked") => {
                 self.reply_error(id, -32000, "Authentication required");
             }

@@ -20,6 +20,7 @@ pub use script::{Answer, Script, Step};
 
 pub mod agent;
 pub mod client;
+pub mod example;
 pub mod golden;
 pub mod mcp_server;
 pub mod replay;

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{check, is_test, sources};
 
 /// One-word types whose name is a term of the field or of Crow itself.
-const ONE_WORD_TYPES: [&str; 27] = [
+const ONE_WORD_TYPES: [&str; 28] = [
+    "Agent",
     "Assignment",
     "Cli",
     "Client",
