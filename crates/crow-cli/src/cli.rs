@@ -53,6 +53,9 @@ pub(crate) struct TerminalArgs {
     /// Continue this session, by its ID or the beginning of it; without an ID, choose from a list
     #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = "", conflicts_with = "append_system_prompt")]
     pub(crate) resume: Option<String>,
+    /// Run `auth` instead; some editors replace the arguments of the agent by this one
+    #[arg(long, hide = true, conflicts_with_all = ["prompt", "continue_newest", "resume"])]
+    pub(crate) set_up: bool,
     #[command(flatten)]
     pub(crate) options: ConversationOptions,
 }
@@ -60,8 +63,8 @@ pub(crate) struct TerminalArgs {
 impl TerminalArgs {
     /// Whether any of them was given.
     pub(crate) fn is_used(&self) -> bool {
-        let Self { prompt, continue_newest, resume, options } = self;
-        prompt.is_some() || *continue_newest || resume.is_some() || options.is_used()
+        let Self { prompt, continue_newest, resume, set_up, options } = self;
+        prompt.is_some() || *continue_newest || resume.is_some() || *set_up || options.is_used()
     }
 }
 

@@ -89,10 +89,9 @@ fn run_command(cli: Cli) -> Result<(), CliError> {
     let dir = settings::config_dir(cli.config_dir, &env)?;
     let verbosity = if cli.verbose { LogVerbosity::Verbose } else { LogVerbosity::Normal };
     let load = || load_settings(&dir, &env);
-    let Some(command) = cli.command else {
+    let Some(command) = choose_command(cli.command, &cli.terminal)? else {
         return start_terminal(cli.terminal, dir, env, verbosity);
     };
-    check_unused(&cli.terminal)?;
     match command {
         CliCommand::Auth(AuthArgs { server: Some(server), forget }) => {
             run_sign_in(&server, forget, &load()?, &mut out)?;
@@ -143,13 +142,15 @@ fn run_command(cli: Cli) -> Result<(), CliError> {
     Ok(out.flush()?)
 }
 
-/// Rejects a prompt, a session or an option of the interactive terminal in front of a subcommand.
-fn check_unused(args: &TerminalArgs) -> Result<(), CliError> {
-    if args.is_used() {
+/// Returns the subcommand; `None` for the interactive terminal. In front of a subcommand the terminal's prompt, session
+/// and options are rejected.
+fn choose_command(command: Option<CliCommand>, args: &TerminalArgs) -> Result<Option<CliCommand>, CliError> {
+    if command.is_some() && args.is_used() {
         let error = CliError::new(CliExitCode::Usage, "a subcommand takes its own prompt and options");
         return Err(error.with_hint("write them after the subcommand"));
     }
-    Ok(())
+    let set_up = || CliCommand::Auth(AuthArgs { server: None, forget: false });
+    Ok(command.or_else(|| args.set_up.then(set_up)))
 }
 
 /// Starts the interactive terminal; without a terminal and a prompt there is nothing to start.

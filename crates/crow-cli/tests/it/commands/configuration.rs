@@ -346,6 +346,25 @@ fn authentication_status_is_shown() {
             two       http://127.0.0.1:2/v1  not required
         "#]],
     );
+    check(
+        &stage,
+        "ONE_KEY=sk-secret crow --set-up",
+        &expect![[r#"
+        exit 0
+        PROVIDER  ADDRESS                KEY
+        one       http://127.0.0.1:1/v1  from ONE_KEY
+        two       http://127.0.0.1:2/v1  not required
+    "#]],
+    );
+    check(
+        &stage,
+        "crow --set-up acp",
+        &expect![[r#"
+        exit 2
+        error: a subcommand takes its own prompt and options
+        hint: write them after the subcommand
+    "#]],
+    );
     stage.world.configure("");
     check(
         &stage,
