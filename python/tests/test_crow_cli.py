@@ -159,6 +159,19 @@ def handshake(host: str, token: "str | None") -> int:
 
 
 class Programs(Case):
+    async def test_the_program_of_the_guide(self) -> None:
+        path = {"PYTHONPATH": str(Path(__file__).parents[1]), "HOME": str(self.home)}
+        program = await asyncio.create_subprocess_exec(
+            sys.executable,
+            str(Path(__file__).with_name("ask.py")),
+            "Hello",
+            cwd=self.project,
+            env=os.environ | path,
+            stdout=asyncio.subprocess.PIPE,
+        )
+        output, _ = await program.communicate()
+        self.assertEqual((program.returncode, output.decode()), (0, REPLY + "\n"))
+
     async def test_agent_run_serves_stdin_and_stdout(self) -> None:
         request = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": 1, "clientCapabilities": {}}}
         code = "import asyncio; from crow_cli.agent.main import agent_run; raise SystemExit(asyncio.run(agent_run()))"

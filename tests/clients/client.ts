@@ -3,13 +3,13 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { EventEmitter, once } from "node:events";
-import { existsSync, mkdirSync, readFileSync, readSync, writeFileSync, writeSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, readSync, symlinkSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
 import * as acp from "@agentclientprotocol/sdk";
 import { createHttpStream } from "@agentclientprotocol/sdk/experimental/http-client";
 
-const { CROW, PROJECT, ONLY = "", WIRE, HTTP } = process.env as Record<string, string>;
+const { CLIENTS, CROW, HOME, PROJECT, ONLY = "", WIRE, HTTP } = process.env as Record<string, string>;
 const client = HTTP ? "typescript-http" : "typescript";
 const { agent: ask, client: offer } = acp.methods;
 // What is waited for comes at once or never.
@@ -244,6 +244,23 @@ const checks: Record<string, () => Promise<void>> = {
       within(15, editor.heard.map((update) => update.used));
       assert.deepEqual(model.told(), ["hi"]);
     }),
+
+  "the program of the guide": async () => {
+    const bin = join(HOME, "bin");
+    mkdirSync(bin);
+    symlinkSync(CROW, join(bin, "crow-cli"));
+    model.say('text "The answer."');
+    const child = spawn(process.execPath, ["--experimental-strip-types", join(CLIENTS, "ask.ts"), "why?"], {
+      cwd: PROJECT,
+      env: { ...process.env, PATH: `${bin}:${process.env.PATH}`, NODE_NO_WARNINGS: "1" },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    let output = "";
+    child.stdout.on("data", (data) => (output += data));
+    await once(child, "close");
+    assert.deepEqual([child.exitCode, output], [0, "The answer.\n"]);
+    assert.deepEqual(model.told(), ["why?"]);
+  },
 
   "permission allowed": () =>
     agent({}, async (crow, editor) => {

@@ -78,6 +78,25 @@ fn with_ellipses(text: &str) -> String {
     result.replace("}}", "}")
 }
 
+/// A document whose programs are files that are run by tests.
+const PROGRAMS: &str = "docs/user/guides/programs.md";
+
+#[test]
+fn programs_of_the_guide_are_files() {
+    let guide = fs::read_to_string(root().join(PROGRAMS)).expect("the guide");
+    let programs: Vec<&str> = guide.split("<!-- file: ").skip(1).collect();
+    assert_eq!(programs.len(), 3);
+    let mut broken = Vec::new();
+    for program in programs {
+        let (name, rest) = program.split_once(" -->").expect("the end of a comment");
+        let shown = rest.split("```").nth(1).and_then(|block| block.split_once('\n')).map(|(_, code)| code);
+        if shown != Some(fs::read_to_string(root().join(name)).expect("a program").as_str()) {
+            broken.push(name.to_owned());
+        }
+    }
+    check("a program of the guide is the file that a test runs", &broken);
+}
+
 #[test]
 fn errors_in_the_reference_are_printed_by_the_program() {
     let table = fs::read_to_string(root().join(ERRORS)).expect("the reference of errors");
