@@ -12,7 +12,7 @@ use crow_acp::{
 use crow_core::Failure;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::error::AgentError;
 use crate::options::AgentSource;
@@ -23,6 +23,9 @@ const EVENTS_LEN: usize = 256;
 
 /// Time that the last message to an agent may take to be written; a pipe takes it at once if it is read.
 const FLUSH_WAIT_MAX: Duration = Duration::from_millis(100);
+
+/// The longest wait for telling a remote agent that its client leaves.
+const LEAVE_WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// An agent that is to be started.
 pub(crate) struct AgentDriver {
@@ -43,7 +46,8 @@ impl AgentDriver {
         let Self { source, client_info, router, commands, ready, end, closing } = self;
         let name = source.name();
         let launcher = AgentLauncher::new(None);
-        let opened = closing.run_until_cancelled(source.open(&launcher)).await;
+        let tasks = TaskTracker::new();
+        let opened = closing.run_until_cancelled(source.open(&launcher, &tasks)).await;
         let (lines, program) = match opened.unwrap_or(Err(AgentError::ShutDown)) {
             Ok(opened) => opened,
             Err(error) => {
@@ -55,6 +59,10 @@ impl AgentDriver {
         let agent = async {
             let (result, was_initialized) =
                 keep_connection(lines, client_info, event_sender, ready, &closing).await;
+            tasks.close();
+            if timeout(LEAVE_WAIT_MAX, tasks.wait()).await.is_err() {
+                tracing::debug!("the agent was not told that its client leaves");
+            }
             let phase = if was_initialized { "during the session" } else { "during initialization" };
             end.send_replace(Some(end_agent(&name, phase, result.err(), program).await));
         };

@@ -11,7 +11,7 @@ use crow_files::{AllowedRoot, read_bounded_text};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::agent::Agent;
 use crate::connection::{AgentHandle, SharedConnection, TimeLimits, wait_for_end};
@@ -286,10 +286,11 @@ impl AgentSource {
         }
     }
 
-    /// Starts the program or connects to the address.
+    /// Starts the program, or connects to the address by one of `tasks`.
     pub(crate) async fn open(
         self,
         launcher: &AgentLauncher,
+        tasks: &TaskTracker,
     ) -> Result<(LineTransport, Option<AgentProgram>), AgentError> {
         let agent = self.name();
         match self {
@@ -300,7 +301,7 @@ impl AgentSource {
                 Ok((lines, Some(program)))
             }
             Self::Socket(source) => {
-                let lines = source.connect().await;
+                let lines = source.connect(tasks).await;
                 let lines = lines.map_err(|reason| AgentError::NotReached { agent, reason })?;
                 Ok((lines, None))
             }
@@ -310,7 +311,7 @@ impl AgentSource {
 
 impl SocketSource {
     /// Connects; the error is the reason.
-    async fn connect(mut self) -> Result<LineTransport, String> {
+    async fn connect(mut self, tasks: &TaskTracker) -> Result<LineTransport, String> {
         if let Some(file) = self.token_file.take() {
             let token = tokio::task::spawn_blocking(move || read_token(&file)).await;
             let token = token.map_err(|error| error.to_string())??;
@@ -323,7 +324,7 @@ impl SocketSource {
             return Err(reason.to_owned());
         }
         let deadline = Instant::now() + CONNECT_TIME_MAX;
-        connect_socket(&self.url, &self.headers, deadline).await.map_err(|error| error.to_string())
+        connect_socket(&self.url, &self.headers, deadline, tasks).await.map_err(|error| error.to_string())
     }
 }
 

@@ -14,7 +14,7 @@ use tokio_tungstenite::{
     client_async_with_config,
     tungstenite::{Error, client::IntoClientRequest, handshake::client::Request},
 };
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     close_reason::CloseReason,
@@ -109,22 +109,29 @@ pub fn classify_address(url: &str, headers: &[(String, String)]) -> Result<Trans
     })
 }
 
-/// Connects to a remote agent, until the deadline. Over HTTP the first line connects. The lines end with an error if the agent closes the connection in
-/// another way than by finishing.
+/// Connects to a remote agent, until the deadline. Over HTTP the first line connects. The lines end with an error if the
+/// agent closes the connection in another way than by finishing. They are carried by one of `tasks`, which ends after
+/// them: it tells the agent that its client leaves.
 pub async fn connect_socket(
     url: &str,
     headers: &[(String, String)],
     deadline: Instant,
+    tasks: &TaskTracker,
 ) -> Result<LineTransport, ConnectError> {
-    let settings = SocketClientSettings { ping_interval: PING_INTERVAL, load_roots: load_root_certificates };
+    let settings = SocketClientSettings {
+        ping_interval: PING_INTERVAL,
+        load_roots: load_root_certificates,
+        tasks: tasks.clone(),
+    };
     connect_socket_with(url, headers, deadline, settings).await
 }
 
 /// The client's settings, which tests replace.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct SocketClientSettings {
     pub(super) ping_interval: Duration,
     pub(super) load_roots: RootsLoader,
+    pub(super) tasks: TaskTracker,
 }
 
 pub(super) async fn connect_socket_with(
@@ -299,7 +306,7 @@ impl SocketTarget {
         self,
         headers: HeaderMap,
         deadline: Instant,
-        SocketClientSettings { ping_interval, load_roots }: SocketClientSettings,
+        SocketClientSettings { ping_interval, load_roots, tasks }: SocketClientSettings,
     ) -> Result<LineTransport, ConnectError> {
         let invalid = |_| ConnectError::InvalidAddress("the address is not a URL");
         let url = reqwest::Url::parse(&self.uri.to_string()).map_err(invalid)?;
@@ -320,27 +327,28 @@ impl SocketTarget {
         let client = client.map_err(|error| self.request_error(&error))?;
         let (lines, queues) = queued_transport();
         // It ends with the lines.
-        tokio::spawn(carry_posts(self, client, url, headers, queues));
+        tasks.spawn(carry_posts(self, client, url, headers, queues));
         Ok(lines)
     }
 
     async fn open_connection(
         &self,
         request: Request,
-        SocketClientSettings { ping_interval, load_roots }: SocketClientSettings,
+        settings: SocketClientSettings,
     ) -> Result<LineTransport, ConnectError> {
         let stream = TcpStream::connect((self.bare_host(), self.port)).await;
         let stream = stream.map_err(|error| self.unreachable_error(&error))?;
         stream.set_nodelay(true).map_err(|error| self.unreachable_error(&error))?;
         match self.is_encrypted {
-            false => self.upgrade_stream(stream, request, ping_interval).await,
+            false => self.upgrade_stream(stream, request, settings).await,
             true => {
-                let tls = tls_config(load_roots).await.map_err(|error| self.unreachable_error(&error))?;
+                let tls =
+                    tls_config(settings.load_roots).await.map_err(|error| self.unreachable_error(&error))?;
                 let tls = TlsConnector::from(Arc::new(tls));
                 let name = ServerName::try_from(self.bare_host().to_owned());
                 let name = name.map_err(|_| ConnectError::InvalidAddress("the address has no host"))?;
                 let stream = tls.connect(name, stream).await.map_err(|error| self.tls_error(&error))?;
-                self.upgrade_stream(stream, request, ping_interval).await
+                self.upgrade_stream(stream, request, settings).await
             }
         }
     }
@@ -349,7 +357,7 @@ impl SocketTarget {
         &self,
         stream: S,
         request: Request,
-        ping_interval: Duration,
+        SocketClientSettings { ping_interval, tasks, .. }: SocketClientSettings,
     ) -> Result<LineTransport, ConnectError>
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -359,7 +367,7 @@ impl SocketTarget {
         let (socket, _) = handshake.map_err(|error| self.handshake_error(&error))?;
         let (lines, queues) = queued_transport();
         // It ends with the lines.
-        tokio::spawn(async move {
+        tasks.spawn(async move {
             carry_messages(
                 socket,
                 queues,

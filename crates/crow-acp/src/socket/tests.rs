@@ -25,7 +25,7 @@ use tokio_tungstenite::{
     WebSocketStream, client_async_with_config,
     tungstenite::{Message, client::IntoClientRequest},
 };
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     connect::{SocketClientSettings, connect_socket_with, load_root_certificates},
@@ -120,7 +120,7 @@ impl Server {
     async fn lines(&self) -> LineTransport {
         let headers = [("Authorization".to_owned(), "Bearer secret".to_owned())];
         let url = format!("ws://127.0.0.1:{}", self.port);
-        connect_socket(&url, &headers, Instant::now() + PATIENCE).await.unwrap()
+        connect_socket(&url, &headers, Instant::now() + PATIENCE, &TaskTracker::new()).await.unwrap()
     }
 
     /// Sends a request head as it is and returns the first line of the answer.
@@ -473,7 +473,11 @@ async fn half_open_servers_are_found() {
         &url,
         &[],
         Instant::now() + PATIENCE,
-        SocketClientSettings { ping_interval: SOON, load_roots: load_root_certificates },
+        SocketClientSettings {
+            ping_interval: SOON,
+            load_roots: load_root_certificates,
+            tasks: TaskTracker::new(),
+        },
     )
     .await
     .unwrap();

@@ -7,7 +7,7 @@ use crow_acp::{AcpClientCapabilities, AgentCommand, AgentConnection, ClientInfo,
 use crow_core::{AgentTransport, ChildAction, ChildEvent, ContentPart, ProgramEnding, SessionId};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::driver::{ChildDriver, StepResult};
 use crate::events::ChildKind;
@@ -89,7 +89,9 @@ impl ChildDriver {
                 let (url, headers) = (url.clone(), headers.clone());
                 let deadline = Instant::now() + self.parameters.connect_time_max;
                 self.set_step(async move {
-                    match crow_acp::connect_socket(&url, &headers, deadline).await {
+                    // A child leaves while this process goes on; nothing waits for it.
+                    let tasks = TaskTracker::new();
+                    match crow_acp::connect_socket(&url, &headers, deadline, &tasks).await {
                         Ok(lines) => StepResult::Started(lines, None),
                         Err(error) => failed(format!("it could not be reached: {error}")),
                     }

@@ -6,7 +6,8 @@ use std::time::Duration;
 use crow_acp::{AgentLauncher, ProgramLoss};
 use crow_core::{AgentServer, AgentTransport};
 use crow_process::CommandSpec;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
+use tokio_util::task::TaskTracker;
 
 use super::{
     conversation::{ConversationEnd, run_conversation},
@@ -23,6 +24,9 @@ use crate::{
 
 /// Timeout for connecting to an agent on another machine.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Time to tell a remote agent that its client leaves.
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Runs the plan with another agent.
 pub(super) async fn drive_external_agent(
@@ -58,15 +62,21 @@ async fn drive_over_socket(
     headers: &[(String, String)],
 ) -> Result<(), CliError> {
     let mut early_signals = listen_for_signals()?;
+    let tasks = TaskTracker::new();
     let transport = tokio::select! {
         biased;
-        lines = crow_acp::connect_socket(url, headers, Instant::now() + CONNECT_TIMEOUT) => lines,
+        lines = crow_acp::connect_socket(url, headers, Instant::now() + CONNECT_TIMEOUT, &tasks) => lines,
         _ = early_signals.next_request() => return Err(CliError::without_message(CliExitCode::Interrupted)),
     };
     let transport = transport.map_err(|error| {
         CliError::new(CliExitCode::Failed, format!("the agent {name} cannot be reached: {error}"))
     })?;
-    match run_conversation(plan, transport, early_signals).await? {
+    let end = run_conversation(plan, transport, early_signals).await;
+    tasks.close();
+    if timeout(LEAVE_TIMEOUT, tasks.wait()).await.is_err() {
+        tracing::debug!("the agent was not told that its client leaves");
+    }
+    match end? {
         ConversationEnd::Completed(result) => result,
         ConversationEnd::Disconnected(loss) => {
             let (phase, reason) = (loss.phase(), loss.failure().to_clause());

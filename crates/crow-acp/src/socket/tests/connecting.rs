@@ -18,7 +18,8 @@ async fn meets(answer: &'static str) -> String {
     let headers = [("Authorization".to_owned(), "Bearer very-secret".to_owned())];
     let url = format!("ws://{here}/acp?key=very-secret");
     let patience = if answer.is_empty() { SOON } else { PATIENCE };
-    let error = connect_socket(&url, &headers, Instant::now() + patience).await.unwrap_err();
+    let error =
+        connect_socket(&url, &headers, Instant::now() + patience, &TaskTracker::new()).await.unwrap_err();
     assert!(!format!("{error} {error:?}").contains("very-secret"), "{error:?}");
     error.to_string().replace(&here.to_string(), "HERE")
 }
@@ -76,7 +77,8 @@ async fn invalid_urls_and_headers_are_rejected() {
         ("ws://127.0.0.1/", header("X Y", "very-secret")),
         (unused.as_str(), vec![]),
     ] {
-        let error = connect_socket(url, &headers, Instant::now() + PATIENCE).await.unwrap_err();
+        let error =
+            connect_socket(url, &headers, Instant::now() + PATIENCE, &TaskTracker::new()).await.unwrap_err();
         assert!(!format!("{error} {error:?}").contains("very-secret"), "{error:?}");
         heard.push_str(&format!("{error}\n").replace(&unused["ws://".len()..], "UNUSED"));
     }
@@ -107,7 +109,7 @@ async fn unencrypted_server_differs_from_a_missing_one() {
         &url,
         &[],
         Instant::now() + PATIENCE,
-        SocketClientSettings { ping_interval: NEVER, load_roots: ours_alone },
+        SocketClientSettings { ping_interval: NEVER, load_roots: ours_alone, tasks: TaskTracker::new() },
     )
     .await
     .unwrap_err();
@@ -166,7 +168,7 @@ async fn tls_servers_need_a_valid_certificate() {
             &url,
             &[],
             Instant::now() + PATIENCE,
-            SocketClientSettings { ping_interval: NEVER, load_roots: roots },
+            SocketClientSettings { ping_interval: NEVER, load_roots: roots, tasks: TaskTracker::new() },
         )
         .await;
         match connected {
@@ -215,7 +217,7 @@ async fn https_servers_need_a_valid_certificate() {
             &format!("https://{host}:{port}/acp?key=very-secret"),
             &[],
             Instant::now() + PATIENCE,
-            SocketClientSettings { ping_interval: NEVER, load_roots: roots },
+            SocketClientSettings { ping_interval: NEVER, load_roots: roots, tasks: TaskTracker::new() },
         )
         .await
         .unwrap();

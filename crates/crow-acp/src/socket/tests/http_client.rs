@@ -5,9 +5,13 @@ use std::{collections::VecDeque, sync::Mutex};
 use super::{streamable_http::obey, *};
 
 async fn connect(port: u16) -> LineTransport {
+    connect_with(port, &TaskTracker::new()).await
+}
+
+async fn connect_with(port: u16, tasks: &TaskTracker) -> LineTransport {
     let headers = [("Authorization".to_owned(), "Bearer secret".to_owned())];
     let url = format!("http://127.0.0.1:{port}");
-    connect_socket(&url, &headers, Instant::now() + PATIENCE).await.unwrap()
+    connect_socket(&url, &headers, Instant::now() + PATIENCE, tasks).await.unwrap()
 }
 
 async fn hear(lines: &mut LineTransport) -> String {
@@ -71,7 +75,7 @@ async fn both_http_halves_carry_lines() {
 
 #[tokio::test]
 async fn http_client_that_finishes_ends_its_agent() {
-    let (ended, mut ends) = mpsc::channel(1);
+    let (ended, mut ends) = mpsc::channel(4);
     let server = Server::start(PATIENT, move |mut lines: LineTransport| {
         let ended = ended.clone();
         async move {
@@ -84,12 +88,15 @@ async fn http_client_that_finishes_ends_its_agent() {
         }
     })
     .await;
-    let mut lines = connect(server.port).await;
+    let tasks = TaskTracker::new();
+    let mut lines = connect_with(server.port, &tasks).await;
     lines.outgoing.send(INITIALIZE.into()).await.unwrap();
     let mut heard = vec![hear(&mut lines).await];
     lines.outgoing.send("{}".into()).await.unwrap();
-    // Its last message is sent.
+    // Its last message is sent, and that it leaves.
     drop(lines);
+    tasks.close();
+    timeout(PATIENCE, tasks.wait()).await.unwrap();
     for _ in 0..3 {
         heard.push(timeout(PATIENCE, ends.recv()).await.unwrap().unwrap());
     }
