@@ -157,13 +157,16 @@ impl<'a> Listing<'a> {
                 || (self.separator.is_sure() && listing.lines.len() > 1);
             return (is_alike && is_same).then_some(NewLines { lines: listing.lines, is_listed: true });
         }
-        let lines = new.strip_suffix('\n').unwrap_or(new).split('\n');
-        let has_number = |line: &str| {
-            NumberedLine::read(line).is_some_and(|line| {
-                line.prefix == self.prefix && [self.separator, NumberSeparator::End].contains(&line.separator)
-            })
+        let lines: Vec<&str> = new.strip_suffix('\n').unwrap_or(new).split('\n').collect();
+        let n_lines = u32::try_from(self.lines.len().max(lines.len())).unwrap_or(u32::MAX);
+        // A bare number may be an empty line of the listing, or the text of a line, such as a return value.
+        let numbers = self.first_number..=self.first_number.saturating_add(n_lines);
+        let has_number = |line: &NumberedLine<'_>| {
+            let is_empty_line = line.separator == NumberSeparator::End && numbers.contains(&line.number);
+            line.prefix == self.prefix && (line.separator == self.separator || is_empty_line)
         };
-        (!lines.clone().any(has_number)).then(|| NewLines { lines: lines.collect(), is_listed: false })
+        let is_mixed = lines.iter().filter_map(|line| NumberedLine::read(line)).any(|line| has_number(&line));
+        (!is_mixed).then_some(NewLines { lines, is_listed: false })
     }
 
     fn to_unnumbered(&self, lines: &LinePair<'_>, old: &str, new: &str) -> UnnumberedTexts {

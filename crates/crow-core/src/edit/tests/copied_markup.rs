@@ -60,6 +60,30 @@ fn line_numbers_are_removed() {
 }
 
 #[test]
+fn line_that_is_a_number_is_no_line_number() {
+    check(
+        "fn a() -> u32 {\n    0\n}\n",
+        "     1→fn a() -> u32 {\n     2→    0\n     3→}\n",
+        "fn b() -> u32 {\n    7\n}\n",
+        &expect![[r#"
+            without copied line numbers, 1 at line 1
+            |fn b() -> u32 {\n
+            |    7\n
+            |}\n
+        "#]],
+    );
+    // The empty line 2 of the listing.
+    check(
+        "a\n\nb\n",
+        "1\ta\n2\t\n3\tb\n",
+        "c\n2\nd\n",
+        &expect![[r#"
+        the old text is not in the file; read the file again and copy the lines exactly
+    "#]],
+    );
+}
+
+#[test]
 fn numbers_without_listing_stay() {
     // The numbers are not consecutive, the new text is partly a listing, or the line is another one.
     check(

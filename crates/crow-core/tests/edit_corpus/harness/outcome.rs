@@ -72,7 +72,8 @@ pub(crate) struct Tally {
     pub(crate) n_exact: usize,
     pub(crate) n_loose: usize,
     pub(crate) n_ambiguous: usize,
-    pub(crate) n_refused: usize,
+    /// The edits that were refused for another reason than several places.
+    pub(crate) refused: Vec<String>,
     /// Cases that could not be built: the file has nothing of the kind, or contains the result exactly.
     pub(crate) n_left_out: usize,
     /// The wrong outcomes, in full.
@@ -92,7 +93,9 @@ impl Tally {
                 if *matcher == EditMatcher::Exact { self.n_exact += 1 } else { self.n_loose += 1 }
             }
             Outcome::Refused(EditRefusal::Ambiguous { .. }) => self.n_ambiguous += 1,
-            Outcome::Refused(_) => self.n_refused += 1,
+            Outcome::Refused(refusal) => {
+                self.refused.push(format!("{name}, {refusal:?}\nold {:?}\nnew {:?}", case.old, case.new));
+            }
             Outcome::Wrong(matcher) => self.wrong.push(told(*matcher)),
             Outcome::OtherText(matcher) => self.off.push(told(*matcher)),
         }
@@ -103,7 +106,7 @@ impl Tally {
     }
 
     pub(crate) fn n_cases(&self) -> usize {
-        self.n_landed() + self.n_ambiguous + self.n_refused + self.wrong.len()
+        self.n_landed() + self.n_ambiguous + self.refused.len() + self.wrong.len()
     }
 }
 
@@ -120,7 +123,7 @@ pub(crate) fn table(tallies: &[(Kind, Tally)]) -> String {
     };
     let numbers = |tally: &Tally| {
         let (wrong, off) = (tally.wrong.len(), tally.off.len());
-        [tally.n_cases(), tally.n_exact, tally.n_loose, tally.n_ambiguous, tally.n_refused, wrong, off]
+        [tally.n_cases(), tally.n_exact, tally.n_loose, tally.n_ambiguous, tally.refused.len(), wrong, off]
     };
     let mut sums = [0; 7];
     for (kind, tally) in tallies {
