@@ -224,6 +224,39 @@ over_http() {
     must told 'Echo: over http'
 }
 
+# Waits for the server of `listen`, started again at the same address.
+listen_again() {
+    : >"$HOME/listening"
+    PORT=${address##*:} node "$everything" "$1" 2>"$HOME/listening" >&2 &
+    server=$!
+    until grep -q "$2" "$HOME/listening"; do
+        kill -0 "$server" || exit
+        read -r -t 0.05 <> <(:) || true
+    done
+}
+
+a_server_that_ends_and_returns() {
+    listen streamableHttp 'listening on port'
+    servers "  everything: { url: '$address/mcp' }"
+    open_editor
+    must until_there echo
+    kill "$server"
+    wait "$server" 2>/dev/null
+    say 'call echo {"message": "nobody"}' 'text "failed"'
+    : >"$HOME/said"
+    prompt go
+    must hear 'end_turn'
+    listen_again streamableHttp 'listening on port'
+    say 'call echo {"message": "here again"}' 'text "done"'
+    : >"$HOME/said"
+    prompt go
+    must hear 'end_turn'
+    close_editor
+    kill "$server"
+    must told 'Echo: here again'
+    must not_told 'Echo: nobody'
+}
+
 over_the_older_http() {
     listen sse 'running on port'
     servers "  everything: { transport: sse, url: '$address/sse' }"
@@ -288,6 +321,6 @@ check() {
 }
 
 for name in over_stdio images roots elicitation sampling disabled progress prompts resources over_http \
-    over_the_older_http files git_log fetch; do
+    a_server_that_ends_and_returns over_the_older_http files git_log fetch; do
     check "$name"
 done

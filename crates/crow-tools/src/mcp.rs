@@ -12,6 +12,7 @@ mod elicitation;
 mod environment;
 mod filtered_reader;
 mod http;
+mod http_client;
 mod link;
 mod message_filter;
 mod notices;

@@ -10,6 +10,7 @@ use reqwest::{
 };
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 
+use super::http_client::McpHttpClient;
 use crate::title::to_title;
 
 /// A redirect from `/mcp` to `/mcp/` is one; more are a loop.
@@ -33,10 +34,13 @@ pub(super) fn unauthorized_message(server: &McpServer) -> String {
 pub(super) async fn prepare_transport(
     url: &str,
     headers: &[(String, String)],
-) -> Result<(Client, StreamableHttpClientTransportConfig), String> {
+) -> Result<(McpHttpClient, StreamableHttpClientTransportConfig), String> {
     let (client, url) = client_for_url(url).await?;
     let headers = parse_headers(headers)?;
-    Ok((client, StreamableHttpClientTransportConfig::with_uri(url.as_str()).custom_headers(headers)))
+    Ok((
+        McpHttpClient(client),
+        StreamableHttpClientTransportConfig::with_uri(url.as_str()).custom_headers(headers),
+    ))
 }
 
 /// Builds a client for an address.

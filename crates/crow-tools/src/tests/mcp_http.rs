@@ -119,6 +119,14 @@ fn reply(
         {
             return ("404 Not Found", vec![], none());
         }
+        // The same, as some servers say it: with an error that names no request.
+        "tools/call"
+            if message["params"]["arguments"]["text"] == "unknown"
+                && head.iter().any(|line| line == "mcp-session-id: 1") =>
+        {
+            let error = json!({"jsonrpc": "2.0", "error": {"code": -32000, "message": "no valid session"}});
+            return ("400 Bad Request", vec!["content-type: application/json"], error.to_string());
+        }
         "tools/call" if message["params"]["arguments"]["text"] == "fail" => {
             return ("503 Service Unavailable", vec![], "down".to_owned());
         }
@@ -170,6 +178,23 @@ async fn session_that_the_server_forgot_is_renewed() {
         expect![[r#"
             > web: shout Other Calls { server: "web", tool: "shout" }
             Completed: FORGOTTEN
+            > web: shout Other Calls { server: "web", tool: "shout" }
+            Completed: AGAIN
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn session_that_the_server_does_not_know_is_renewed() {
+    let calls = [("shout", json!({"text": "unknown"})), ("shout", json!({"text": "again"}))];
+    let server = http(serve().await + "/mcp/", &[("X-Key", "secret")]);
+    check(
+        server,
+        &calls,
+        expect![[r#"
+            > web: shout Other Calls { server: "web", tool: "shout" }
+            Completed: UNKNOWN
             > web: shout Other Calls { server: "web", tool: "shout" }
             Completed: AGAIN
         "#]],
