@@ -34,9 +34,9 @@ class Outcome:
     answer: str = ""
     """The text after the last tool call."""
     n_refused: int | None = None
-    """Permission requests that were rejected, or None if nobody counted them."""
+    """Permission requests that were rejected, or None if they were not counted."""
     n_conversations: int | None = None
-    """Conversations that the model had, those of child agents included, or None if nobody counted them."""
+    """Conversations that the model had, those of child agents included, or None if they were not counted."""
     n_requests: int | None = None
     model_input: str = ""
     """The bodies of all requests to the model."""

@@ -239,7 +239,7 @@ impl Store {
         self.run_on_thread(move |open| open.database.session_tree(&session)).await
     }
 
-    /// Returns the usage of models since a time, ordered by session and period. What a fork copied counts once.
+    /// Returns the usage of models since a time, ordered by session and period. Messages that a fork copied count once.
     pub async fn usage_since(&self, since: Timestamp) -> Result<Vec<PeriodUsage>, StoreError> {
         self.run_on_thread(move |open| open.database.usage_since(since)).await
     }

@@ -10,7 +10,7 @@ use crate::{
     sql::{SqlError, SqlRow, SqlTransaction, values},
 };
 
-/// Replies with token counts since `$1`. What a fork copied is older than the fork.
+/// Replies with token counts since `$1`. Messages that a fork copied are older than the fork.
 const REPLIES_SQL: &str = "SELECT m.session_id, m.created, m.input_tokens, m.output_tokens, m.data
      FROM messages m JOIN sessions s ON s.id = m.session_id
      WHERE m.role = 'assistant' AND m.created >= $1 AND m.created >= s.created AND m.input_tokens IS NOT NULL";
