@@ -7,10 +7,12 @@ mod update_size;
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use agent_client_protocol as sdk;
 use crow_core::{SessionId, SessionUpdate, ToolCallStatus};
 use tokio::sync::{Notify, Semaphore};
+use tokio::time::{Instant, sleep_until};
 
 use self::update_size::{content_bytes, update_bytes};
 use crate::capabilities::{AcpClientCapabilities, SharedCapabilities};
@@ -28,6 +30,10 @@ const QUEUED_BYTES_MAX: usize = 1024 * 1024;
 /// Queued output of a call for a slow client; a terminal shows the end, so the end is kept.
 const OUTPUT_BYTES_MAX: usize = 64 * 1024;
 
+/// The wait between the answer that opens a session and the session's first update. Clients learn a session's ID from
+/// the answer, and some drop what arrives in the milliseconds that they need to store it, or fail.
+const OPENING_PAUSE: Duration = Duration::from_millis(50);
+
 /// The queued updates.
 #[derive(Debug)]
 pub(crate) struct Outbox {
@@ -44,6 +50,8 @@ struct OutboxState {
     sessions: HashMap<SessionId, UpdateQueue>,
     /// Sessions with queued updates, each once, in turn.
     ready: VecDeque<SessionId>,
+    /// Sessions that were opened just now, whose updates wait until then.
+    paused: HashMap<SessionId, Instant>,
     n_bytes: usize,
     /// The number of updates sent so far.
     n_pushed: u64,
@@ -80,6 +88,21 @@ impl Outbox {
         self.pushed.notify_one();
     }
 
+    /// Holds back the updates of a session whose opening is about to be answered, for a moment.
+    pub(crate) fn pause_updates(&self, session: &SessionId) {
+        self.lock().paused.insert(session.clone(), Instant::now() + OPENING_PAUSE);
+        self.pushed.notify_one();
+    }
+
+    /// Ends all pauses: a client that sends a request knows its sessions.
+    pub(crate) fn resume_updates(&self) {
+        let mut state = self.lock();
+        if !state.paused.is_empty() {
+            state.paused.clear();
+            self.pushed.notify_one();
+        }
+    }
+
     pub(crate) async fn wait_for_capacity(&self) {
         self.wait_until(|state| state.n_bytes < QUEUED_BYTES_MAX).await;
     }
@@ -112,7 +135,13 @@ impl Outbox {
     /// Passes updates to the SDK while the connection lives, one credit each.
     pub(crate) async fn pump_updates(&self, connection: &sdk::v1::ConnectionTo<sdk::Client>) {
         loop {
-            self.pushed.notified().await;
+            let pause_end = self.lock().paused.values().min().copied();
+            tokio::select! {
+                () = self.pushed.notified() => {}
+                () = sleep_until(pause_end.unwrap_or_else(Instant::now)), if pause_end.is_some() => {
+                    self.lock().end_pauses(Instant::now());
+                }
+            }
             while self.has_ready() {
                 let Ok(credit) = self.credits.acquire().await else { return };
                 match self.send_next(connection) {
@@ -126,7 +155,7 @@ impl Outbox {
     }
 
     fn has_ready(&self) -> bool {
-        !self.lock().ready.is_empty()
+        self.lock().next_ready().is_some()
     }
 
     /// Sends under the lock, so that a caller that finds the queue empty knows that the update precedes any answer.
@@ -202,9 +231,18 @@ impl OutboxState {
         }
     }
 
+    fn end_pauses(&mut self, now: Instant) {
+        self.paused.retain(|_, end| *end > now);
+    }
+
+    /// Returns the position of the next session whose updates may be sent.
+    fn next_ready(&self) -> Option<usize> {
+        self.ready.iter().position(|session| !self.paused.contains_key(session))
+    }
+
     /// Takes the next update, one of each session in turn.
     fn pop_update(&mut self) -> Option<(SessionId, SessionUpdate)> {
-        let session = self.ready.pop_front()?;
+        let session = self.next_ready().and_then(|position| self.ready.remove(position))?;
         let queue = self.sessions.get_mut(&session)?;
         let (_, update) = queue.pop_front()?;
         if queue.is_empty() {

@@ -46,6 +46,7 @@ pub async fn serve_client<E: From<IncomingRequest> + Send + 'static>(
         agent_info: Arc::new(agent_info),
         capabilities,
         n_prompts: Arc::default(),
+        outbox: outbox.clone(),
     };
     let result = build_agent(&handler)
         .connect_with(transport, async |connection| {

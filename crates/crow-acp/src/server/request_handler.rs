@@ -14,6 +14,7 @@ use crate::capabilities::SharedCapabilities;
 use crate::incoming::{
     AgentInfo, IncomingRequest, OpenSessionResult, PromptId, ResponseSender, SessionLocation, SessionOpenKind,
 };
+use crate::outbox::Outbox;
 use crate::v1::{
     self, ListPromptsRequest, ListPromptsResponse, SetModelRequest, SetModelResponse, SteerRequest,
     SteerResponse,
@@ -48,16 +49,18 @@ pub(super) struct RequestHandler<E> {
     pub(super) agent_info: Arc<AgentInfo>,
     pub(super) capabilities: SharedCapabilities,
     pub(super) n_prompts: Arc<AtomicU64>,
+    pub(super) outbox: Arc<Outbox>,
 }
 
 impl<E> Clone for RequestHandler<E> {
     fn clone(&self) -> Self {
-        let Self { incoming, agent_info, capabilities, n_prompts } = self;
+        let Self { incoming, agent_info, capabilities, n_prompts, outbox } = self;
         Self {
             incoming: incoming.clone(),
             agent_info: agent_info.clone(),
             capabilities: capabilities.clone(),
             n_prompts: n_prompts.clone(),
+            outbox: outbox.clone(),
         }
     }
 }
@@ -65,10 +68,24 @@ impl<E> Clone for RequestHandler<E> {
 impl<E: From<IncomingRequest> + Send + 'static> RequestHandler<E> {
     /// Forwards a request to the host. If the host is gone the process is ending, and the dropped answer says so.
     pub(super) async fn forward_request(&self, request: IncomingRequest) -> HandlerResult {
+        self.outbox.resume_updates();
         if self.incoming.send(request.into()).await.is_err() {
             tracing::debug!("a request came after the host ended");
         }
         Ok(())
+    }
+
+    /// Returns the sender of the answer that opens a session, whose updates follow it after a moment.
+    fn opening_sender<W: sdk::JsonRpcResponse>(
+        &self,
+        responder: Responder<W>,
+        to_response: impl FnOnce(&OpenSessionResult) -> W + Send + 'static,
+    ) -> ResponseSender<OpenSessionResult> {
+        let outbox = self.outbox.clone();
+        response_sender(responder, move |opened: OpenSessionResult| {
+            outbox.pause_updates(&opened.session);
+            Ok(to_response(&opened))
+        })
     }
 
     async fn forward_open(
@@ -119,7 +136,7 @@ impl<E: From<IncomingRequest> + Send + 'static> RequestHandler<E> {
         request: wire::NewSessionRequest,
         responder: Responder<wire::NewSessionResponse>,
     ) -> HandlerResult {
-        let answer = response_sender(responder, |session| Ok(v1::new_session_response(&session)));
+        let answer = self.opening_sender(responder, v1::new_session_response);
         let location = v1::session_location(request.cwd, request.additional_directories, request.mcp_servers);
         self.forward_open(SessionOpenKind::New, location, answer).await
     }
@@ -129,7 +146,7 @@ impl<E: From<IncomingRequest> + Send + 'static> RequestHandler<E> {
         request: wire::LoadSessionRequest,
         responder: Responder<wire::LoadSessionResponse>,
     ) -> HandlerResult {
-        let answer = response_sender(responder, |session| Ok(v1::load_session_response(&session)));
+        let answer = self.opening_sender(responder, v1::load_session_response);
         let kind = SessionOpenKind::Load(SessionId::new(&*request.session_id.0));
         let location = v1::session_location(request.cwd, request.additional_directories, request.mcp_servers);
         self.forward_open(kind, location, answer).await
@@ -140,7 +157,7 @@ impl<E: From<IncomingRequest> + Send + 'static> RequestHandler<E> {
         request: wire::ResumeSessionRequest,
         responder: Responder<wire::ResumeSessionResponse>,
     ) -> HandlerResult {
-        let answer = response_sender(responder, |session| Ok(v1::resume_session_response(&session)));
+        let answer = self.opening_sender(responder, v1::resume_session_response);
         let kind = SessionOpenKind::Resume(SessionId::new(&*request.session_id.0));
         let location = v1::session_location(request.cwd, request.additional_directories, request.mcp_servers);
         self.forward_open(kind, location, answer).await
@@ -151,7 +168,7 @@ impl<E: From<IncomingRequest> + Send + 'static> RequestHandler<E> {
         request: wire::ForkSessionRequest,
         responder: Responder<wire::ForkSessionResponse>,
     ) -> HandlerResult {
-        let answer = response_sender(responder, |session| Ok(v1::fork_session_response(&session)));
+        let answer = self.opening_sender(responder, v1::fork_session_response);
         let session = SessionId::new(&*request.session_id.0);
         let kind = SessionOpenKind::Fork { session, before: v1::fork_end(request.meta.as_ref()) };
         let location = v1::session_location(request.cwd, request.additional_directories, request.mcp_servers);

@@ -1,7 +1,14 @@
-use crow_core::{MessageId, SessionUpdate};
+use std::time::Duration;
+
+use crow_core::{MessageId, Mode, SessionConfigOptions, SessionUpdate, ThoughtLevel};
+use expect_test::{Expect, expect};
+use serde_json::Value;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, timeout};
 
 use super::*;
-use crate::duplex_transport;
+use crate::incoming::OpenSessionResult;
+use crate::{AgentInfo, duplex_transport};
 
 /// The client reads no more before it closes its own end, as one that is ended in the middle of a turn.
 #[tokio::test]
@@ -16,4 +23,90 @@ async fn client_that_leaves_during_a_write_is_no_failure() {
         client.send_update(&SessionId::new("s"), text);
     });
     served.await.unwrap();
+}
+
+/// Opens a session, sends these lines after the answer, and shows each message with the milliseconds since the request.
+async fn check_opening(lines: &[&str], expected: &Expect) {
+    let (to_agent, to_client) = duplex_transport();
+    let (incoming, mut requests) = mpsc::channel::<IncomingRequest>(8);
+    let agent_info = AgentInfo { version: "1", program: None, reads_images: true };
+    let (client_sender, client) = oneshot::channel();
+    let serving = serve_client(to_client, agent_info, incoming, |client| {
+        let _ = client_sender.send(client);
+    });
+    let host = async {
+        let client = client.await.unwrap();
+        while let Some(request) = requests.recv().await {
+            if let IncomingRequest::Open { answer, .. } = request {
+                let options = SessionConfigOptions {
+                    mode: Mode::Ask,
+                    model: None,
+                    models: Vec::new(),
+                    thought_level: ThoughtLevel::default(),
+                };
+                let session = SessionId::new("s");
+                answer.send(Ok(OpenSessionResult { session: session.clone(), options }));
+                client.send_update(&session, SessionUpdate::Commands(Vec::new()));
+                let text = SessionUpdate::Text { message: MessageId::from_seq(1), text: "Hello".into() };
+                client.send_update(&SessionId::new("other"), text);
+            }
+        }
+    };
+    let LineTransport { mut outgoing, incoming: mut answers } = to_agent;
+    let client_side = async {
+        let initialize = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}"#;
+        outgoing.send(initialize.to_owned()).await.unwrap();
+        answers.next().await.unwrap().unwrap();
+        let open = r#"{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/","mcpServers":[]}}"#;
+        outgoing.send(open.to_owned()).await.unwrap();
+        let mut shown = String::new();
+        let since = Instant::now();
+        for n_heard in 0..3 {
+            let line = timeout(Duration::from_secs(9), answers.next()).await.unwrap().unwrap().unwrap();
+            let message: Value = serde_json::from_str(&line).unwrap();
+            let kind = message["params"]["update"]["sessionUpdate"].as_str().unwrap_or("answer");
+            shown.push_str(&format!("{} ms {kind}\n", since.elapsed().as_millis()));
+            if n_heard == 0 {
+                for line in lines {
+                    outgoing.send((*line).to_owned()).await.unwrap();
+                }
+            }
+        }
+        shown
+    };
+    let shown = tokio::select! {
+        shown = client_side => shown,
+        _ = serving => panic!("the connection ended"),
+        () = host => panic!("the host ended"),
+    };
+    expected.assert_eq(&shown);
+}
+
+const PROMPT: &str =
+    r#"{"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"sessionId":"s","prompt":[]}}"#;
+
+#[tokio::test(start_paused = true)]
+async fn updates_of_a_new_session_follow_its_answer_after_a_moment() {
+    check_opening(
+        &[],
+        &expect![[r#"
+        0 ms answer
+        0 ms agent_message_chunk
+        50 ms available_commands_update
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn request_of_the_client_ends_the_moment() {
+    check_opening(
+        &[PROMPT],
+        &expect![[r#"
+        0 ms answer
+        0 ms agent_message_chunk
+        0 ms answer
+    "#]],
+    )
+    .await;
 }
