@@ -131,7 +131,7 @@ impl Tool for ApplyPatchTool {
     fn preview<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> PreviewFuture<'a> {
         into_preview_future(async move {
             let ApplyPatchArgs { input } = parse_arguments(arguments)?;
-            let planned = plan_changes(&cx, &input).await?;
+            let planned = plan_changes(&cx, &input, ReadPurpose::Preview).await?;
             let texts = planned.files.iter().map(|file| file.new.clone()).collect();
             Ok(client_content(&cx, &planned.files, texts))
         })
@@ -140,7 +140,7 @@ impl Tool for ApplyPatchTool {
     fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> ToolFuture<'a> {
         into_tool_future(async move {
             let ApplyPatchArgs { input } = parse_arguments(arguments)?;
-            let planned = plan_changes(&cx, &input).await?;
+            let planned = plan_changes(&cx, &input, ReadPurpose::Modify).await?;
             let (texts, notes) = apply_changes(&cx, &planned).await?;
             let text = render_report(&cx, &planned.files) + &notes;
             Ok(ToolResult {
@@ -167,7 +167,7 @@ fn patch_error(reason: &dyn std::fmt::Display) -> ToolError {
 }
 
 /// Computes a patch without writing anything.
-async fn plan_changes(cx: &ToolCx<'_>, input: &str) -> Result<PlannedPatch, ToolError> {
+async fn plan_changes(cx: &ToolCx<'_>, input: &str, purpose: ReadPurpose) -> Result<PlannedPatch, ToolError> {
     if input.contains('\0') {
         return Err(patch_error(&"it contains a zero byte, which no text file has"));
     }
@@ -179,7 +179,7 @@ async fn plan_changes(cx: &ToolCx<'_>, input: &str) -> Result<PlannedPatch, Tool
     });
     let (mut contents, mut encodings) = (BTreeMap::new(), BTreeMap::new());
     for path in patch.paths() {
-        if let Some(TextFile { text, encoding }) = open_text(cx, path).await? {
+        if let Some(TextFile { text, encoding }) = open_text(cx, path, purpose).await? {
             contents.insert(path.to_owned(), text);
             encodings.insert(path.to_owned(), encoding);
         }
@@ -192,10 +192,14 @@ async fn plan_changes(cx: &ToolCx<'_>, input: &str) -> Result<PlannedPatch, Tool
 
 /// Reads a file of the patch; `None` if there is none. It need not have been read before, because the lines of a hunk show
 /// what the model knows, but if it was, it must be the same.
-async fn open_text(cx: &ToolCx<'_>, file_path: &str) -> Result<Option<TextFile>, ToolError> {
+async fn open_text(
+    cx: &ToolCx<'_>,
+    file_path: &str,
+    purpose: ReadPurpose,
+) -> Result<Option<TextFile>, ToolError> {
     let path = cx.approved_path(file_path)?;
     let display_path = cx.workspace.display_path(file_path);
-    let opened = match editor_buffers::open_file(cx, file_path, ReadPurpose::Modify).await {
+    let opened = match editor_buffers::open_file(cx, file_path, purpose).await {
         Ok(opened) => opened,
         Err(OpenFileError::Unreadable(ReadError::Missing)) => return Ok(None),
         Err(OpenFileError::Unreadable(error)) => {

@@ -80,7 +80,7 @@ impl Tool for WriteTool {
     fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> ToolFuture<'a> {
         into_tool_future(async move {
             let WriteArgs { file_path, content } = parse_arguments(arguments)?;
-            let existing = read_existing(&cx, &file_path).await?;
+            let existing = read_existing(&cx, &file_path, ReadPurpose::Modify).await?;
             check_unchanged(&cx, &file_path, &existing)?;
             let change = FileWrite {
                 verb: "write",
@@ -113,7 +113,7 @@ pub(crate) async fn preview_write(
     cx: &ToolCx<'_>,
 ) -> Result<Vec<ToolCallContent>, ToolError> {
     let WriteArgs { file_path, content } = parse_arguments(arguments)?;
-    let existing = read_existing(cx, &file_path).await?;
+    let existing = read_existing(cx, &file_path, ReadPurpose::Preview).await?;
     check_unchanged(cx, &file_path, &existing)?;
     let diff = existing.into_diff(content);
     let path = cx.workspace.to_absolute(&file_path);
@@ -121,8 +121,12 @@ pub(crate) async fn preview_write(
 }
 
 /// Reads the file that a write would replace.
-async fn read_existing(cx: &ToolCx<'_>, file_path: &str) -> Result<ExistingFile, ToolError> {
-    match editor_buffers::open_file(cx, file_path, ReadPurpose::Modify).await {
+async fn read_existing(
+    cx: &ToolCx<'_>,
+    file_path: &str,
+    purpose: ReadPurpose,
+) -> Result<ExistingFile, ToolError> {
+    match editor_buffers::open_file(cx, file_path, purpose).await {
         Ok(OpenedFile::Buffer(text)) => Ok(ExistingFile::Text(text, None)),
         Ok(OpenedFile::Disk(bytes)) => match decode_text(bytes) {
             DecodedText::Text(text, encoding) => Ok(ExistingFile::Text(text, Some(encoding))),

@@ -250,3 +250,87 @@ fn mode_change_answers_an_open_permission_request() {
         "#]],
     );
 }
+
+const FILES: &str = r#"client: {"fs": {"readTextFile": true, "writeTextFile": true}}"#;
+
+#[test]
+fn editor_is_asked_for_a_new_file_once_before_it_is_written() {
+    check(
+        &format!(
+            r#"
+            {FILES}
+            model: call write {{"file_path":"new.txt","content":"apples\n"}}
+            model: text "Done."
+            > answer allow_once
+            > prompt go
+            > end
+            "#
+        ),
+        &expect![[r#"
+            > prompt go
+            < call call-1-0 write "Write new.txt" pending {"file_path":"new.txt","content":"apples\n"}
+            ? Write new.txt [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
+            < call call-1-0 in_progress
+            > fs read $HOME/project/new.txt ! Resource not found
+            > fs write $HOME/project/new.txt
+            > fs read $HOME/project/new.txt
+            < call call-1-0 completed diff $HOME/project/new.txt null -> "apples\n"
+            < text[msg-3] Done.
+            < title go
+            = end_turn
+            model saw user: "go"
+            model saw assistant: write("{\"file_path\":\"new.txt\",\"content\":\"apples\\n\"}")
+            model saw tool: "created new.txt: 1 line"
+        "#]],
+    );
+}
+
+#[test]
+fn text_that_only_the_editor_has_is_not_overwritten_before_it_was_read() {
+    check(
+        &format!(
+            r#"
+            {FILES}
+            model: call write {{"file_path":"new.txt","content":"apples\n"}}
+            model: call read {{"file_path":"new.txt"}}
+            model: call write {{"file_path":"new.txt","content":"apples\n"}}
+            model: text "Done."
+            > buffer new.txt "typed\n"
+            > answer allow_once
+            > answer allow_once
+            > prompt go
+            > end
+            "#
+        ),
+        &expect![[r#"
+            > prompt go
+            < call call-1-0 write "Write new.txt" pending {"file_path":"new.txt","content":"apples\n"}
+            ? Write new.txt [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
+            < call call-1-0 in_progress
+            > fs read $HOME/project/new.txt
+            < call call-1-0 failed "could not change new.txt: the editor has a text for it that is not saved and was not read; read it first"
+            < call call-3-0 read "Read new.txt" pending {"file_path":"new.txt"}
+            < call call-3-0 in_progress
+            > fs read $HOME/project/new.txt
+            < call call-3-0 completed "     1\ttyped\n"
+            < call call-5-0 write "Write new.txt" pending {"file_path":"new.txt","content":"apples\n"}
+            > fs read $HOME/project/new.txt
+            ? Write new.txt [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
+            < call call-5-0 in_progress
+            > fs read $HOME/project/new.txt
+            > fs write $HOME/project/new.txt
+            > fs read $HOME/project/new.txt
+            < call call-5-0 completed diff $HOME/project/new.txt "typed\n" -> "apples\n"
+            < text[msg-7] Done.
+            < title go
+            = end_turn
+            model saw user: "go"
+            model saw assistant: write("{\"file_path\":\"new.txt\",\"content\":\"apples\\n\"}")
+            model saw tool: "could not change new.txt: the editor has a text for it that is not saved and was not read; read it first"
+            model saw assistant: read("{\"file_path\":\"new.txt\"}")
+            model saw tool: "     1\ttyped\n"
+            model saw assistant: write("{\"file_path\":\"new.txt\",\"content\":\"apples\\n\"}")
+            model saw tool: "replaced new.txt: 1 line"
+        "#]],
+    );
+}
