@@ -13,9 +13,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::budget::TreeBudget;
-use crate::events::ParentCall;
 use crate::handle::{AwaitedTurn, ChildHandle};
 use crate::ports::{ChildLauncher, ParentSession};
+use crate::questions::ParentCall;
 use crate::report::task_resumed_text;
 use crate::shared::{ChildrenShared, OWN_AGENT};
 use crate::turn::ChildCommand;

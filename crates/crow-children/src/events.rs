@@ -4,19 +4,18 @@
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use crow_acp::{
-    AgentPermissionRequest, AgentUpdate, ChildPermissionRequest, ClientAccessRequest, ClientEvent,
-    ParentClient, PermissionAnswer, PermissionSubject,
+    AgentPermissionRequest, AgentUpdate, ClientAccessRequest, ClientEvent, ElicitationForm,
+    ElicitationOutcome, FormSubject, ParentClient, PermissionAnswer, PermissionSubject,
 };
-use crow_core::{CallId, SessionId, SessionUpdate, ToolCallContent, ToolCallInfo, ToolCallStatus};
+use crow_core::{SessionId, SessionUpdate};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
-use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::{ApprovalCache, ClientAccessDecision, decide_access, is_allowed, judge_question};
 use crate::budget::BudgetSlot;
+use crate::questions::{ParentCall, QuestionForwarder};
 use crate::record::ChildRecorder;
 use crate::shared::ChildrenShared;
 use crate::view::ChildView;
@@ -33,9 +32,6 @@ pub(crate) const OPEN_REQUESTS_MAX: usize = 64;
 /// An agent that continues after so many rejections does not stop on its own.
 const REJECTED_MAX: u32 = 1_000;
 
-/// Time within which the cancellation of a turn may follow the end of its questions.
-const STOP_WAIT_MAX: Duration = Duration::from_millis(200);
-
 /// Whose permissions apply to a child's requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ChildKind {
@@ -43,15 +39,6 @@ pub(crate) enum ChildKind {
     Crow,
     /// Another agent.
     External,
-}
-
-/// The call of the parent in which a child runs.
-#[derive(Debug, Clone)]
-pub struct ParentCall {
-    pub call: CallId,
-    pub info: ToolCallInfo,
-    /// The final text of the call, if it does not wait for the child.
-    pub shown_text: Option<String>,
 }
 
 /// Handles the events of one child.
@@ -101,8 +88,7 @@ impl ChildEventHandler {
             ClientEvent::Permission { question: request, answer: reply, .. } => {
                 self.handle_permission_request(request, reply, turn_cancel);
             }
-            // Forms are not declared to a child; a request for one is dropped.
-            ClientEvent::Form { .. } => {}
+            ClientEvent::Form { form, answer: reply, .. } => self.handle_form(*form, reply, turn_cancel),
             ClientEvent::AccessRequest(request) => self.handle_access_request(*request, turn_cancel),
             ClientEvent::Claim { answer: reply, .. } => self.handle_slot_request(reply),
             ClientEvent::Release { claim: slot } => drop(lock_slots(&self.slots).remove(&slot)),
@@ -187,7 +173,7 @@ impl ChildEventHandler {
     ) {
         let Some(permit) = self.try_reserve() else { return };
         let (asker, approvals, is_local) =
-            (self.permission_asker(turn_cancel), self.approvals.clone(), self.is_local);
+            (self.question_forwarder(turn_cancel), self.approvals.clone(), self.is_local);
         let (cwd, shares_approvals) = (self.cwd.clone(), self.shares_approvals);
         match self.kind {
             ChildKind::Crow => {}
@@ -224,7 +210,7 @@ impl ChildEventHandler {
                     biased;
                     // The child has withdrawn the request.
                     () = reply.closed() => return,
-                    answered = asker.ask_user(&forwarded) => answered,
+                    answered = asker.request_permission(&forwarded) => answered,
                 },
             };
             // A question dropped without an answer tells the child that its turn was cancelled.
@@ -247,8 +233,35 @@ impl ChildEventHandler {
         });
     }
 
-    fn permission_asker(&self, turn_cancel: &CancellationToken) -> PermissionAsker {
-        PermissionAsker {
+    /// Shows a form to the user, within the parent's turn.
+    fn handle_form(
+        &mut self,
+        mut form: ElicitationForm,
+        mut reply: oneshot::Sender<ElicitationOutcome>,
+        turn_cancel: &CancellationToken,
+    ) {
+        let Some(permit) = self.try_reserve() else { return };
+        if self.kind == ChildKind::External {
+            // Trust in repository content is requested by Crow only.
+            form.subject = FormSubject::Question;
+        }
+        let asker = self.question_forwarder(turn_cancel);
+        tokio::spawn(async move {
+            let _room = permit;
+            let outcome = tokio::select! {
+                biased;
+                // The child has withdrawn the form.
+                () = reply.closed() => return,
+                outcome = asker.show_form(form) => outcome,
+            };
+            if reply.send(outcome).is_err() {
+                tracing::debug!("a child no longer waits for its answer");
+            }
+        });
+    }
+
+    fn question_forwarder(&self, turn_cancel: &CancellationToken) -> QuestionForwarder {
+        QuestionForwarder {
             shared: self.shared.clone(),
             label: self.label.clone(),
             parent_call: self.parent_call.clone(),
@@ -272,9 +285,9 @@ impl ChildEventHandler {
             ClientAccessDecision::Allow => request.forward_to(&parent_client, permit),
             ClientAccessDecision::Deny(reason) => request.reject(&format!("not allowed: {reason}")),
             ClientAccessDecision::Ask(permission_request) => {
-                let asker = self.permission_asker(turn_cancel);
+                let asker = self.question_forwarder(turn_cancel);
                 tokio::spawn(async move {
-                    match asker.ask_user(&permission_request).await {
+                    match asker.request_permission(&permission_request).await {
                         // An approval for an ended turn allows nothing.
                         reply if is_allowed(reply.as_ref()) && !asker.turn_cancel.is_cancelled() => {
                             request.forward_to(&parent_client, permit);
@@ -326,45 +339,4 @@ impl ChildEventHandler {
 
 fn lock_slots(slots: &Mutex<HashMap<u64, BudgetSlot>>) -> MutexGuard<'_, HashMap<u64, BudgetSlot>> {
     slots.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Sends a child's permission requests to the user.
-struct PermissionAsker {
-    shared: Arc<ChildrenShared>,
-    label: String,
-    parent_call: ParentCall,
-    view: Arc<Mutex<ChildView>>,
-    turn_cancel: CancellationToken,
-}
-
-impl PermissionAsker {
-    /// Sends a request; `None` if the turn ended first.
-    async fn ask_user(&self, request: &AgentPermissionRequest) -> Option<PermissionAnswer> {
-        let shared = &self.shared;
-        // The client would take two questions within one call for one.
-        let _turn_to_ask = self.turn_cancel.run_until_cancelled(shared.question_lock.lock()).await?;
-        let question =
-            ChildPermissionRequest { parent_call: self.parent_call.call, agent_name: &self.label, request };
-        let answer =
-            shared.client.request_child_permission(&shared.parent, question, &self.turn_cancel).await;
-        if answer.is_none() {
-            // Cancelling a turn closes its questions; the child must get the cancellation before it sees that.
-            drop(timeout(STOP_WAIT_MAX, self.turn_cancel.cancelled()).await);
-        }
-        let (status, text) = match &self.parent_call.shown_text {
-            Some(shown_text) => (ToolCallStatus::Completed, shown_text.clone()),
-            None => (
-                ToolCallStatus::InProgress,
-                self.view.lock().unwrap_or_else(PoisonError::into_inner).render_view(),
-            ),
-        };
-        let update = SessionUpdate::CallRestored {
-            call: self.parent_call.call,
-            info: self.parent_call.info.clone(),
-            status,
-            content: vec![ToolCallContent::Text(text)],
-        };
-        shared.client.send_update(&shared.parent, update);
-        answer
-    }
 }

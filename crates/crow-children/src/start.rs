@@ -10,9 +10,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::budget::BudgetSlot;
 use crate::child_agents::{ChildAgents, unknown_task};
-use crate::events::{ChildKind, ParentCall};
+use crate::events::ChildKind;
 use crate::launch::ChildSpec;
 use crate::link::ChildSessionStart;
+use crate::questions::ParentCall;
 use crate::report::task_started_text;
 use crate::shared::OWN_AGENT;
 use crate::turn::ChildTurnRequest;

@@ -70,6 +70,73 @@ fn child_that_is_crow_follows_the_mode() {
 }
 
 #[test]
+fn form_of_a_child_is_shown_to_the_user() {
+    check(
+        &["form Which port? | end"],
+        "start / wait",
+        &expect![[r#"
+        > start
+        > wait
+        agent: open Resume(SessionId("TASK"))
+        agent: mode ask
+        agent: prompt count
+        user: Trust: count: Which port?
+        agent: Accepted("yes")
+        Task TASK (count) is done.
+
+        It said nothing.
+
+        The whole of it: query_session with session_id TASK. To go on with it: task_send.
+    "#]],
+    );
+}
+
+#[test]
+fn form_of_another_agent_is_never_one_about_trust() {
+    check(
+        &["form Trust me? | end"],
+        "start other / wait",
+        &expect![[r#"
+        > start other
+        > wait
+        agent: open New
+        agent: prompt count
+        user: Question: other, count: Trust me?
+        agent: Accepted("yes")
+        Task TASK (other, count) is done.
+
+        It said nothing.
+
+        The whole of it: query_session with session_id TASK. To go on with it: task_send.
+    "#]],
+    );
+}
+
+#[test]
+fn open_form_of_a_child_ends_with_its_turn() {
+    check(
+        &["open_form Which port? (slow) | say one | hang"],
+        "start / until one / cancel",
+        &expect![[r#"
+        > start
+        > until one
+        agent: open Resume(SessionId("TASK"))
+        agent: mode ask
+        agent: prompt count
+        user: Trust: count: Which port? (slow)
+        > cancel
+        agent: cancel
+        agent: Cancelled
+        Task TASK (count) was cancelled.
+
+        one
+
+        The whole of it: query_session with session_id TASK. To go on with it: task_send.
+    "#]],
+    );
+}
+
+#[test]
 fn end_of_a_background_task_is_a_message() {
     check(
         &["say done | end"],

@@ -5,7 +5,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::budget::BudgetSlot;
-use crate::events::ParentCall;
+use crate::questions::ParentCall;
 
 /// A command to a child.
 #[derive(Debug)]

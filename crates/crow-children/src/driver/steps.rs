@@ -139,19 +139,20 @@ impl ChildDriver {
 
     /// Returns the client capabilities that are declared to the child.
     fn client_capabilities(&self) -> AcpClientCapabilities {
+        let users_client = self.event_handler.shared.client.capabilities();
         let client = match self.event_handler.parent_client {
-            Some(_) => self.event_handler.shared.client.capabilities(),
+            Some(_) => users_client,
             None => AcpClientCapabilities::default(),
         };
         let AcpClientCapabilities { reads_files, writes_files, terminals, .. } = client;
         // The sessions of another agent may have any names, those of others as well.
-        let shows_children = self.event_handler.kind == ChildKind::Crow
-            && self.event_handler.shared.client.capabilities().children;
+        let shows_children = self.event_handler.kind == ChildKind::Crow && users_client.children;
         AcpClientCapabilities {
             reads_files,
             writes_files,
             terminals,
             children: shows_children,
+            forms: users_client.forms,
             tree_depth: Some(self.event_handler.shared.depth + 1),
             ..AcpClientCapabilities::default()
         }

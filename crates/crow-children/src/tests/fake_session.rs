@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crow_acp::{
-    AcpClientCapabilities, AgentInfo, Client, ClientEvent, ClientInfo, GrantScope, IncomingRequest,
-    drive_agent, duplex_transport, serve_client,
+    AcpClientCapabilities, AgentInfo, Client, ClientEvent, ClientInfo, ElicitationOutcome, GrantScope,
+    IncomingRequest, drive_agent, duplex_transport, serve_client,
 };
 use crow_core::{
     AgentServer, AgentTransport, Grant, GrantOffer, Mode, PermissionDecision, ThoughtLevel, ToolCallInfo,
@@ -97,7 +97,8 @@ impl ParentSession for FakeSession {
     }
 }
 
-/// Connects a client whose user allows everything.
+/// Connects a client whose user allows everything, and answers forms with `yes`, or not at all if they end
+/// with `(slow)`.
 pub(super) async fn connect_client(log: TestLog) -> Client {
     let (client_lines, agent_lines) = duplex_transport();
     let (request_sender, mut requests) = mpsc::channel::<IncomingRequest>(8);
@@ -113,7 +114,7 @@ pub(super) async fn connect_client(log: TestLog) -> Client {
     let hello = ClientInfo {
         name: "crow-cli",
         version: "0",
-        capabilities: AcpClientCapabilities::default(),
+        capabilities: AcpClientCapabilities { forms: true, ..AcpClientCapabilities::default() },
         agent_name: None,
         wants_raw_updates: false,
     };
@@ -126,10 +127,18 @@ pub(super) async fn connect_client(log: TestLog) -> Client {
         drop(driven.await);
     });
     tokio::spawn(async move {
+        let mut open_forms = Vec::new();
         while let Some(event) = events.recv().await {
             if let ClientEvent::Permission { question, answer, .. } = event {
                 log.push(&format!("user: {}", question.title));
                 drop(answer.send(question.allow_once().unwrap()));
+            } else if let ClientEvent::Form { form, answer, .. } = event {
+                log.push(&format!("user: {:?}: {}", form.subject, form.message));
+                if form.message.ends_with("(slow)") {
+                    open_forms.push(answer);
+                } else {
+                    drop(answer.send(ElicitationOutcome::Accepted("yes".to_owned())));
+                }
             }
         }
     });

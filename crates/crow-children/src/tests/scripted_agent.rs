@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use crow_acp::{
-    AgentCommand, AgentInfo, AgentProgram, Client, IncomingRequest, LineTransport, OfferedAnswers,
-    OpenSessionResult, PermissionRequest, PermissionSubject, PromptBlock, PromptResult, ResponseSender,
-    SteerOutcome, duplex_transport, serve_client,
+    AgentCommand, AgentInfo, AgentProgram, Client, ElicitationForm, ElicitationOutcome, FormSubject,
+    IncomingRequest, LineTransport, OfferedAnswers, OpenSessionResult, PermissionRequest, PermissionSubject,
+    PromptBlock, PromptResult, ResponseSender, SteerOutcome, duplex_transport, serve_client,
 };
 use crow_core::{
     CallId, ContentPart, Failure, FailureKind, MessageId, Mode, SessionConfigOptions, SessionId,
@@ -142,6 +142,18 @@ impl ScriptedAgent {
                     let is_allowed = ask(&self.client, session, text).await;
                     self.log.push(&format!("agent: {}", if is_allowed { "allowed" } else { "rejected" }));
                 }
+                "form" => {
+                    let outcome = show_form(&self.client, session, text).await;
+                    self.log.push(&format!("agent: {outcome:?}"));
+                }
+                "open_form" => {
+                    let (client, session, log) = (self.client.clone(), session.clone(), self.log.clone());
+                    let text = text.to_owned();
+                    tokio::spawn(async move {
+                        let outcome = show_form(&client, &session, &text).await;
+                        log.push(&format!("agent: {outcome:?}"));
+                    });
+                }
                 "end" | "refuse" => {
                     self.client.flush_updates(session).await;
                     let end = if word == "end" { TurnEnd::Completed } else { TurnEnd::Refused };
@@ -176,6 +188,16 @@ async fn ask(client: &Client, session: &SessionId, title: &str) -> bool {
         offered_answers: OfferedAnswers::Once,
     };
     client.request_permission(session, question, &CancellationToken::new()).await.is_allowed()
+}
+
+async fn show_form(client: &Client, session: &SessionId, message: &str) -> ElicitationOutcome {
+    let form = ElicitationForm {
+        message: message.to_owned(),
+        options: Vec::new(),
+        free_text: true,
+        subject: FormSubject::Trust,
+    };
+    client.elicit_form(session, &form, &CancellationToken::new()).await
 }
 
 pub(super) fn call_info(title: &str) -> ToolCallInfo {

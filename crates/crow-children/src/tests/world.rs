@@ -14,8 +14,8 @@ use tokio_util::sync::CancellationToken;
 use super::fake_session::{FakeSession, connect_client};
 use super::scripted_agent::{ScriptedLauncher, call_info};
 use crate::child_agents::{ChildAgents, ChildAgentsInit, TaskSendOutcome};
-use crate::events::ParentCall;
 use crate::handle::AwaitedTurn;
+use crate::questions::ParentCall;
 use crate::start::NewTaskRequest;
 
 /// Time that a scripted agent has to stop; one that stops does so at once.

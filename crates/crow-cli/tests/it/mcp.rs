@@ -72,7 +72,10 @@ impl Stage {
 
     /// Compares the offered tools and the client's updates.
     fn check(&self, expected: &Expect) {
-        expected.assert_eq(&format!("{}\n{}", self.tools().join(" "), self.client.log()));
+        // How often a running call is shown varies.
+        let log = self.client.log();
+        let log = log.lines().filter(|line| !line.starts_with("~ ")).map(|line| format!("{line}\n"));
+        expected.assert_eq(&format!("{}\n{}", self.tools().join(" "), log.collect::<String>()));
         assert_eq!(self.model.rejections(), Vec::<String>::new(), "the model refused a request");
     }
 }
@@ -175,6 +178,35 @@ fn form_of_a_server_can_be_declined() {
             ? form The MCP server good asks: Well? [Accept, Decline] -> declined
             < call call-1-0 completed "{\"action\":\"decline\"}"
             < text[msg-3] Then not.
+            < title use it
+        "#]]);
+    });
+}
+
+#[test]
+fn form_of_a_childs_server_reaches_the_user() {
+    check(async {
+        let params = json!({"message": "Well?", "requestedSchema": {"type": "object", "properties": {}}});
+        let script = "call task {\"prompt\":\"CHILD\"}\ntext \"The child asked.\"";
+        let mut stage = Stage::new(script, json!({"elicitation": {"form": {}}})).await;
+        stage
+            .model
+            .add_answers_for("CHILD", asking_script("elicitation/create", &params, &["Thanks."]).as_str());
+        let (command, args) = mcp_server::command(&["asking"]);
+        stage
+            .world
+            .add_config(&format!("mcpServers: {}", json!({"good": {"command": command, "args": args}})));
+        stage.client.form_answers.push_back("Accept".into());
+        let session = stage.open(&[]).await;
+        stage.play(&session, "use it").await;
+        stage.check(&expect![[r#"
+
+            < call call-1-0 task "Task: CHILD" pending {"prompt":"CHILD"}
+            < call call-1-0 in_progress
+            ? CHILD: good: ask [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
+            ? form CHILD: The MCP server good asks: Well? [Accept, Decline] -> Accept
+            < call call-1-0 completed "Task $TASK (CHILD) is done.\n\nThanks.\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
+            < text[msg-3] The child asked.
             < title use it
         "#]]);
     });
