@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Real clients drive the real binary; see README.md.
 #
-#   run.sh [acpx|python|python-http|typescript|typescript-http|mcp-client|inspector|mcp-servers]...
+#   run.sh [acpx|python|python-http|typescript|typescript-http|rust|mcp-client|inspector|mcp-servers]...
 #                                        checks with all clients or some
 #   run.sh codex|codex-zed|fast-agent|gemini|kimi|opencode|qwen|vibe...
 #                                        checks with agents that crow-cli drives
@@ -22,6 +22,7 @@ model=$root/target/debug/examples/scripted-model
 patience=180
 
 install() {
+    cargo build --quiet --locked --manifest-path "$here/rust/Cargo.toml" --target-dir "$here/rust/target"
     if command -v npm >/dev/null; then
         npm install --prefix "$here" --no-audit --no-fund --no-package-lock --loglevel=error
     else
@@ -154,7 +155,7 @@ main() {
         exit
     fi
     crow=$(realpath "$crow")
-    [ $# -gt 0 ] || set -- acpx python python-http typescript typescript-http mcp-client inspector mcp-servers
+    [ $# -gt 0 ] || set -- acpx python python-http typescript typescript-http rust mcp-client inspector mcp-servers
     local n_ok=0 n_failed=0 line
     while read -r line; do
         echo "$line"
@@ -194,6 +195,11 @@ run() {
         if [ ! -d "$modules/@agentclientprotocol/sdk" ] || [ ! -x "$node" ]; then
             echo "skipped: the TypeScript SDK is not installed ($install)"
         else check typescript-http env HTTP=1 "$node" --experimental-strip-types "$here/client.ts"; fi
+        ;;
+    rust)
+        if [ ! -x "$here/rust/target/debug/crow-clients" ]; then
+            echo "skipped: the Rust SDK is not installed ($install)"
+        else check rust "$here/rust/target/debug/crow-clients"; fi
         ;;
     mcp-client)
         if [ ! -x "$venv/bin/python" ]; then
