@@ -248,7 +248,10 @@ def color_of(name, default):
 
 
 def compose_image(frames, total):
-    """Each different row is a symbol; a frame is a group of rows that is visible for its time."""
+    """Each different row is a symbol; a frame is a group of rows that is visible for its time.
+
+    Where nothing moves, because the viewer cannot or because the reader wishes so, the last frame is visible.
+    """
     symbols, groups, styles = {}, [], []
     for index, (at, rows) in enumerate(frames):
         uses = []
@@ -267,7 +270,8 @@ def compose_image(frames, total):
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" xml:space="preserve" viewBox="0 0 {width:.0f} {height}" width="{width:.0f}" height="{height}">'
         f"<style>text{{font:14px ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace;white-space:pre}}"
-        f".f{{visibility:hidden}}{''.join(styles)}</style>"
+        f".f{{visibility:hidden}}#f{len(frames) - 1}{{visibility:visible}}"
+        f"@media(prefers-reduced-motion:no-preference){{{''.join(styles)}}}</style>"
         f'<rect width="100%" height="100%" rx="8" fill="{BACKGROUND}"/>'
         f'<defs>{defs}</defs><g fill="{FOREGROUND}" transform="translate({MARGIN} {MARGIN})">{"".join(groups)}</g></svg>\n'
     )
