@@ -46,7 +46,7 @@ fn terminal_question_shows_the_whole_command_and_is_answered() {
                 n  Reject
                 e  Reject and say what to do inste…
             a key, or ↑↓ and enter · esc stops
-            › ▮Ask anything; / for commands, @ for …
+            › ▮Ask anything
             crow · scripted · ask
             ── 40×24
             › go
@@ -56,7 +56,7 @@ fn terminal_question_shows_the_whole_command_and_is_answered() {
 
             Done.
 
-            › ▮Ask anything; / for commands, @ for …
+            › ▮Ask anything
             crow · scripted · ask
             ── files: approved
         "#]],

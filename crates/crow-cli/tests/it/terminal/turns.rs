@@ -43,7 +43,7 @@ fn terminal_answer_streams_in_40_columns() {
             a    │    1
 
             ⠋ …
-            › ▮Ask anything; / for commands, @ for …
+            › ▮Ask anything
             crow · scripted · ask
             ── 40×24
             › go
@@ -65,7 +65,7 @@ fn terminal_answer_streams_in_40_columns() {
             fn main() {
 
             ⠋ …
-            › ▮Ask anything; / for commands, @ for …
+            › ▮Ask anything
             crow · scripted · ask
             ── history
             › go
@@ -90,7 +90,7 @@ fn terminal_answer_streams_in_40_columns() {
 
             Done.
 
-            › Ask anything; / for commands, @ for …
+            › Ask anything
             crow · scripted · ask
         "#]],
     );

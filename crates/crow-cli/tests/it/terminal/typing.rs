@@ -14,7 +14,7 @@ fn terminal_start_shows_the_composer_at_each_width() {
     }
     expect![[r#"
         ── 40×24
-        › ▮Ask anything; / for commands, @ for …
+        › ▮Ask anything
         crow · scripted · ask
         ── 80×24
         › ▮Ask anything; / for commands, @ for files, ! for the shell

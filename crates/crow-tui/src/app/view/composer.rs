@@ -14,8 +14,12 @@ use crate::{
 const MARK: &str = "› ";
 const ANSWER_MARK: &str = "→ ";
 
-/// The hint in an empty composer.
-const PLACEHOLDER: &str = "Ask anything; / for commands, @ for files, ! for the shell";
+/// The hint in an empty composer: the first one that fits.
+const PLACEHOLDERS: [&str; 3] = [
+    "Ask anything; / for commands, @ for files, ! for the shell",
+    "Ask anything; / command, @ file, ! shell",
+    "Ask anything",
+];
 
 /// Renders the draft; of a long one the rows around the caret.
 pub(super) fn render_composer(state: &AppState, n_rows_max: usize, context: RowContext<'_>) -> LiveBlock {
@@ -40,7 +44,8 @@ pub(super) fn render_composer(state: &AppState, n_rows_max: usize, context: RowC
         block.push_row(row);
     }
     if state.composer.is_empty() {
-        let hint = if takes_text { "Type the answer; esc returns" } else { PLACEHOLDER };
+        let fitting = PLACEHOLDERS.into_iter().find(|hint| text_width(hint) <= width);
+        let hint = if takes_text { "Type the answer; esc returns" } else { fitting.unwrap_or_default() };
         if let Some(row) = block.rows.first_mut() {
             row.push_span(StyledSpan::styled(hint, theme.secondary()));
         }

@@ -137,7 +137,7 @@ fn working(columns: u16) -> ViewStage {
 fn empty_composer_fits_every_width() {
     ViewStage::new(40).check(&expect![[r#"
         ────
-        › Ask anything; / for commands, @ for … ◂2
+        › Ask anything ◂2
         crow · small · ask · ~/project
     "#]]);
     ViewStage::new(120).check(&expect![[r#"
@@ -171,7 +171,7 @@ fn running_turn_shows_calls_plan_and_time() {
         ☑ Read the tests
         ▸ Fix the code
         ⠴ Running `cargo test` · 1 min 5 s · esc stops
-        › Ask anything; / for commands, @ for files, ! for the she… ◂2
+        › Ask anything; / command, @ file, ! shell ◂2
         crow · small · ask · ~/project · brave-otter
     "#]]);
     working(40).check(&expect![[r#"
@@ -197,7 +197,7 @@ fn running_turn_shows_calls_plan_and_time() {
         ☑ Read the tests
         ▸ Fix the code
         ⠴ Running `cargo test` · 1 min 5 s
-        › Ask anything; / for commands, @ for … ◂2
+        › Ask anything ◂2
         crow · small · ask · ~/project
     "#]]);
 }
@@ -218,7 +218,7 @@ fn change_has_the_path_from_the_directory() {
           1 + a
         ────
 
-        › Ask anything; / for commands, @ for … ◂2
+        › Ask anything ◂2
         crow · small · ask · ~/project
     "#]]);
 }
@@ -299,7 +299,7 @@ fn question_shows_all_and_how_to_answer() {
             n  Reject
             e  Reject and say what to do instead
         a key, or ↑↓ and enter · esc stops
-        › Ask anything; / for commands, @ for files, ! for the she… ◂2
+        › Ask anything; / command, @ file, ! shell ◂2
         crow · small · ask · ~/project · brave-otter
     "#]]);
 }

@@ -50,9 +50,9 @@ fn transcript_is_above_the_composer() {
 
 
 
-        › Ask anything; / for commands, @ for …
-        crow · small · ask · ~/project
-    "#]],
+            › Ask anything
+            crow · small · ask · ~/project
+        "#]],
     );
     let mut stage = long_stage();
     check_after(
@@ -67,7 +67,7 @@ fn transcript_is_above_the_composer() {
             not_cut = 1;
 
             ⠋ Writing · 0 s · esc stops
-            › Ask anything; / for commands, @ for …
+            › Ask anything
             crow · small · ask · ~/project
         "#]],
     );
@@ -83,7 +83,7 @@ fn transcript_is_above_the_composer() {
 
 
             ⠋ Writing · 0 s · esc stops
-            › Ask anything; / for commands, @ for …
+            › Ask anything
             crow · small · ask · ~/project
         "#]],
     );
@@ -104,7 +104,7 @@ fn place_stays_while_text_arrives() {
 
 
             ⠋ Writing · 0 s · esc stops
-            › Ask anything; / for commands, @ for …
+            › Ask anything
             crow · small · ask · ~/project
         "#]],
     );
@@ -121,7 +121,7 @@ fn place_stays_while_text_arrives() {
 
 
             ⠋ Writing · 0 s · esc stops
-            › Ask anything; / for commands, @ for …
+            › Ask anything
             crow · small · ask · ~/project
         "#]],
     );
@@ -137,7 +137,7 @@ fn place_stays_while_text_arrives() {
             More while it is scrolled.
 
             ⠋ Writing · 0 s · esc stops
-            › Ask anything; / for commands, @ for …
+            › Ask anything
             crow · small · ask · ~/project
         "#]],
     );

@@ -38,7 +38,7 @@ fn newest_call_is_unfolded_and_folded() {
           ls line 5
           ls line 6
 
-        › Ask anything; / for commands, @ for files, ! for the she… ◂2
+        › Ask anything; / command, @ file, ! shell ◂2
         there is no call yet
     "#]]);
     press(&mut stage, "alt-o");
@@ -50,7 +50,7 @@ fn newest_call_is_unfolded_and_folded() {
           ls line 6
         ────
 
-        › Ask anything; / for commands, @ for files, ! for the she… ◂2
+        › Ask anything; / command, @ file, ! shell ◂2
         there is no call yet
     "#]]);
 }
@@ -75,7 +75,7 @@ fn unfolded_call_is_cut_and_gives_way_to_a_newer_one() {
           find line 58
           find line 59
           find line 60
-        › Ask anything; / for commands, @ for files, ! for the she… ◂2
+        › Ask anything; / command, @ file, ! shell ◂2
         crow · small · ask · ~/project · brave-otter
     "#]]);
     stage.update(printed("cat", 1));
@@ -89,7 +89,7 @@ fn unfolded_call_is_cut_and_gives_way_to_a_newer_one() {
           cat line 1
         ────
 
-        › Ask anything; / for commands, @ for files, ! for the she… ◂2
+        › Ask anything; / command, @ file, ! shell ◂2
         crow · small · ask · ~/project · brave-otter
     "#]]);
 }
@@ -123,7 +123,7 @@ fn running_call_is_unfolded_in_its_place() {
         ☑ Read the tests
         ▸ Fix the code
         ⠴ Running `cargo test` · 1 min 5 s
-        › Ask anything; / for commands, @ for … ◂2
+        › Ask anything ◂2
         crow · small · ask · ~/project
     "#]]);
 }
@@ -144,7 +144,7 @@ fn raw_result_is_shown_where_nothing_else_is() {
         ⠋ `cat`
           content
 
-        › Ask anything; / for commands, @ for files, ! for the she… ◂2
+        › Ask anything; / command, @ file, ! shell ◂2
         crow · small · ask · ~/project · brave-otter
     "#]]);
 }
@@ -167,7 +167,7 @@ fn change_behind_an_open_call_is_compared_once() {
           1 - a
           1 + b
 
-        › Ask anything; / for commands, @ for files, ! for the she… ◂2
+        › Ask anything; / command, @ file, ! shell ◂2
         crow · small · ask · ~/project · brave-otter
     "#]]);
     // Other content is compared again, and so it is at another width.
@@ -180,7 +180,7 @@ fn change_behind_an_open_call_is_compared_once() {
           1 - a
           1 + c
 
-        › Ask anything; / for commands, @ for files, ! for the she… ◂2
+        › Ask anything; / command, @ file, ! shell ◂2
         crow · small · ask · ~/project · brave-otter
     "#]]);
 }
