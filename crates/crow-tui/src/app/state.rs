@@ -98,6 +98,8 @@ pub(crate) struct AppState {
     pub(crate) plan: Vec<PlanEntry>,
     pub(crate) turn: Option<RunningTurn>,
     pub(crate) queue: VecDeque<DraftBuffer>,
+    /// Texts for the running turn that the model has not read yet.
+    pub(crate) steering: VecDeque<String>,
     pub(crate) questions: VecDeque<WaitingQuestion>,
     pub(crate) session: SessionStatus,
     /// The way back to an earlier prompt, from the list to the copy of the session.
@@ -194,6 +196,7 @@ impl AppState {
             plan: Vec::new(),
             turn: None,
             queue: first_prompt.into_iter().collect(),
+            steering: VecDeque::new(),
             questions: VecDeque::new(),
             session: SessionStatus::default(),
             rewind: RewindState::default(),
@@ -233,6 +236,7 @@ impl AppState {
         self.session.id = None;
         self.session.is_loading = true;
         self.children = SessionChildren::default();
+        self.steering.clear();
         self.request(AppCommand::OpenSession(target));
     }
 

@@ -337,40 +337,39 @@ fn terminal_tab_queues_and_enter_steers() {
         wait queued: later
         type and mind the tabs
         key enter
-        wait › and mind the tabs
+        wait for this turn: and mind the tabs
         show",
     );
     stage.home.write_file("go", "");
     stage.check(
         "wait Queued.\ngone ⠋\nhistory",
         &expect![[r#"
-        ── 80×24
-        › go
+            ── 80×24
+            › go
 
-        ⠋ `while [ ! -e go ]; do sleep 0.01; done`
+            ⠋ `while [ ! -e go ]; do sleep 0.01; done`
 
-        › and mind the tabs
+            ↳ for this turn: and mind the tabs
+            ↳ queued: later
+            ⠋ Running `while [ ! -e go ]; do sleep 0.01; done` · N s · esc stops
+            › ▮Ask anything; / for commands, @ for files, ! for the shell
+            crow · scripted · auto
+            ── history
+            › go
 
-        ↳ queued: later
-        ⠋ Running `while [ ! -e go ]; do sleep 0.01; done` · N s · esc stops
-        › ▮Ask anything; / for commands, @ for files, ! for the shell
-        crow · scripted · auto
-        ── history
-        › go
+            ✓ `while [ ! -e go ]; do sleep 0.01; done`
 
-        ✓ `while [ ! -e go ]; do sleep 0.01; done`
+            › and mind the tabs
 
-        › and mind the tabs
+            Steered.
 
-        Steered.
+            › later
 
-        › later
+            Queued.
 
-        Queued.
-
-        › Ask anything; / for commands, @ for files, ! for the shell
-        crow · scripted · auto
-    "#]],
+            › Ask anything; / for commands, @ for files, ! for the shell
+            crow · scripted · auto
+        "#]],
     );
 }
 
@@ -411,6 +410,38 @@ fn terminal_queue_returns_to_the_composer_when_the_turn_is_stopped() {
               second▮
             crow · scripted · ask
         "#]],
+    );
+}
+
+#[test]
+fn terminal_steering_that_was_not_read_returns_to_the_composer() {
+    let steps = "
+        wait · ask
+        type go
+        key enter
+        wait Half
+        type mind the tabs
+        key enter
+        wait for this turn: mind the tabs
+        key esc
+        wait • stopped
+        wait › mind
+        show";
+    check(
+        80,
+        "text \"Half a sen\" | hold",
+        steps,
+        &expect![[r#"
+        ── 80×24
+        › go
+
+        Half a sen
+
+        • stopped
+
+        › mind the tabs▮
+        crow · scripted · ask
+    "#]],
     );
 }
 

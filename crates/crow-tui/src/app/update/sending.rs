@@ -46,27 +46,27 @@ pub(super) fn queue_draft(state: &mut AppState, now: Instant) {
     push_to_queue(state, draft, now);
 }
 
-/// Sends a text to the running turn.
+/// Sends a text to the running turn. It is a prompt of the transcript when the model reads it.
 pub(super) fn steer(state: &mut AppState, text: String) {
-    state.cells.push(TranscriptCell::Prompt(text.clone()));
+    state.steering.push_back(text.clone());
     state.request(AppCommand::Steer(text));
 }
 
 pub(super) fn on_steered(state: &mut AppState, text: &str, result: Result<(), Failure>, now: Instant) {
-    if let Err(failure) = result {
-        let mut draft = DraftBuffer::default();
-        draft.set_text(text);
-        if state.turn.as_ref().is_none_or(|turn| turn.is_stopping) {
-            // The user stopped the turn: nothing goes on by itself.
-            draft.append_draft(&state.composer.take());
-            state.composer = draft;
-            return;
-        }
-        state
-            .cells
-            .push(TranscriptCell::Problem(format!("not added to the turn, queued: {}", failure.message)));
-        push_to_queue(state, draft, now);
+    // The answer to a text of a session that is no longer open is not for this one.
+    let Some(index) = state.steering.iter().position(|waiting| waiting == text) else { return };
+    state.steering.remove(index);
+    let Err(failure) = result else { return state.cells.push(TranscriptCell::Prompt(text.to_owned())) };
+    let mut draft = DraftBuffer::default();
+    draft.set_text(text);
+    if state.turn.as_ref().is_none_or(|turn| turn.is_stopping) {
+        // The user stopped the turn: nothing goes on by itself.
+        draft.append_draft(&state.composer.take());
+        state.composer = draft;
+        return;
     }
+    state.cells.push(TranscriptCell::Problem(format!("not added to the turn, queued: {}", failure.message)));
+    push_to_queue(state, draft, now);
 }
 
 fn push_to_queue(state: &mut AppState, draft: DraftBuffer, now: Instant) {

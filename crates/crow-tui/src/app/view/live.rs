@@ -24,15 +24,17 @@ const LETTERS_PER_TOKEN: usize = 4;
 /// Columns of the activity for which tokens and the hint give way.
 const ACTIVITY_COLUMNS: usize = 24;
 
-/// Renders the plan and the queue, as far as there is room.
+/// Renders the plan and the texts that wait, as far as there is room.
 pub(super) fn render_plan_and_queue(state: &AppState, n_rows: usize, context: RowContext<'_>) -> LiveBlock {
     let mut rows = Vec::new();
     if !state.plan.is_empty() {
         rows.extend(cell::render_plan(&state.plan, context));
     }
-    for draft in &state.queue {
-        let line = sanitize_line(draft.full_text().lines().next().unwrap_or_default());
-        rows.push(styled_row(format!("↳ queued: {line}"), context.theme.secondary()));
+    let for_turn = state.steering.iter().map(|text| ("for this turn", text.clone()));
+    let queued = state.queue.iter().map(|draft| ("queued", draft.full_text()));
+    for (label, text) in for_turn.chain(queued) {
+        let line = sanitize_line(text.lines().next().unwrap_or_default());
+        rows.push(styled_row(format!("↳ {label}: {line}"), context.theme.secondary()));
     }
     let n_hidden = rows.len().saturating_sub(n_rows);
     LiveBlock { rows: rows.into_iter().skip(n_hidden).collect(), caret: None }

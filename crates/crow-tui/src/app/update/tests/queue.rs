@@ -47,15 +47,19 @@ fn rejected_steering_is_queued() {
     "#]],
     );
     let failure = Failure::new(FailureKind::Internal, "no");
-    stage.keys("esc");
+    stage.keys("'late' enter esc");
+    assert_eq!(stage.state.steering, ["late"]);
     stage.apply(AppEvent::Steered { text: "late".into(), result: Err(failure) });
+    assert!(stage.state.steering.is_empty());
     check(
         &mut stage,
         "'_x' turn-cancelled",
         &expect![[r#"
-        CancelTurn
-        late x|
-    "#]],
+            history "late"
+            Steer("late")
+            CancelTurn
+            late x|
+        "#]],
     );
 }
 
