@@ -92,6 +92,7 @@ pub(crate) enum KeyAction {
     PreviousCall,
     FindText,
     FindNext,
+    FindPrevious,
     Close,
     /// Leaves the insert mode of vi.
     EnterNormal,

@@ -1,6 +1,9 @@
 //! The pager: a long text or the whole transcript, with scrolling and search. Works on rows that the view made.
 
-use std::collections::BTreeSet;
+#[cfg(test)]
+mod tests;
+
+use std::{collections::BTreeSet, ops::Range};
 
 use crow_core::SessionId;
 
@@ -29,6 +32,8 @@ pub(crate) struct TextPager {
     /// The text that is searched.
     pub(crate) query: String,
     pub(crate) is_typing_query: bool,
+    /// The row of the match that was found last.
+    pub(crate) match_row: Option<usize>,
     /// The cell of the selected call.
     pub(crate) selected: Option<usize>,
     /// Cells of calls of which only the first row is shown.
@@ -55,6 +60,7 @@ impl TextPager {
             n_below,
             query: String::new(),
             is_typing_query: false,
+            match_row: None,
             selected: None,
             folded: BTreeSet::new(),
         }
@@ -106,25 +112,57 @@ impl TextPager {
         }
     }
 
-    /// Scrolls to the next row above that has the query, or from the end again.
-    pub(crate) fn find_next(&mut self, rows: &[StyledRow], n_visible: usize) -> bool {
-        let query = self.query.to_lowercase();
-        if query.is_empty() {
-            return false;
-        }
-        let is_match = |row: &StyledRow| row.text().to_lowercase().contains(&query);
-        let last_visible = rows.len().saturating_sub(self.n_below);
-        let first_visible = last_visible.saturating_sub(n_visible);
-        let above = rows[..first_visible.min(rows.len())].iter().rposition(is_match);
-        let Some(index) = above.or_else(|| rows.iter().rposition(is_match)) else { return false };
-        // The match is the first visible row.
-        self.n_below = rows.len().saturating_sub(index + n_visible);
-        true
+    /// Begins a search or ends it.
+    pub(crate) fn reset_search(&mut self, is_typing_query: bool) {
+        (self.is_typing_query, self.query, self.match_row) = (is_typing_query, String::new(), None);
     }
 
-    /// The rows that are visible.
-    pub(crate) fn visible_rows<'a>(&self, rows: &'a [StyledRow], n_visible: usize) -> &'a [StyledRow] {
-        let end = rows.len().saturating_sub(self.n_below.min(rows.len().saturating_sub(n_visible)));
-        &rows[end.saturating_sub(n_visible)..end]
+    /// Finds the next row with the query and scrolls to it: upwards in a transcript, which is read from its end, and
+    /// downwards in a text; then from the other end again. The first match is one that is visible, if there is any.
+    pub(crate) fn find_match(&mut self, rows: &[StyledRow], n_visible: usize, is_backward: bool) {
+        let matches: Vec<usize> = self.matching_rows(rows);
+        let end = rows.len().saturating_sub(self.n_below);
+        let visible = end.saturating_sub(n_visible)..end;
+        let last_match = self.match_row.filter(|row| visible.contains(row));
+        let is_upward = matches!(self.source, PagerSource::Transcript | PagerSource::Child(_)) != is_backward;
+        let found = if is_upward {
+            let limit = last_match.unwrap_or(visible.end);
+            matches.iter().rfind(|&&row| row < limit).or(matches.last())
+        } else {
+            let first = last_match.map_or(visible.start, |row| row + 1);
+            matches.iter().find(|&&row| row >= first).or(matches.first())
+        };
+        self.match_row = found.copied();
+        if let Some(row) = self.match_row.filter(|row| !visible.contains(row)) {
+            // The match is the first visible row.
+            self.n_below = rows.len().saturating_sub(row + n_visible);
+        }
     }
+
+    /// The rows that have the query.
+    pub(crate) fn matching_rows(&self, rows: &[StyledRow]) -> Vec<usize> {
+        let has_match = |row: &StyledRow| !find_text(&row.text(), &self.query).is_empty();
+        rows.iter().enumerate().filter(|(_, row)| has_match(row)).map(|(index, _)| index).collect()
+    }
+}
+
+/// Returns the places of a query in a text, as ranges of bytes. Upper and lower case are the same.
+pub(crate) fn find_text(text: &str, query: &str) -> Vec<Range<usize>> {
+    if query.is_empty() {
+        return Vec::new();
+    }
+    let mut lowercase = String::with_capacity(text.len());
+    // For each byte of the lower-case text, the letter that it comes from: some letters change their length.
+    let mut origins = Vec::with_capacity(text.len());
+    for (index, letter) in text.char_indices() {
+        lowercase.extend(letter.to_lowercase());
+        origins.resize(lowercase.len(), index);
+    }
+    let query = query.to_lowercase();
+    let found = lowercase.match_indices(&query).map(|(start, found)| {
+        let last = origins[start + found.len() - 1];
+        let end = text[last..].chars().next().map_or(text.len(), |letter| last + letter.len_utf8());
+        origins[start]..end
+    });
+    found.collect()
 }

@@ -89,6 +89,7 @@ pub(super) const KEY_TABLE: &[KeyBinding] = &[
     bind(C::Pager, &["enter"], A::Choose, "fold the selected call, or unfold it"),
     bind(C::Pager, &["/"], A::FindText, "search"),
     bind(C::Pager, &["n"], A::FindNext, "go to the next match"),
+    bind(C::Pager, &["N"], A::FindPrevious, "go to the match before"),
     bind(C::Pager, &["q", "esc", "ctrl-o", "ctrl-c"], A::Close, "close the transcript"),
     bind(C::Completion, &["up", "ctrl-p"], A::SelectPrevious, "select the completion above"),
     bind(C::Completion, &["down", "ctrl-n"], A::SelectNext, "select the completion below"),

@@ -193,10 +193,9 @@ pub(super) fn perform_in_pager(state: &mut AppState, action: KeyAction, time: Ke
         KeyAction::NextCall => pager.select_call(&calls, true, rows.len(), n_visible),
         KeyAction::PreviousCall => pager.select_call(&calls, false, rows.len(), n_visible),
         KeyAction::Choose => pager.toggle_fold(),
-        KeyAction::FindText => (pager.is_typing_query, pager.query) = (true, String::new()),
-        KeyAction::FindNext if !pager.find_next(&rows, n_visible) => {
-            return state.set_flash("no match", time.now);
-        }
+        KeyAction::FindText => pager.reset_search(true),
+        KeyAction::FindNext => pager.find_match(&rows, n_visible, false),
+        KeyAction::FindPrevious => pager.find_match(&rows, n_visible, true),
         KeyAction::Close => return children::close_pager(state, time.now),
         _ => {}
     }
@@ -212,7 +211,7 @@ pub(super) fn perform_in_query(state: &mut AppState, action: KeyAction, time: Ke
             pager.is_typing_query = false;
             perform_in_pager(state, KeyAction::FindNext, time);
         }
-        KeyAction::Close => (pager.is_typing_query, pager.query) = (false, String::new()),
+        KeyAction::Close => pager.reset_search(false),
         _ => {}
     }
 }

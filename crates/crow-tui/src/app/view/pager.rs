@@ -10,7 +10,7 @@ use crate::{
     app::{
         cells::TranscriptCell,
         keys,
-        pager::{CallPlace, PagerSource, TextPager},
+        pager::{CallPlace, PagerSource, TextPager, find_text},
         state::{AppOverlay, AppState},
     },
     screen::CaretPosition,
@@ -101,10 +101,15 @@ pub(super) fn render_pager(state: &AppState, pager: &TextPager, context: RowCont
     let end = rows.len() - n_below;
     let heading = format!("{} · rows to {end} of {}", pager.title, rows.len());
     block.push_row(styled_row(heading, theme.heading()));
-    block.rows.extend(pager.visible_rows(&rows, n_visible).iter().cloned());
-    let footer = match pager.is_typing_query {
-        true => format!("/{}", pager.query),
-        false => footer_hint(!calls.is_empty(), context.width).to_owned(),
+    let first = end.saturating_sub(n_visible);
+    for (index, row) in rows[first..end].iter().enumerate() {
+        let style = (pager.match_row == Some(first + index)).then(|| theme.accent().bold().underlined());
+        block.rows.push(mark_matches(row, &pager.query, style));
+    }
+    let footer = match (pager.is_typing_query, pager.query.is_empty()) {
+        (true, _) => format!("/{}", pager.query),
+        (false, false) => search_footer(pager, &rows, context.width),
+        (false, true) => footer_hint(!calls.is_empty(), context.width).to_owned(),
     };
     if pager.is_typing_query {
         let row = u16::try_from(block.rows.len()).unwrap_or(0);
@@ -113,6 +118,48 @@ pub(super) fn render_pager(state: &AppState, pager: &TextPager, context: RowCont
     }
     block.push_row(styled_row(footer, theme.secondary()));
     block
+}
+
+/// Underlines the parts of a row that match a query, or gives them a style.
+fn mark_matches(row: &StyledRow, query: &str, style: Option<TextStyle>) -> StyledRow {
+    let matches = find_text(&row.text(), query);
+    if matches.is_empty() {
+        return row.clone();
+    }
+    let mut marked = StyledRow { spans: Vec::new(), is_code: row.is_code };
+    let mut start = 0;
+    for span in &row.spans {
+        let end = start + span.content.len();
+        let mut at = start;
+        for found in &matches {
+            let (first, last) = (found.start.clamp(at, end), found.end.clamp(at, end));
+            marked.push_span(StyledSpan {
+                content: span.content[at - start..first - start].to_owned(),
+                ..span.clone()
+            });
+            let content = span.content[first - start..last - start].to_owned();
+            let style = style.unwrap_or(span.style.underlined());
+            marked.push_span(StyledSpan { content, style, link: span.link.clone() });
+            at = last;
+        }
+        marked.push_span(StyledSpan { content: span.content[at - start..].to_owned(), ..span.clone() });
+        start = end;
+    }
+    marked
+}
+
+/// Describes the search: which of the matches was found last.
+fn search_footer(pager: &TextPager, rows: &[StyledRow], n_columns: usize) -> String {
+    let matches = pager.matching_rows(rows);
+    let number = pager.match_row.and_then(|row| matches.iter().position(|&found| found == row));
+    let (place, moves) = match number {
+        Some(index) => {
+            (format!("/{} · {} of {}", pager.query, index + 1, matches.len()), " · n next · N before")
+        }
+        None => (format!("/{} · no match", pager.query), ""),
+    };
+    let hinted = format!("{place}{moves} · / search · q closes");
+    if text_width(&hinted) <= n_columns { hinted } else { place }
 }
 
 /// Returns the most of the hint that fits.

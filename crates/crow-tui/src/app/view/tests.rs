@@ -3,6 +3,7 @@
 mod children;
 mod day;
 mod fullscreen;
+mod searching;
 mod unfolding;
 
 use std::time::{Duration, Instant};

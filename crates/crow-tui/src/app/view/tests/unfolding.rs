@@ -6,7 +6,7 @@ use crate::{
     screen::{InputEvent, TimedInput},
 };
 
-fn press(stage: &mut ViewStage, key: &str) {
+pub(super) fn press(stage: &mut ViewStage, key: &str) {
     stage.apply(AppEvent::Input(TimedInput { event: InputEvent::Key(parse_key(key)), read_at: stage.now }));
 }
 
