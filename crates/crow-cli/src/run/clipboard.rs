@@ -1,6 +1,6 @@
-//! The image in the clipboard, by the programs that read it. Knows no prompt.
+//! The image in the clipboard, by the programs that read it, and the clipboard of tmux. Knows no prompt.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{fs, path::Path, sync::Arc, time::Duration};
 
 use crow_core::ContentPart;
 use crow_process::{CommandSpec, ExitReason, OutputWatcher, ProcessGroups, RunLimits};
@@ -16,6 +16,12 @@ pub(super) const READERS: [&str; 3] = [
 
 /// The owner of the clipboard may be a program that does not answer.
 const READ_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Timeout of tmux, which only hands the text over.
+const COPY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Bytes of a message of tmux.
+const MESSAGE_BYTES: usize = 1024;
 
 /// Exit code of a shell that finds no such program.
 const NOT_FOUND: i32 = 127;
@@ -49,6 +55,33 @@ pub(super) async fn read_image(
         true => "the clipboard has no image".to_owned(),
         false => "no program can read the clipboard; install wl-clipboard, xclip or pngpaste".to_owned(),
     })
+}
+
+/// Puts a text into the buffer of tmux and into the clipboard of its terminal. By default, tmux itself ignores the
+/// sequence with which a program in it sets the clipboard.
+pub(super) async fn copy_in_tmux(groups: &Arc<ProcessGroups>, cwd: &Path, text: &str) -> Result<(), String> {
+    let failed = |reason: String| format!("tmux did not copy the text: {reason}");
+    let file = tempfile::NamedTempFile::new().map_err(|error| failed(error.to_string()))?;
+    fs::write(file.path(), text).map_err(|error| failed(error.to_string()))?;
+    let command = CommandSpec {
+        program: "tmux".to_owned(),
+        args: vec!["load-buffer".to_owned(), "-w".to_owned(), file.path().display().to_string()],
+        cwd: cwd.to_owned(),
+        env: Vec::new(),
+        env_removed: Vec::new(),
+    };
+    let limits =
+        RunLimits { timeout: COPY_TIMEOUT, head_bytes: MESSAGE_BYTES, tail_bytes: 0, spill_dir: None };
+    let cancel = CancellationToken::new();
+    let result = crow_process::run_program(groups, command, limits, &cancel, |_: &str| {}).await;
+    let result = result.map_err(|error| failed(error.to_string()))?;
+    match result.exit {
+        ExitReason::Exited(0) => Ok(()),
+        ExitReason::Exited(_) | ExitReason::Signalled(_) | ExitReason::Cancelled => {
+            Err(failed(result.output.text.trim().to_owned()))
+        }
+        ExitReason::TimedOut => Err(failed("it did not answer".to_owned())),
+    }
 }
 
 /// The output of a program, of which no more is kept than an image may have.

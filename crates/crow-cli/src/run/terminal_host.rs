@@ -32,12 +32,15 @@ const DEFAULT_EDITOR: &str = "vi";
 pub(crate) struct LocalHost {
     cwd: PathBuf,
     editor: String,
+    /// Whether the terminal is in tmux, whose server this process can reach.
+    is_in_tmux: bool,
     groups: Arc<ProcessGroups>,
 }
 
 impl LocalHost {
-    pub(super) fn new(cwd: PathBuf, editor: Option<&str>) -> Self {
-        Self { cwd, editor: editor.unwrap_or(DEFAULT_EDITOR).to_owned(), groups: Arc::default() }
+    pub(super) fn new(cwd: PathBuf, editor: Option<&str>, is_in_tmux: bool) -> Self {
+        let editor = editor.unwrap_or(DEFAULT_EDITOR).to_owned();
+        Self { cwd, editor, is_in_tmux, groups: Arc::default() }
     }
 
     fn command(&self, program: &str, args: &[&str]) -> CommandSpec {
@@ -92,6 +95,17 @@ impl ClientHost for LocalHost {
     fn read_clipboard(&self) -> BoxFuture<'static, Result<AttachedImage, String>> {
         let (cwd, groups) = (self.cwd.clone(), self.groups.clone());
         Box::pin(async move { clipboard::read_image(&groups, &cwd, &clipboard::READERS).await })
+    }
+
+    fn copy_text(&self, text: String) -> BoxFuture<'static, Result<(), String>> {
+        let (cwd, groups) = (self.cwd.clone(), self.groups.clone());
+        let is_in_tmux = self.is_in_tmux;
+        Box::pin(async move {
+            match is_in_tmux {
+                true => clipboard::copy_in_tmux(&groups, &cwd, &text).await,
+                false => Ok(()),
+            }
+        })
     }
 
     fn load_diff(&self) -> BoxFuture<'static, Result<String, String>> {

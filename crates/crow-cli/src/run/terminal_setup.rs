@@ -59,6 +59,7 @@ impl TerminalSetup {
             is_windows_terminal: variable("WT_SESSION").is_some(),
             is_wsl: variable("WSL_DISTRO_NAME").is_some(),
             is_tmux: variable("TMUX").is_some(),
+            is_vte: variable("VTE_VERSION").is_some(),
         };
         let stored = |id: &String| match args.fork {
             true => SessionChoice::Fork(id.clone()),
@@ -78,7 +79,11 @@ impl TerminalSetup {
                 mcp_servers: settings.mcp_servers.iter().map(|server| server.name.clone()).collect(),
                 has_vi_keys: settings.has_vi_keys,
             },
-            host: LocalHost::new(cwd.to_owned(), variable("VISUAL").or(variable("EDITOR"))),
+            host: LocalHost::new(
+                cwd.to_owned(),
+                variable("VISUAL").or(variable("EDITOR")),
+                variable("TMUX").is_some(),
+            ),
             history_file: settings.dir.join(HISTORY_FILE),
             target,
             is_fullscreen: args.options.fullscreen || settings.fullscreen,

@@ -22,8 +22,8 @@ const RECENT_ROWS_MAX: usize = 256;
 /// Rows that a rebuild writes again.
 pub const REBUILD_ROWS_MAX: usize = 2000;
 
-/// Bracketed pastes and focus events.
-const ENABLE: &str = "\x1b[?2004h\x1b[?1004h";
+/// Saves the title of the window; bracketed pastes and focus events.
+const ENABLE: &str = "\x1b[22;2t\x1b[?2004h\x1b[?1004h";
 
 /// The keyboard protocol, the version, the background; every terminal answers the last one.
 const QUERIES: &str = "\x1b[?u\x1b[>0q\x1b]11;?\x1b\\\x1b[c";

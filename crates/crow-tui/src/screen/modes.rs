@@ -6,8 +6,8 @@ use std::sync::{
     atomic::{AtomicU16, Ordering},
 };
 
-/// Ends a synchronized frame and resets wrapping, pastes, focus, style, link and cursor.
-const RESET: &str = "\x1b[?2026l\x1b[?7h\x1b[?2004l\x1b[?1004l\x1b[0m\x1b]8;;\x1b\\\x1b[?25h";
+/// Ends a synchronized frame and resets wrapping, pastes, focus, style, link, cursor and title.
+const RESET: &str = "\x1b[?2026l\x1b[?7h\x1b[?2004l\x1b[?1004l\x1b[0m\x1b]8;;\x1b\\\x1b[?25h\x1b[23;2t";
 
 /// Turns reports of the mouse off.
 pub(super) const IGNORE_WHEEL: &str = "\x1b[?1006l\x1b[?1000l";
@@ -98,6 +98,7 @@ mod tests {
         modes.set(ModeFlag::Active);
         let plain = modes.take_restore_sequence();
         assert!(!plain.contains("1049") && !plain.contains(POP_KITTY), "{plain:?}");
+        assert!(plain.contains("\x1b[23;2t"), "the window has its old title: {plain:?}");
         let shared = modes.clone();
         shared.set(ModeFlag::Fullscreen);
         shared.set(ModeFlag::KittyPushedFullscreen);

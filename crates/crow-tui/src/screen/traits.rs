@@ -8,6 +8,8 @@ pub struct TerminalTraits {
     pub avoids_kitty: bool,
     /// Whether the terminal is tmux, which encodes modified keys only on request.
     pub is_tmux: bool,
+    /// Whether the terminal is of the VTE library, such as GNOME Terminal.
+    pub is_vte: bool,
 }
 
 /// The effect of a new width on rows that are on the screen.
@@ -36,6 +38,8 @@ pub struct TerminalHints<'a> {
     pub is_wsl: bool,
     /// Whether `TMUX` is set.
     pub is_tmux: bool,
+    /// Whether `VTE_VERSION` is set.
+    pub is_vte: bool,
 }
 
 impl TerminalTraits {
@@ -53,7 +57,12 @@ impl TerminalTraits {
         } else {
             ResizeBehavior::Unknown
         };
-        Self { resizing, avoids_kitty: is_vs_code && hints.is_wsl, is_tmux: hints.is_tmux }
+        Self {
+            resizing,
+            avoids_kitty: is_vs_code && hints.is_wsl,
+            is_tmux: hints.is_tmux,
+            is_vte: hints.is_vte,
+        }
     }
 
     /// Updates the properties from the terminal's name and version.
@@ -61,6 +70,7 @@ impl TerminalTraits {
         const REFLOWING: [&str; 9] =
             ["tmux", "kitty", "WezTerm", "ghostty", "foot", "iTerm2", "Konsole", "VTE", "xterm.js"];
         self.is_tmux |= version.starts_with("tmux");
+        self.is_vte |= version.starts_with("VTE");
         if self.resizing == ResizeBehavior::Repaints {
             return;
         }

@@ -172,6 +172,24 @@ fn terminal_image_of_the_clipboard_is_attached() {
 }
 
 #[test]
+fn terminal_answer_is_copied_through_tmux() {
+    let mut stage = TerminalStage::new(80, "text \"Fine.\"");
+    let programs = stage.home.project().join("programs");
+    std::fs::create_dir(&programs).expect("a directory can be made");
+    let program = programs.join("tmux");
+    let copied = stage.home.project().join("copied");
+    let script = format!("#!/bin/sh\n[ \"$1 $2\" = 'load-buffer -w' ] && cat \"$3\" >{}\n", copied.display());
+    std::fs::write(&program, script).expect("files can be written");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("modes can be set");
+    let path = format!("{}:/usr/local/bin:/usr/bin:/bin", programs.display());
+    stage = stage.with_env("PATH", &path).with_env("TMUX", "/tmp/tmux,1,0");
+    stage.play("wait · ask\ntype go\nkey enter\nwait Fine.\ntype /copy\nkey enter\nwait copied 5 characters");
+    assert_eq!(std::fs::read_to_string(copied).expect("it was copied"), "Fine.");
+    std::fs::write(&program, "#!/bin/sh\necho no server running; exit 1\n").expect("files can be written");
+    stage.play("type /copy\nkey enter\nwait tmux did not copy the text: no server running");
+}
+
+#[test]
 fn terminal_conversation_is_exported() {
     let steps = "
         wait · ask

@@ -232,8 +232,13 @@ impl<H: ClientHost> AppLoop<H> {
             AppCommand::ReadBranch => self.tasks.read_branch(),
             AppCommand::EditText(text) => self.edit_text(text)?,
             AppCommand::Suspend => self.stop_process()?,
-            AppCommand::CopyText(text) => self.screen.write_control(&sequences::copy_text(&text))?,
-            AppCommand::Alert(text) => self.screen.write_control(&sequences::alert(&text))?,
+            AppCommand::CopyText(text) => {
+                self.screen.write_control(&sequences::copy_text(&text))?;
+                self.tasks.copy_text(text);
+            }
+            AppCommand::Alert(text) => {
+                self.screen.write_control(&sequences::alert(&text, self.screen.traits()))?;
+            }
             AppCommand::Redraw => self.redraw()?,
             AppCommand::Quit => {}
         }
@@ -316,6 +321,8 @@ impl<H: ClientHost> AppLoop<H> {
     fn take_terminal(&mut self) -> io::Result<()> {
         if self.input.is_none() {
             self.screen.resume()?;
+            // The window has the title from before.
+            self.title.clear();
             self.input = Some(InputReader::start(&self.tty)?);
         }
         Ok(())

@@ -41,6 +41,9 @@ pub trait ClientHost: Send + Sync + 'static {
     /// Reads the image in the clipboard.
     fn read_clipboard(&self) -> BoxFuture<'static, Result<AttachedImage, String>>;
 
+    /// Gives a text to a program around this one that keeps it from the terminal's clipboard: tmux.
+    fn copy_text(&self, text: String) -> BoxFuture<'static, Result<(), String>>;
+
     /// Returns the changes of the repository as a patch.
     fn load_diff(&self) -> BoxFuture<'static, Result<String, String>>;
 
@@ -208,6 +211,14 @@ impl<H: ClientHost> TaskRunner<H> {
     pub(super) fn read_clipboard(&self) {
         let read = self.host.read_clipboard();
         self.spawn(async move { AppEvent::ImageRead(read.await) });
+    }
+
+    pub(super) fn copy_text(&self, text: String) {
+        let n_letters = text.chars().count();
+        let copy = self.host.copy_text(text);
+        self.spawn(async move {
+            AppEvent::Reported(copy.await.map(|()| format!("copied {n_letters} characters")))
+        });
     }
 
     pub(super) fn load_diff(&self) {

@@ -101,10 +101,7 @@ fn copy_answer(state: &mut AppState, argument: &str, now: Instant) {
         Err(_) => (!answer.is_empty()).then_some(answer),
     };
     match text {
-        Some(text) => {
-            state.set_flash(format!("copied {} characters", text.chars().count()), now);
-            state.request(AppCommand::CopyText(text));
-        }
+        Some(text) => state.request(AppCommand::CopyText(text)),
         None => state.set_flash("there is nothing to copy", now),
     }
 }
