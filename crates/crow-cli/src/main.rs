@@ -242,13 +242,10 @@ fn undo_changes(args: &UndoArgs, database: &DatabaseAddress, out: &mut impl Writ
     agent::tokio_runtime()?.block_on(undo::run(args, database, &cwd, out, &mut stderr))
 }
 
-/// Columns of a table that is not shown on a terminal.
-const COLUMNS: usize = 80;
-
 fn show_usage(args: &UsageArgs, database: &DatabaseAddress, out: &mut impl Write) -> Result<(), CliError> {
     let _migration_notice = MigrationNotice::for_database(database);
     let cells = crow_process::terminal_size(&io::stdout()).ok().flatten();
-    let columns = cells.map_or(COLUMNS, |cells| usize::from(cells.columns));
+    let columns = cells.map(|cells| usize::from(cells.columns));
     agent::tokio_runtime()?.block_on(usage::run(args, database, &jiff::Zoned::now(), columns, out))
 }
 

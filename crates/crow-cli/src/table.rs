@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 /// Spaces between columns.
-const GAP: usize = 2;
+pub(crate) const GAP: usize = 2;
 
 /// Writes rows with aligned columns; the last column is not padded.
 pub(crate) fn write_table<const N: usize>(
@@ -34,6 +34,33 @@ fn column_widths<const N: usize>(rows: &[[String; N]]) -> Vec<usize> {
     let width =
         |column: usize| rows.iter().map(|row| console::measure_text_width(&row[column])).max().unwrap_or(0);
     (0..N).map(width).collect()
+}
+
+/// The columns of a text.
+pub(crate) fn text_width(text: &str) -> usize {
+    console::measure_text_width(&sanitize_line(text))
+}
+
+/// Returns a text of at most `width` columns: the middle of a longer one is replaced, as names differ at their ends.
+pub(crate) fn shorten_middle(text: &str, width: usize) -> String {
+    let text = sanitize_line(text);
+    if text_width(&text) <= width {
+        return text;
+    }
+    let letters: Vec<char> = text.chars().collect();
+    let letter_width = |letter: &char| console::measure_text_width(letter.encode_utf8(&mut [0; 4]));
+    // The number of letters that fit into `room` columns.
+    let n_fitting = |letters: &mut dyn Iterator<Item = &char>, room: usize| {
+        let ends = letters.scan(0, |used, letter| {
+            *used += letter_width(letter);
+            Some(*used)
+        });
+        ends.take_while(|&used| used <= room).count()
+    };
+    let room = width.saturating_sub(1);
+    let n_first = n_fitting(&mut letters.iter(), room / 2);
+    let n_last = n_fitting(&mut letters.iter().rev(), room - room / 2);
+    letters[..n_first].iter().chain(&['…']).chain(&letters[letters.len() - n_last..]).collect()
 }
 
 /// Replaces control characters, so that stored text cannot control the terminal.
@@ -71,6 +98,14 @@ pub(crate) fn json_line(document: &serde_json::Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn long_text_is_shortened_in_its_middle() {
+        assert_eq!(super::shorten_middle("/work/crow", 10), "/work/crow");
+        assert_eq!(super::shorten_middle("/work/a long name/crow", 10), "/wor…/crow");
+        assert_eq!(super::shorten_middle("/漢字漢字漢字漢字", 9), "/漢…漢字");
+        assert_eq!(super::shorten_middle("/work\u{1b}[31m/crow", 9), "/wor…crow");
+    }
+
     #[test]
     fn columns_are_aligned_by_display_width() {
         let rows = [["NAME", "N", "TEXT"], ["日本", "1", ""], ["a\u{1b}[31m", "22", "long enough"]];

@@ -13,12 +13,12 @@ use jiff::{ToSpan as _, Zoned};
 use self::report::UsageReport;
 use crate::{cli::UsageArgs, database::store_options, failure::CliError, table};
 
-/// Shows the usage of the days up to `now`, in its time zone. `columns` is the width of the output.
+/// Shows the usage of the days up to `now`, in its time zone. `columns` is the width of a terminal.
 pub(crate) async fn run(
     args: &UsageArgs,
     database: &DatabaseAddress,
     now: &Zoned,
-    columns: usize,
+    columns: Option<usize>,
     out: &mut impl Write,
 ) -> Result<(), CliError> {
     let last = now.date();

@@ -17,6 +17,12 @@ use crate::{inspect::usage_json, money, table};
 /// Rows of a table of models or directories in text; JSON has all.
 const ROWS_MAX: usize = 10;
 
+/// Columns of a table with bars that is not shown on a terminal.
+const COLUMNS: usize = 80;
+
+/// Columns of a name that is shortened; less says nothing.
+const NAME_COLUMNS_MIN: usize = 16;
+
 /// Requests with their usage.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct UsageSum {
@@ -122,7 +128,7 @@ impl UsageReport {
     }
 
     /// Writes the summary and a table for days, models and directories.
-    pub(super) fn write_text(&self, columns: usize, out: &mut impl Write) -> io::Result<()> {
+    pub(super) fn write_text(&self, columns: Option<usize>, out: &mut impl Write) -> io::Result<()> {
         if self.days.is_empty() {
             let (first, last) = (self.dates.start(), self.dates.end());
             return writeln!(out, "no requests with token counts from {first} to {last}");
@@ -148,11 +154,12 @@ fn by_tokens(sums: BTreeMap<String, UsageSum>) -> Vec<(String, UsageSum)> {
     sums
 }
 
-/// Writes a table, with a bar for the tokens of each row where the width allows one.
+/// Writes a table, with a bar for the tokens of each row where the width allows one. On a terminal with this number of
+/// columns, names that are too long are shortened.
 fn write_sums(
     title: &str,
     rows: &[(String, UsageSum)],
-    columns: usize,
+    columns: Option<usize>,
     out: &mut impl Write,
 ) -> io::Result<()> {
     let row = |name: &str, [requests, input, cached, output, cost]: [String; 5], bar: String| {
@@ -160,9 +167,15 @@ fn write_sums(
     };
     let head = row(title, ["REQUESTS", "IN", "CACHED", "OUT", "COST"].map(str::to_owned), String::new());
     let without_bars = rows.iter().map(|(name, sum)| row(name, sum.cells(), String::new()));
-    let cells: Vec<[String; 7]> = std::iter::once(head).chain(without_bars).collect();
+    let mut cells: Vec<[String; 7]> = std::iter::once(head).chain(without_bars).collect();
+    let n_over =
+        columns.map_or(0, |columns| table::width_before_last(&cells).saturating_sub(columns + table::GAP));
+    let name_width = cells.iter().map(|row| table::text_width(&row[0])).max().unwrap_or_default();
+    for [name, ..] in cells.iter_mut().filter(|_| n_over > 0) {
+        *name = table::shorten_middle(name, name_width.saturating_sub(n_over).max(NAME_COLUMNS_MIN));
+    }
     let largest = rows.iter().map(|(_, sum)| sum.total_tokens()).max().unwrap_or_default();
-    let bar_width = columns.saturating_sub(table::width_before_last(&cells));
+    let bar_width = columns.unwrap_or(COLUMNS).saturating_sub(table::width_before_last(&cells));
     let bars = std::iter::once(String::new())
         .chain(rows.iter().map(|(_, sum)| chart::render_bar(sum.total_tokens(), largest, bar_width)));
     let cells = cells.into_iter().zip(bars).map(|([name, requests, input, cached, output, cost, _], bar)| {

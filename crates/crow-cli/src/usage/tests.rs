@@ -23,7 +23,7 @@ fn check(line: &str, columns: usize, expect: Expect) {
         store_replies(&store, "/work/nest", "a small one", &["2026-03-10T10:00:00Z", "2026-03-10T11:59:00Z"])
             .await;
         let mut out = Vec::new();
-        super::run(&args, &database, &NOW.parse().unwrap(), columns, &mut out).await.unwrap();
+        super::run(&args, &database, &NOW.parse().unwrap(), Some(columns), &mut out).await.unwrap();
         String::from_utf8(out).unwrap()
     });
     expect.assert_eq(&text);
@@ -114,6 +114,38 @@ fn usage_is_shown_by_day_model_and_directory() {
 }
 
 #[test]
+fn names_are_shortened_on_a_narrow_terminal() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = DatabaseAddress::File(directory.path().join("crow.db"));
+    let Some(CliCommand::Usage(args)) = Cli::parse_from(["crow-cli", "usage"]).command else {
+        panic!("usage")
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let text = runtime.block_on(async {
+        let store = Store::open(&database).await.unwrap();
+        let cwd = "/home/me/projects/漢字/a folder with a long name";
+        store_replies(&store, cwd, "claude-opus-with-a-long-name-2026", &["2026-03-10T10:00:00Z"]).await;
+        let mut out = Vec::new();
+        super::run(&args, &database, &NOW.parse().unwrap(), Some(60), &mut out).await.unwrap();
+        String::from_utf8(out).unwrap()
+    });
+    expect![[r#"
+        2026-02-09 to 2026-03-10: 1 request in 1 session, 5.0k tokens in, 120 out
+
+        DAY         REQUESTS  IN    CACHED  OUT  COST
+        2026-03-10  1         5.0k  0 %     120  -     █████████████
+
+        MODEL                      REQUESTS  IN    CACHED  OUT  COST
+        claude-opus-…ng-name-2026  1         5.0k  0 %     120  -
+
+        DIRECTORY                  REQUESTS  IN    CACHED  OUT  COST
+        /home/me/pro… a long name  1         5.0k  0 %     120  -
+    "#]]
+    .assert_eq(&text);
+    assert!(text.lines().skip(1).all(|line| console::measure_text_width(line) <= 60), "{text}");
+}
+
+#[test]
 fn usage_is_json_and_svg() {
     check(
         "crow-cli usage -j",
@@ -126,19 +158,19 @@ fn usage_is_json_and_svg() {
         "crow-cli usage --days 3 --svg",
         80,
         expect![[r##"
-        <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 268" width="640" height="268" role="img" font-family="sans-serif" font-size="11">
-        <title>Tokens by day</title>
-        <rect width="100%" height="100%" fill="#ffffff"/>
-        <text x="44" y="20" fill="#333333">2026-03-08 to 2026-03-10: 4 requests in 2 sessions, 30k tokens in (26 % cached), 480 out, $0.0600</text>
-        <line x1="44" y1="224" x2="596" y2="224" stroke="#999999"/>
-        <g><title>2026-03-08: 5.1k tokens</title><rect x="44" y="164" width="11" height="60" fill="#2f6fb2"/><rect x="44" y="224" width="11" height="0" fill="#a9c8e8"/></g>
-        <g><title>2026-03-09: 10k tokens</title><rect x="58" y="105" width="11" height="119" fill="#2f6fb2"/><rect x="58" y="177" width="11" height="47" fill="#a9c8e8"/></g>
-        <g><title>2026-03-10: 15k tokens</title><rect x="72" y="44" width="11" height="180" fill="#2f6fb2"/><rect x="72" y="177" width="11" height="47" fill="#a9c8e8"/></g>
-        <text x="44" y="240" fill="#333333">2026-03-08</text>
-        <text x="596" y="240" text-anchor="end" fill="#333333">2026-03-10</text>
-        <text x="44" y="256" fill="#333333">largest day: 15k tokens; light: read from the provider's cache</text>
-        </svg>
-    "##]],
+            <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 268" width="640" height="268" role="img" font-family="sans-serif" font-size="11">
+            <title>Tokens by day</title>
+            <rect width="100%" height="100%" fill="#ffffff"/>
+            <text x="44" y="20" fill="#333333">2026-03-08 to 2026-03-10: 4 requests in 2 sessions, 30k tokens in (26 % cached), 480 out, $0.0600</text>
+            <line x1="44" y1="224" x2="596" y2="224" stroke="#999999"/>
+            <g><title>2026-03-08: 5.1k tokens</title><rect x="116" y="164" width="40" height="60" fill="#2f6fb2"/><rect x="116" y="224" width="40" height="0" fill="#a9c8e8"/></g>
+            <g><title>2026-03-09: 10k tokens</title><rect x="300" y="105" width="40" height="119" fill="#2f6fb2"/><rect x="300" y="177" width="40" height="47" fill="#a9c8e8"/></g>
+            <g><title>2026-03-10: 15k tokens</title><rect x="484" y="44" width="40" height="180" fill="#2f6fb2"/><rect x="484" y="177" width="40" height="47" fill="#a9c8e8"/></g>
+            <text x="44" y="240" fill="#333333">2026-03-08</text>
+            <text x="596" y="240" text-anchor="end" fill="#333333">2026-03-10</text>
+            <text x="44" y="256" fill="#333333">largest day: 15k tokens; light: read from the provider's cache</text>
+            </svg>
+        "##]],
     );
 }
 
@@ -151,7 +183,7 @@ fn days_without_requests_are_reported() {
     };
     let mut out = Vec::new();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    runtime.block_on(super::run(&args, &database, &NOW.parse().unwrap(), 80, &mut out)).unwrap();
+    runtime.block_on(super::run(&args, &database, &NOW.parse().unwrap(), None, &mut out)).unwrap();
     expect![[r#"
         no requests with token counts from 2026-02-09 to 2026-03-10
     "#]]

@@ -37,6 +37,8 @@ pub fn format_tokens(tokens: u64) -> String {
     match tokens {
         0..1000 => tokens.to_string(),
         1000..FEW_TOKENS => format!("{}.{}k", tokens / 1000, tokens % 1000 / 100),
-        FEW_TOKENS.. => format!("{}k", tokens / 1000),
+        FEW_TOKENS..1_000_000 => format!("{}k", tokens / 1000),
+        1_000_000..10_000_000 => format!("{}.{}M", tokens / 1_000_000, tokens % 1_000_000 / 100_000),
+        10_000_000.. => format!("{}M", tokens / 1_000_000),
     }
 }
