@@ -98,7 +98,7 @@ def collect_files(target: Target, program: Path, files: Path) -> None:
     (files / "completions").mkdir()
     shutil.copy2(program, files / target.program)
     shutil.copy2(ROOT / "LICENSE", files)
-    shutil.copy2(ROOT / "README.md", files)
+    shutil.copy2(PACKAGING / "about.md", files / "README.md")
     (files / "THIRD-PARTY-LICENSES.txt").write_text(third_party_licenses(target.triple))
     # A program of another system cannot run here; its pages and completions are those of a program that can.
     runnable = os.environ.get("CROW_PACKAGES_RUNNABLE", str(files / target.program))

@@ -23,6 +23,7 @@ import tempfile
 import threading
 import time
 import urllib.parse
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -78,12 +79,21 @@ def exercise(program: list[str | Path], home: Path, model: ScriptedModel, in_roo
     expect(REPLY in run(*program, "run", "Say hello", **settings), "the model's reply is not in the output")
 
 
+def check_links(page: str) -> None:
+    """A page of a package is read away from the repository, so its links are whole, and to files that exist."""
+    for link in re.findall(r"\]\(([^)]*)\)", page):
+        expect(link.startswith("https://"), f"{link} leads nowhere from a package")
+        if found := re.match(r"https://github\.com/crow-cli/crow-cli/blob/main/([^#]*)", link):
+            expect((ROOT / found[1]).is_file(), f"{found[1]} does not exist")
+
+
 def check_archive(model: ScriptedModel, scratch: Path) -> None:
     with tarfile.open(package("crow-cli-linux-x86_64.tar.gz")) as archive:
         names = archive.getnames()
         archive.extractall(scratch, filter="data")
     for name in ["crow-cli", "LICENSE", "THIRD-PARTY-LICENSES.txt", "man/crow-cli.1", "completions/_crow-cli"]:
         expect(name in names, f"{name} is not in the archive")
+    check_links((scratch / "README.md").read_text())
     run("bash", "-n", scratch / "completions" / "crow-cli.bash")
     exercise([scratch / "crow-cli"], make_directory(scratch / "home"), model)
     symbols = run("objdump", "-T", scratch / "crow-cli")
@@ -142,6 +152,9 @@ def check_installer(model: ScriptedModel, scratch: Path) -> None:
 
 def check_wheel(model: ScriptedModel, scratch: Path) -> None:
     wheel = package("crow_cli-*.whl")
+    with zipfile.ZipFile(wheel) as members:
+        metadata = next(name for name in members.namelist() if name.endswith(".dist-info/METADATA"))
+        check_links(members.read(metadata).decode())
     for name in PYTHONS:
         started = time.monotonic()
         place = scratch / name
