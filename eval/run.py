@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -19,11 +20,16 @@ from harness.world import find_confinement_fault
 
 def main(argv: list[str]) -> int:
     arguments = parse_arguments(argv)
+    # The agent is ended and the directories of the run are removed as after Ctrl-C.
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         return int(arguments.function(arguments))
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("error: interrupted", file=sys.stderr)
+        return 130
 
 
 def parse_arguments(argv: list[str]) -> argparse.Namespace:

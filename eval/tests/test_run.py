@@ -2,6 +2,9 @@
 
 import importlib.util
 import os
+import signal
+import socket
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -13,7 +16,7 @@ from harness.agent import ROOT, AgentDefinition
 from harness.runner import RunOptions, RunRecord, run_task
 from harness.task import load_tasks
 from harness.workspace import Workspace
-from harness.world import find_confinement_fault
+from harness.world import WORLDS, find_confinement_fault
 
 sys.path.insert(0, str(ROOT / "packaging"))
 
@@ -67,6 +70,26 @@ class RunTest(unittest.TestCase):
         delete = call("terminal", {"command": f"rm -r {name}"})
         record = self.run_script("refused-call", [delete, "I was not allowed to."])
         self.assertEqual((record.fault, record.refused), (None, 1))
+
+    def test_signal_ends_the_run_and_its_directories(self) -> None:
+        for stop in (signal.SIGTERM, signal.SIGINT):
+            with self.subTest(stop.name), tempfile.TemporaryDirectory() as directory, socket.create_server(("127.0.0.1", 0)) as model:
+                before = set(WORLDS.glob("crow-eval-*"))
+                url = f"http://127.0.0.1:{model.getsockname()[1]}/v1"
+                arguments = ["--agent", f"crow:program={PROGRAM}", "--task", "add-2", "--url", url, "--model", "silent"]
+                arguments += ["--out", f"{directory}/results.jsonl", *([] if IS_CONFINED else ["--unconfined"])]
+                command = [sys.executable, str(ROOT / "eval/run.py"), "run", *arguments]
+                with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as runner:
+                    # The agent has sent its request, which is never answered.
+                    model.settimeout(60)
+                    connection, _ = model.accept()
+                    during = set(WORLDS.glob("crow-eval-*")) - before
+                    runner.send_signal(stop)
+                    _, errors = runner.communicate(timeout=60)
+                    connection.close()
+                self.assertTrue(during)
+                self.assertEqual([path for path in during if path.exists()], [])
+                self.assertEqual((runner.returncode, errors.splitlines()[-1]), (130, "error: interrupted"))
 
     def test_guard_is_no_end(self) -> None:
         record = self.run_script("add-2", [call("read", {"file_path": "notes.txt"})])
