@@ -194,6 +194,7 @@ async fn run_call(
         workspace: cx.workspace,
         editor: Some(cx.editor),
         access: &info.access,
+        may_read_written: gate.may_read_written(cx, info),
         call: Some(call.id),
         confinement: Confinement::Unconfined,
         cancel: cx.cancel,

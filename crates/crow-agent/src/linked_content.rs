@@ -69,6 +69,7 @@ async fn read_linked_file(cx: &TurnCx<'_>, uri: &str, remaining_bytes: &mut usiz
         workspace: cx.workspace,
         editor: Some(cx.editor),
         access: &access,
+        may_read_written: false,
         call: None,
         confinement: Confinement::Unconfined,
         cancel: cx.cancel,

@@ -92,6 +92,7 @@ impl CallMcpSession<'_> {
             workspace: cx.workspace,
             editor: None,
             access: &info.access,
+            may_read_written: false,
             call: None,
             confinement: Confinement::Unconfined,
             cancel: cx.cancel,

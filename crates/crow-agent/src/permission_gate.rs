@@ -80,6 +80,12 @@ impl PermissionGate {
         paths.iter().all(is_in_root)
     }
 
+    /// Whether the model may read the files that a call writes without a question.
+    pub(crate) fn may_read_written(&self, cx: &TurnCx<'_>, info: &ToolCallInfo) -> bool {
+        let ToolAccess::Writes(paths) = &info.access else { return false };
+        self.local_policy.allows_reads(cx.settings.borrow().mode, paths)
+    }
+
     /// Waits until the session's mode allows a call.
     pub(crate) async fn until_allowed_by_mode(&self, cx: &TurnCx<'_>, call: &ToolCall, info: &ToolCallInfo) {
         let mut settings = cx.settings.clone();

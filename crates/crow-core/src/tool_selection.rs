@@ -54,7 +54,7 @@ const CORE_TOOLS: [CoreTool; 8] = [
     CoreTool {
         name: "terminal",
         description: "Runs a shell command: builds, tests, git. `cd` ends with it.",
-        parameters: &["command", "timeout"],
+        parameters: &["command"],
         required: &["command"],
     },
     CoreTool {

@@ -106,6 +106,7 @@ impl Machine {
             workspace: &self.workspace,
             editor: None,
             access: &facets.access,
+            may_read_written: false,
             call: None,
             confinement: Confinement::Unconfined,
             cancel: &CancellationToken::new(),

@@ -227,13 +227,14 @@ async fn plan_edit(cx: &ToolCx<'_>, edit: FileEdit) -> Result<(PlannedEdit, File
         Err(OpenFileError::Unreadable(error)) => return Err(read::read_error(&path, &display_path, &error)),
         Err(OpenFileError::Failed(error)) => return Err(error),
     };
-    // An empty file has no content that the model could have missed, and one with content has its own refusal.
-    if cx.workspace.seen_stamp(&path).is_none() && !edit.creates_file() {
-        return Err(edit_error(&display_path, &"it was not read in this session; read it first"));
-    }
     let TextFile { text: old, encoding } =
         text_file::decode_file(opened, &path).await.map_err(|reason| edit_error(&display_path, &reason))?;
+    // An empty file has no content that the model could have missed, and one with content has its own refusal.
     if !edit.creates_file() {
+        if cx.workspace.seen_stamp(&path).is_none() {
+            let reason = read::unread_refusal(cx, &edit.file_path).await?;
+            return Err(edit_error(&display_path, &reason));
+        }
         text_file::check_known_version(cx, &path, &old)
             .map_err(|reason| edit_error(&display_path, &reason))?;
     }

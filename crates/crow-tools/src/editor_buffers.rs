@@ -42,16 +42,11 @@ pub(crate) enum WriteTarget {
     Client,
 }
 
-/// Refuses to replace a text that only the editor has and that the model does not know.
-const UNREAD_IN_EDITOR: &str =
-    "the editor has a text for it that is not saved and was not read; read it first";
-
 /// The purpose of a read through the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReadPurpose {
     Show,
-    /// The content is written back: requires a client that can read and write files. A text that only the client has
-    /// must have been read before.
+    /// The content is written back: requires a client that can read and write files.
     Modify,
     /// The same for the preview of a change. The client is not asked for a new file, since many log an error each time;
     /// the change itself asks.
@@ -71,9 +66,8 @@ pub(crate) async fn open_file(
     purpose: ReadPurpose,
 ) -> Result<OpenedFile, OpenFileError> {
     let path = cx.approved_path(file_path)?;
-    let was_read = cx.workspace.seen_stamp(&path).is_some();
+    let is_unread = cx.workspace.seen_stamp(&path).is_none();
     let on_disk = cx.read_blocking(move || Ok(crow_files::read_file(&path, FILE_BYTES_MAX))).await?;
-    let is_unread_new_file = !was_read && matches!(on_disk, Err(ReadError::Missing));
     let may_be_text = match &on_disk {
         Ok(bytes) => may_be_text(bytes),
         Err(ReadError::Missing) => true,
@@ -84,7 +78,10 @@ pub(crate) async fn open_file(
     let wants_buffer = match purpose {
         ReadPurpose::Show => true,
         ReadPurpose::Modify => write_target(cx, file_path) == WriteTarget::Client,
-        ReadPurpose::Preview => !is_unread_new_file && write_target(cx, file_path) == WriteTarget::Client,
+        ReadPurpose::Preview => {
+            let is_new = is_unread && matches!(on_disk, Err(ReadError::Missing));
+            !is_new && write_target(cx, file_path) == WriteTarget::Client
+        }
     };
     let editor = cx.editor.filter(|editor| editor.capabilities().reads_files);
     let Some(editor) = editor.filter(|_| may_be_text && wants_buffer && cx.workspace.contains(file_path))
@@ -92,10 +89,6 @@ pub(crate) async fn open_file(
         return on_disk.map(OpenedFile::Disk).map_err(OpenFileError::Unreadable);
     };
     match read_from_client(cx, editor, file_path).await? {
-        Some(text) if purpose == ReadPurpose::Modify && is_unread_new_file && !text.is_empty() => {
-            let display_path = cx.workspace.display_path(file_path);
-            Err(ToolError(format!("could not change {display_path}: {UNREAD_IN_EDITOR}")).into())
-        }
         Some(text) => Ok(OpenedFile::Buffer(text)),
         None => on_disk.map(OpenedFile::Disk).map_err(OpenFileError::Unreadable),
     }

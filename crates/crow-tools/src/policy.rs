@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use crow_core::{
     ApprovalSource, Confinement, EffectivePolicy, GrantSet, Mode, PermissionDecision, PermissionRules,
-    SandboxMode, SandboxPolicy, SandboxSupport, SessionRoots, ToolCallInfo, approval_source_in_sandbox,
-    evaluate_call_in_sandbox,
+    SandboxMode, SandboxPolicy, SandboxSupport, SessionRoots, ToolAccess, ToolCallInfo, ToolKind,
+    approval_source_in_sandbox, evaluate_call_in_sandbox,
 };
 use crow_files::resolve_links;
 
@@ -65,6 +65,17 @@ impl PermissionPolicy {
         info: &ToolCallInfo,
     ) -> PermissionDecision {
         evaluate_call_in_sandbox(&self.for_mode(mode), grants, tool, info, &self.sandbox_rules())
+    }
+
+    /// Whether `read` of these files needs no question.
+    pub fn allows_reads(&self, mode: Mode, paths: &[String]) -> bool {
+        let info = ToolCallInfo {
+            title: String::new(),
+            kind: ToolKind::Read,
+            locations: Vec::new(),
+            access: ToolAccess::Reads(paths.to_owned()),
+        };
+        self.evaluate(mode, &GrantSet::default(), "read", &info) == PermissionDecision::Allow
     }
 
     /// Returns who approved a call that [`Self::evaluate`] allows.

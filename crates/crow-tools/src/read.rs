@@ -48,6 +48,13 @@ pub const IMAGE_BYTES_MAX: usize = 3_700_000;
 pub(crate) const LOSSY_NOTE: &str = "(not valid in its encoding: undecodable bytes are shown as \u{fffd}, and `edit` cannot change \
                      this file)\n";
 
+const READ_FIRST: &str = "it was not read in this session; read it first";
+
+/// Lines and bytes of a file that the refusal of a change shows: most source files, and a small part of a small context
+/// window.
+const REFUSAL_LINES_MAX: usize = 200;
+const REFUSAL_BYTES_MAX: usize = 8 * 1024;
+
 /// Enough bytes to detect an image's type.
 const IMAGE_SIGNATURE_BYTES: usize = 16;
 
@@ -140,27 +147,11 @@ impl Tool for ReadTool {
     fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> ToolFuture<'a> {
         into_tool_future(async move {
             let args: ReadArgs = parse_arguments(arguments)?;
-            let path = cx.approved_path(&args.file_path)?;
-            let display_path = cx.workspace.display_path(&args.file_path);
-            let content = match editor_buffers::open_file(&cx, &args.file_path, ReadPurpose::Show).await {
-                Ok(opened) => cx.read_blocking(move || render_content(opened, &display_path, &args)).await?,
-                Err(OpenFileError::Unreadable(ReadError::TooLarge { .. })) => {
-                    let (path, cancel, range) = (path.clone(), cx.cancel.clone(), args.page_range());
-                    let text = cx
-                        .read_blocking(move || read_file_page(&path, &display_path, range, &cancel))
-                        .await?;
-                    ReadContent::Text { text, stamp: None }
-                }
-                Err(OpenFileError::Unreadable(error)) => {
-                    return Err(read_error(&path, &display_path, &error));
-                }
-                Err(OpenFileError::Failed(error)) => return Err(error),
-            };
-            match content {
+            match read_content(&cx, &args.file_path, args.page_range()).await? {
                 ReadContent::Image(result) => Ok(result),
                 ReadContent::Text { text, stamp } => {
                     if let Some(stamp) = stamp {
-                        cx.workspace.record_seen(path, stamp);
+                        cx.workspace.record_seen(cx.approved_path(&args.file_path)?, stamp);
                     }
                     Ok(ToolResult::success(text))
                 }
@@ -169,13 +160,56 @@ impl Tool for ReadTool {
     }
 }
 
-fn render_content(opened: OpenedFile, display_path: &str, args: &ReadArgs) -> Result<ReadContent, ToolError> {
+/// Returns why a file that the model has not read is not changed: its first lines, with which it counts as read, if it may
+/// be read without a question.
+pub(crate) async fn unread_refusal(cx: &ToolCx<'_>, file_path: &str) -> Result<String, ToolError> {
+    if !cx.may_read_written {
+        return Ok(READ_FIRST.to_owned());
+    }
+    let range = PageRange {
+        first_line: first_line(),
+        lines_max: REFUSAL_LINES_MAX,
+        bytes_max: REFUSAL_BYTES_MAX,
+        chars_max: LINE_CHARS_MAX,
+    };
+    match read_content(cx, file_path, range).await? {
+        ReadContent::Text { text, stamp: Some(stamp) } => {
+            cx.workspace.record_seen(cx.approved_path(file_path)?, stamp);
+            Ok(format!(
+                "it was not read in this session; nothing was changed, and these are its lines:\n{text}"
+            ))
+        }
+        ReadContent::Text { stamp: None, .. } | ReadContent::Image(_) => Ok(READ_FIRST.to_owned()),
+    }
+}
+
+/// Reads a page of a file, or an image.
+async fn read_content(cx: &ToolCx<'_>, file_path: &str, range: PageRange) -> Result<ReadContent, ToolError> {
+    let path = cx.approved_path(file_path)?;
+    let display_path = cx.workspace.display_path(file_path);
+    match editor_buffers::open_file(cx, file_path, ReadPurpose::Show).await {
+        Ok(opened) => cx.read_blocking(move || render_content(opened, &display_path, range)).await,
+        Err(OpenFileError::Unreadable(ReadError::TooLarge { .. })) => {
+            let cancel = cx.cancel.clone();
+            let text = cx.read_blocking(move || read_file_page(&path, &display_path, range, &cancel)).await?;
+            Ok(ReadContent::Text { text, stamp: None })
+        }
+        Err(OpenFileError::Unreadable(error)) => Err(read_error(&path, &display_path, &error)),
+        Err(OpenFileError::Failed(error)) => Err(error),
+    }
+}
+
+fn render_content(
+    opened: OpenedFile,
+    display_path: &str,
+    range: PageRange,
+) -> Result<ReadContent, ToolError> {
     let bytes = match opened {
         OpenedFile::Disk(bytes) => bytes,
         OpenedFile::Buffer(text) => {
             return Ok(ReadContent::Text {
                 stamp: Some(ContentStamp::from_text(&text)),
-                text: render_text(&text, display_path, args.page_range())?,
+                text: render_text(&text, display_path, range)?,
             });
         }
     };
@@ -185,10 +219,10 @@ fn render_content(opened: OpenedFile, display_path: &str, args: &ReadArgs) -> Re
     match decode_text(bytes) {
         DecodedText::Text(text, _) => Ok(ReadContent::Text {
             stamp: Some(ContentStamp::from_text(&text)),
-            text: render_text(&text, display_path, args.page_range())?,
+            text: render_text(&text, display_path, range)?,
         }),
         DecodedText::Lossy(text) => {
-            let page = render_text(&text, display_path, args.page_range())? + LOSSY_NOTE;
+            let page = render_text(&text, display_path, range)? + LOSSY_NOTE;
             Ok(ReadContent::Text { stamp: Some(ContentStamp::from_text(&text)), text: page })
         }
         DecodedText::Binary => Err(ToolError(format!("could not read {display_path}: it is a binary file"))),

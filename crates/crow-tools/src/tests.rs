@@ -97,6 +97,7 @@ impl Machine {
             workspace: &self.workspace,
             editor: None,
             access: &ToolAccess::Nothing,
+            may_read_written: true,
             call: None,
             confinement: Confinement::Unconfined,
             cancel: &self.cancel,

@@ -84,6 +84,8 @@ pub struct ToolCx<'a> {
     pub editor: Option<&'a ClientEditor>,
     /// The access that was evaluated, from its [`ToolCallInfo`]: other files are not opened for it.
     pub access: &'a ToolAccess,
+    /// Whether the model may read the files that the call writes without a question.
+    pub may_read_written: bool,
     /// The call's ID, if it belongs to a conversation.
     pub call: Option<CallId>,
     /// The confinement of its commands. An unconfined command in a terminal of the client runs without the supervisor.

@@ -14,6 +14,7 @@ use crate::{
     PreviewFuture, Tool, ToolCx, ToolFuture, Workspace,
     editor_buffers::{self, OpenFileError, OpenedFile, ReadPurpose},
     file_write::{self, CHANGED_OR_UNSAVED, CHANGED_SINCE_READ, FileWrite, PriorContent, WrittenFile},
+    read,
     text_encoding::{DecodedText, TextEncoding, decode_text},
     tool::{into_preview_future, into_tool_future, parse_arguments, path_title, text_argument},
     tool_error::ToolError,
@@ -22,6 +23,9 @@ use crate::{
 
 /// A client cannot usefully render a larger change, and both texts are sent to it.
 pub(crate) const DIFF_BYTES_MAX: usize = 1024 * 1024;
+
+/// Follows the lines of a file in the refusal to replace it.
+const REPLACE_HINT: &str = "(change a part of it, or write it again to replace all of these lines)";
 
 pub(crate) struct WriteTool {
     spec: ToolSpec,
@@ -82,6 +86,14 @@ impl Tool for WriteTool {
             let WriteArgs { file_path, content } = parse_arguments(arguments)?;
             let existing = read_existing(&cx, &file_path, ReadPurpose::Modify).await?;
             check_unchanged(&cx, &file_path, &existing)?;
+            refuse_unread(&cx, &file_path, &existing, &content).await?;
+            if existing.is_same_on_disk(&content) {
+                cx.workspace.record_write(cx.approved_path(&file_path)?, &content);
+                let path = cx.workspace.display_path(&file_path);
+                return Ok(ToolResult::success(format!(
+                    "{path} already has this content; nothing was changed"
+                )));
+            }
             let change = FileWrite {
                 verb: "write",
                 file_path: &file_path,
@@ -92,12 +104,14 @@ impl Tool for WriteTool {
             };
             let WrittenFile { text: content, note } = file_write::apply_write(&cx, change).await?;
             let display_path = cx.workspace.display_path(&file_path);
-            let lines = match content.lines().count() {
-                1 => "1 line".into(),
-                n => format!("{n} lines"),
+            let lines = count_lines(&content);
+            let text = match &existing {
+                ExistingFile::Missing => format!("created {display_path}: {lines}{note}"),
+                ExistingFile::Text(old, _) => {
+                    format!("replaced {display_path}: {} before, {lines} now{note}", count_lines(old))
+                }
+                ExistingFile::Opaque(_) => format!("replaced {display_path}: {lines} now{note}"),
             };
-            let verb = if matches!(existing, ExistingFile::Missing) { "created" } else { "replaced" };
-            let text = format!("{verb} {display_path}: {lines}{note}");
             Ok(change_result(text, &cx.workspace.to_absolute(&file_path), existing.into_diff(content)))
         })
     }
@@ -115,6 +129,7 @@ pub(crate) async fn preview_write(
     let WriteArgs { file_path, content } = parse_arguments(arguments)?;
     let existing = read_existing(cx, &file_path, ReadPurpose::Preview).await?;
     check_unchanged(cx, &file_path, &existing)?;
+    refuse_unread(cx, &file_path, &existing, &content).await?;
     let diff = existing.into_diff(content);
     let path = cx.workspace.to_absolute(&file_path);
     Ok(diff.map_or_else(Vec::new, |diff| diff_content(&path, diff)))
@@ -159,7 +174,45 @@ fn check_unchanged(cx: &ToolCx<'_>, file_path: &str, existing: &ExistingFile) ->
     Err(ToolError(format!("could not write {}: {reason}", cx.workspace.display_path(file_path))))
 }
 
+/// Rejects replacing a text that the model has not read, unless the new one contains it.
+async fn refuse_unread(
+    cx: &ToolCx<'_>,
+    file_path: &str,
+    existing: &ExistingFile,
+    new: &str,
+) -> Result<(), ToolError> {
+    let is_lost = match existing {
+        ExistingFile::Text(old, _) => !new.contains(old.as_str()),
+        ExistingFile::Opaque(stamp) => stamp.is_some(),
+        ExistingFile::Missing => false,
+    };
+    if !is_lost || cx.workspace.seen_stamp(&cx.approved_path(file_path)?).is_some() {
+        return Ok(());
+    }
+    let mut reason = read::unread_refusal(cx, file_path).await?;
+    if reason.ends_with('\n') {
+        reason.push_str(REPLACE_HINT);
+    }
+    let display_path = cx.workspace.display_path(file_path);
+    Err(ToolError(format!("could not write {display_path}: {reason}")))
+}
+
+fn count_lines(text: &str) -> String {
+    match text.lines().count() {
+        1 => "1 line".into(),
+        n => format!("{n} lines"),
+    }
+}
+
 impl ExistingFile {
+    /// Whether the file on disk has this text. An editor's text may be unsaved.
+    fn is_same_on_disk(&self, new: &str) -> bool {
+        match self {
+            Self::Text(old, encoding) => encoding.is_some() && old == new,
+            Self::Missing | Self::Opaque(_) => false,
+        }
+    }
+
     /// The file's encoding, which is kept.
     fn encoding(&self) -> TextEncoding {
         match self {

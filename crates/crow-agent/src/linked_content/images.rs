@@ -192,6 +192,7 @@ impl ImageRequest {
             workspace: cx.workspace,
             editor: Some(cx.editor),
             access: &self.info.access,
+            may_read_written: false,
             call: Some(self.call.id),
             confinement: Confinement::Unconfined,
             cancel: cx.cancel,

@@ -115,6 +115,7 @@ async fn wait_for_child(cx: TurnCx<'_>, call: CallId, child: &SessionId, turn: A
         workspace: cx.workspace,
         editor: None,
         access: &ToolAccess::Nothing,
+        may_read_written: false,
         call: Some(call),
         confinement: Confinement::Unconfined,
         cancel: cx.cancel,

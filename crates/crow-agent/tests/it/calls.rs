@@ -410,13 +410,13 @@ fn unread_file_is_not_edited() {
         &expect![[r#"
             > prompt edit
             < call call-1-0 edit "Edit a.txt" pending {"file_path":"a.txt","old_string":"one","new_string":"two"}
-            < call call-1-0 failed "could not edit a.txt: it was not read in this session; read it first"
+            < call call-1-0 failed "could not edit a.txt: it was not read in this session; nothing was changed, and these are its lines:\n     1\tone\n"
             < text[msg-3] I have to read it first.
             < title edit
             = end_turn
             model saw user: "edit"
             model saw assistant: edit("{\"file_path\":\"a.txt\",\"old_string\":\"one\",\"new_string\":\"two\"}")
-            model saw tool: "could not edit a.txt: it was not read in this session; read it first"
+            model saw tool: "could not edit a.txt: it was not read in this session; nothing was changed, and these are its lines:\n     1\tone\n"
         "#]],
     );
 }

@@ -62,12 +62,12 @@ fn recorded_model_repeats_a_write() {
             < call call-3-0 write "Write nonove.txt" pending {"file_path":"nonove.txt","content":"dobomu vatoke ralaba subose"}
             ? Write nonove.txt [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
             < call call-3-0 in_progress
-            < call call-3-0 completed diff $HOME/project/nonove.txt "dobomu vatoke ralaba subose" -> "dobomu vatoke ralaba subose"
+            < call call-3-0 completed "nonove.txt already has this content; nothing was changed"
             < usage 1418/32000
             < call call-5-0 write "Write nonove.txt" pending {"file_path":"nonove.txt","content":"dobomu vatoke ralaba subose"}
             ? Write nonove.txt [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
             < call call-5-0 in_progress
-            < call call-5-0 completed diff $HOME/project/nonove.txt "dobomu vatoke ralaba subose" -> "dobomu vatoke ralaba subose"
+            < call call-5-0 completed "nonove.txt already has this content; nothing was changed"
             < text[msg-7] The file `nonove.txt` has been created with the content "dobomu vatoke ralaba subose".
             < usage 1590/32000
             < title Create the file `nonove.txt`. Its whole content is this one…

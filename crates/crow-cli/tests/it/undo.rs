@@ -215,7 +215,7 @@ fn model_is_informed_once_and_invisibly() {
         for file in ["a.txt", "new/b.txt"] {
             assert!(told.contains(&stage.path(file).display().to_string()), "{told}");
         }
-        assert!(told.contains("it was not read in this session; read it first"), "{told}");
+        assert!(told.contains("it was not read in this session"), "{told}");
         stage.turn("text \"Yes.\"").await;
         assert_eq!(stage.told().matches("The person took back what you did").count(), 1);
         let (session, project) = (stage.session.clone(), stage.world.project());
@@ -369,7 +369,7 @@ fn undo_writes_through_the_client() {
         // The agent reads the unsaved text, and undo restores it.
         stage.client.editor.buffers.insert(path.clone(), "one\ntwo\nnot saved\n".to_owned());
         stage.turn(TURN).await;
-        stage.turn("call write {\"file_path\":\"crlf.txt\",\"content\":\"x\\n\"}\ntext \"Done.\"").await;
+        stage.turn("call read {\"file_path\":\"crlf.txt\"}\ncall write {\"file_path\":\"crlf.txt\",\"content\":\"x\\n\"}\ntext \"Done.\"").await;
         stage.client.editor.buffers.insert(stage.path("crlf.txt"), "x\ntyped\n".to_owned());
         let left = stage.say("/undo").await;
         assert!(left.starts_with("- `crlf.txt`: left unchanged, it was changed after"), "{left}");
@@ -398,7 +398,7 @@ fn undo_writes_through_the_client() {
 fn file_unreadable_by_the_client_is_not_written_through_it() {
     check(async {
         let mut stage = Stage::new(json!({"fs": {"readTextFile": true, "writeTextFile": true}})).await;
-        stage.turn("call write {\"file_path\":\"a.txt\",\"content\":\"agent\\n\"}\ntext \"Done.\"").await;
+        stage.turn("call read {\"file_path\":\"a.txt\"}\ncall write {\"file_path\":\"a.txt\",\"content\":\"agent\\n\"}\ntext \"Done.\"").await;
         let before = stage.client.log().matches("> fs write").count();
         stage.client.editor.fail_next("fs/read_text_file", crow_testkit::client::ResponseFault::Error);
         assert_eq!(stage.say("/undo").await, "- `a.txt`: restored\n");
@@ -520,7 +520,7 @@ fn agent_killed_before_it_writes_leaves_nothing_to_undo() {
         stage.client.editor.fail_next("fs/write_text_file", crow_testkit::client::ResponseFault::Silence);
         stage
             .server
-            .replace_answers("call write {\"file_path\":\"a.txt\",\"content\":\"never\\n\"}\ntext \"Done.\"");
+            .replace_answers("call read {\"file_path\":\"a.txt\"}\ncall write {\"file_path\":\"a.txt\",\"content\":\"never\\n\"}\ntext \"Done.\"");
         let session = stage.session.clone();
         stage.client.prompt(&session, "go").await;
         stage.client.wait_for_line("fs/write_text_file").await;
@@ -543,6 +543,7 @@ fn symlinks_and_directories_are_not_overwritten() {
     check(async {
         let mut stage = Stage::new(json!({})).await;
         let turn = r#"
+            call read {"file_path":"a.txt"}
             call write {"file_path":"a.txt","content":"agent\n"} | call write {"file_path":"in/b.txt","content":"agent\n"}
             text "Done."
         "#;

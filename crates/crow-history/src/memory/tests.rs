@@ -78,6 +78,7 @@ fn asked(tool: &str, arguments: Value) -> ToolResult {
             workspace: &workspace,
             editor: None,
             access: &ToolAccess::Nothing,
+            may_read_written: false,
             call: None,
             confinement: Confinement::ReadOnly,
             undo_recorder: None,

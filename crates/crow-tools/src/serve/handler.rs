@@ -100,15 +100,7 @@ impl ToolServerHandler {
                 SandboxSupport::Full
             }
         };
-        let policy = PermissionPolicy::new(PolicySources {
-            workspace,
-            cwd: None,
-            readable: self.config.readable.clone(),
-            config_dir: &self.config.config_dir,
-            rules: self.config.rules.clone(),
-            sandbox: self.config.sandbox,
-            support,
-        });
+        let policy = self.policy(workspace, support);
         let (mode, grants) = (call_mode::effective_mode(self.config.mode, &info.access), GrantSet::default());
         let decision = policy.evaluate(mode, &grants, &call.name, info);
         let approval = match decision {
@@ -126,6 +118,24 @@ impl ToolServerHandler {
             }
         };
         elicitation.request_permission(&info.title, &reason).await.map(|()| confinement)
+    }
+
+    fn policy(&self, workspace: &Workspace, support: SandboxSupport) -> PermissionPolicy {
+        PermissionPolicy::new(PolicySources {
+            workspace,
+            cwd: None,
+            readable: self.config.readable.clone(),
+            config_dir: &self.config.config_dir,
+            rules: self.config.rules.clone(),
+            sandbox: self.config.sandbox,
+            support,
+        })
+    }
+
+    /// Whether the client may read the files that a call writes without a question.
+    fn may_read_written(&self, workspace: &Workspace, access: &ToolAccess) -> bool {
+        let ToolAccess::Writes(paths) = access else { return false };
+        self.policy(workspace, SandboxSupport::Full).allows_reads(self.config.mode, paths)
     }
 
     async fn run_call(&self, call: &ToolCall, elicitation: PermissionElicitation<'_>) -> CallToolResponse {
@@ -146,10 +156,12 @@ impl ToolServerHandler {
                 progress_sender.send_replace(render_progress(&content));
             }
         };
+        let may_read_written = self.may_read_written(&workspace, &info.access);
         let cx = ToolCx {
             workspace: &workspace,
             editor: None,
             access: &info.access,
+            may_read_written,
             call: None,
             confinement,
             cancel: &context.ct,

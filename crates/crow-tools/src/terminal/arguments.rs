@@ -81,7 +81,7 @@ impl TerminalAction {
             parse_arguments(arguments)?;
         let job = job.filter(|job| !job.is_empty());
         let cwd = cwd.filter(|cwd| !cwd.is_empty());
-        let wait = timeout.map(parse_timeout).transpose()?;
+        let wait = timeout.map(parse_timeout).transpose()?.flatten();
         if command.contains('\0') {
             return Err(ToolError("`command` contains a zero byte, which no command may".into()));
         }
@@ -132,17 +132,18 @@ impl TerminalAction {
     }
 }
 
-fn parse_timeout(seconds: f64) -> Result<Duration, ToolError> {
-    let refuse = || ToolError(format!("`timeout` must be more than 0 seconds, not {seconds}"));
-    if seconds <= 0.0 {
-        return Err(refuse());
+/// Parses a number of seconds; 0, which models send for a parameter that they do not need, is the default.
+fn parse_timeout(seconds: f64) -> Result<Option<Duration>, ToolError> {
+    let refuse = || ToolError(format!("`timeout` must be a number of seconds, not {seconds}"));
+    if seconds == 0.0 {
+        return Ok(None);
     }
     if seconds > f64::from(TIMEOUT_S_MAX) {
         let reason =
             format!("`timeout` is in seconds and may be at most {TIMEOUT_S_MAX}; for what takes longer");
         return Err(ToolError(format!("{reason} leave it out, or set background")));
     }
-    Duration::try_from_secs_f64(seconds).map_err(|_| refuse())
+    Duration::try_from_secs_f64(seconds).map(Some).map_err(|_| refuse())
 }
 
 /// The schema of the parameters, for the model.
@@ -161,7 +162,7 @@ pub(super) fn parameters_schema() -> Value {
                                 is unless given"
             },
             "timeout": {
-                "type": "number", "exclusiveMinimum": 0, "maximum": TIMEOUT_S_MAX,
+                "type": "number", "minimum": 0, "maximum": TIMEOUT_S_MAX,
                 "description": "Seconds after which the command is stopped; without it a command that takes long goes \
                                 on as a job. With is_input: how long to wait, for more output when something is typed, \
                                 for the end of the job when it is only read"

@@ -248,9 +248,12 @@ async fn several_edits_are_made_or_none() {
     .await;
 }
 
+fn call(arguments: Value) -> (&'static str, Value) {
+    ("str_replace_based_edit_tool", arguments)
+}
+
 #[tokio::test]
 async fn tool_of_anthropic_views_creates_and_edits() {
-    let call = |arguments: Value| ("str_replace_based_edit_tool", arguments);
     check(
         three_files,
         &[
@@ -299,7 +302,9 @@ async fn tool_of_anthropic_views_creates_and_edits() {
             Completed: created new/c: 1 line
             client: Diff { path: "$DIR/project/new/c", old: None, new: "c\n" }
             > Edit b Edit Writes(["$DIR/project/b"])
-            Failed: could not edit b: it was not read in this session; read it first
+            Failed: could not edit b: it was not read in this session; nothing was changed, and these are its lines:
+                 1	x
+                 2	y
             > Edit a Edit Writes(["$DIR/project/a"])
             Failed: `str_replace_based_edit_tool` was not run: `str_replace` needs `old_str`
             > Read a Read Reads(["$DIR/project/a"])

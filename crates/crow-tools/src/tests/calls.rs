@@ -139,8 +139,7 @@ async fn doubtful_and_unreadable_calls_are_rejected() {
         > write Edit Nothing
         Failed: `write` was not run: its arguments may be incomplete: a closing bracket is missing at line 1 column 34; send the whole call again, in smaller steps if it is long
         > Write a Edit Writes(["$DIR/project/a"])
-        Completed: replaced a: 1 line
-        client: Diff { path: "$DIR/project/a", old: Some("text"), new: "text" }
+        Completed: a already has this content; nothing was changed
         > edit Edit Nothing
         Failed: `edit` was not run: its arguments may be incomplete: a closing bracket is missing at line 1 column 56; send the whole call again, in smaller steps if it is long
         > terminal Execute Nothing

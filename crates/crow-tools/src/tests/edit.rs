@@ -11,21 +11,16 @@ fn edit(old: &str, new: &str) -> (&'static str, Value) {
     ("edit", json!({"file_path": "a", "old_string": old, "new_string": new}))
 }
 
-fn read() -> (&'static str, Value) {
-    ("read", json!({"file_path": "a"}))
-}
-
 #[tokio::test]
-async fn edit_requires_a_read() {
+async fn edit_of_an_unread_file_shows_it() {
     let setup = |cwd: &std::path::Path| fs::write(cwd.join("a"), "one\ntwo\nthree\n").unwrap();
     check(
         setup,
-        &[edit("two", "2"), read(), edit("two", "2\n2a"), edit("three", "3")],
+        &[edit("two", "2"), edit("two", "2\n2a"), edit("three", "3")],
         expect![[r#"
             > Edit a Edit Writes(["$DIR/project/a"])
-            Failed: could not edit a: it was not read in this session; read it first
-            > Read a Read Reads(["$DIR/project/a"])
-            Completed:      1	one
+            Failed: could not edit a: it was not read in this session; nothing was changed, and these are its lines:
+                 1	one
                  2	two
                  3	three
             > Edit a Edit Writes(["$DIR/project/a"])
@@ -291,7 +286,7 @@ async fn hostile_arguments_change_nothing() {
         a huge result: Failed: could not edit a: the edit is too large: the limits are 100000 places and 16 MiB; replace less at a time
         an empty file: Failed: could not edit empty: the old text is not in the file; read the file again and copy the lines exactly
         an unknown encoding: Failed: could not edit latin: its encoding is unknown and would be lost
-        a binary file: Failed: could not edit binary: it was not read in this session; read it first
+        a binary file: Failed: could not edit binary: it is a binary file
         a folder: Failed: could not read folder: it is a directory; list it with `glob`
         a missing file: Failed: could not read missing: it does not exist
         a file as a folder: Failed: could not read a/b: it does not exist

@@ -179,8 +179,9 @@ async fn write_survives_hostile_paths() {
         {"content":"new\n","file_path":"folder"}
           Failed: could not write folder: it is a directory
         {"content":"new\n","file_path":"file/"}
-          Completed: replaced file: 1 line
-          client: Diff { path: "$DIR/project/file", old: Some("text\n"), new: "new\n" }
+          Failed: could not write file: it was not read in this session; nothing was changed, and these are its lines:
+               1	text
+          (change a part of it, or write it again to replace all of these lines)
         {"content":"new\n","file_path":"file/below"}
           Failed: could not write file/below: the directory $DIR/project/file could not be created: Not a directory (os error 20)
         {"content":"new\n","file_path":"pipe"}
@@ -191,13 +192,14 @@ async fn write_survives_hostile_paths() {
         {"content":"new\n","file_path":"round"}
           Failed: could not write round: a link in its path is circular or was created just now
         {"content":"new\n","file_path":"link"}
-          Completed: replaced link: 1 line
-          client: Diff { path: "$DIR/project/link", old: Some("new\n"), new: "new\n" }
+          Completed: replaced link: 1 line before, 1 line now
+          client: Diff { path: "$DIR/project/link", old: Some("text\n"), new: "new\n" }
         {"content":"new\n","file_path":"fixed"}
-          Failed: could not write fixed: it is read-only
+          Failed: could not write fixed: it was not read in this session; nothing was changed, and these are its lines:
+               1	fixed
+          (change a part of it, or write it again to replace all of these lines)
         {"content":"new\n","file_path":"folder/../../project/file"}
-          Completed: replaced file: 1 line
-          client: Diff { path: "$DIR/project/file", old: Some("new\n"), new: "new\n" }
+          Completed: file already has this content; nothing was changed
         {"content":"new\n","file_path":"~/file"}
           Completed: created ~/file: 1 line
           client: Diff { path: "$DIR/project/~/file", old: None, new: "new\n" }

@@ -70,6 +70,7 @@ impl Stage {
     }
 
     async fn write(&self, path: &str, content: &str) -> String {
+        self.call("read", json!({"file_path": path})).await;
         self.call("write", json!({"file_path": path, "content": content})).await
     }
 
@@ -171,7 +172,7 @@ async fn undo_restores_every_byte() {
         .await;
     let edit = json!({"file_path": "crlf", "old_string": "one", "new_string": "1"});
     let said = stage.call("edit", edit).await;
-    assert!(said.contains("it was not read in this session; read it first"), "{said}");
+    assert!(said.contains("it was not read in this session"), "{said}");
 }
 
 #[tokio::test]
@@ -341,7 +342,7 @@ async fn file_too_large_to_record_is_reported_and_does_not_block_undo() {
     });
     let said = stage.write("large", "small").await;
     expect![[r#"
-        Completed: replaced large: 1 line
+        Completed: replaced large: 1 line now
         (the file was too large to record; this change cannot be undone)
     "#]]
     .assert_eq(&said);

@@ -1,12 +1,15 @@
 use std::{
     fs,
     os::unix::fs::{PermissionsExt, symlink},
+    path::Path,
 };
 
+use crow_core::{CallId, ToolAccess, ToolArguments, ToolCall};
 use expect_test::{Expect, expect};
 use serde_json::json;
 
-use super::{Machine, check};
+use super::{Machine, check, show};
+use crate::ToolCx;
 
 #[tokio::test]
 async fn write_creates_then_replaces() {
@@ -20,7 +23,7 @@ async fn write_creates_then_replaces() {
             Completed: created a/b/c.txt: 1 line
             client: Diff { path: "$DIR/project/a/b/c.txt", old: None, new: "one\n" }
             > Write a/b/c.txt Edit Writes(["$DIR/project/a/b/c.txt"])
-            Completed: replaced a/b/c.txt: 2 lines
+            Completed: replaced a/b/c.txt: 1 line before, 2 lines now
             client: Diff { path: "$DIR/project/a/b/c.txt", old: Some("one\n"), new: "one\ntwo\n" }
         "#]],
     )
@@ -35,8 +38,8 @@ async fn write_reports_unwritable_paths() {
         fs::write(cwd.join("fixed"), "").unwrap();
         fs::set_permissions(cwd.join("fixed"), fs::Permissions::from_mode(0o444)).unwrap();
     };
-    let calls =
-        ["folder", "file/below", "fixed"].map(|path| ("write", json!({"file_path": path, "content": ""})));
+    let calls = ["folder", "file/below", "fixed"]
+        .map(|path| ("write", json!({"file_path": path, "content": "text"})));
     check(
         setup,
         &calls,
@@ -59,7 +62,7 @@ async fn binary_file_is_replaced_without_a_diff() {
         &[("write", json!({"file_path": "a", "content": "text"}))],
         expect![[r#"
             > Write a Edit Writes(["$DIR/project/a"])
-            Completed: replaced a: 1 line
+            Completed: replaced a: 1 line now
         "#]],
     )
     .await;
@@ -92,6 +95,7 @@ async fn mode_and_links_are_kept() {
 async fn check_bytes(before: &[u8], content: &str, expect: Expect) {
     let machine = Machine::new(|_| ());
     fs::write(machine.path("a"), before).unwrap();
+    machine.call("read", json!({"file_path": "a"})).await;
     let said = machine.call("write", json!({"file_path": "a", "content": content})).await;
     assert!(said.contains("Completed: replaced a"), "{said}");
     expect.assert_eq(&fs::read(machine.path("a")).unwrap().escape_ascii().to_string());
@@ -131,6 +135,98 @@ async fn change_since_the_read_is_not_replaced() {
 }
 
 #[tokio::test]
+async fn unread_file_is_shown_and_not_replaced() {
+    let setup = |cwd: &Path| {
+        fs::write(cwd.join("a"), "one\ntwo\n").unwrap();
+        fs::write(cwd.join("b"), "one\n").unwrap();
+        fs::write(cwd.join("c"), "one\n").unwrap();
+        fs::write(cwd.join("latin"), b"caf\xE9\n").unwrap();
+        fs::write(cwd.join("long"), "line\n".repeat(300)).unwrap();
+    };
+    let write = |path: &str, text: &str| ("write", json!({"file_path": path, "content": text}));
+    check(
+        setup,
+        &[
+            write("a", "three\n"),
+            write("a", "three\n"),
+            write("a", "three\n"),
+            write("b", "one\ntwo\n"),
+            write("c", "one\n"),
+            ("edit", json!({"file_path": "c", "old_string": "one", "new_string": "1"})),
+            write("latin", "cafe\n"),
+            write("latin", "cafe\n"),
+        ],
+        expect![[r#"
+            > Write a Edit Writes(["$DIR/project/a"])
+            Failed: could not write a: it was not read in this session; nothing was changed, and these are its lines:
+                 1	one
+                 2	two
+            (change a part of it, or write it again to replace all of these lines)
+            > Write a Edit Writes(["$DIR/project/a"])
+            Completed: replaced a: 2 lines before, 1 line now
+            client: Diff { path: "$DIR/project/a", old: Some("one\ntwo\n"), new: "three\n" }
+            > Write a Edit Writes(["$DIR/project/a"])
+            Completed: a already has this content; nothing was changed
+            > Write b Edit Writes(["$DIR/project/b"])
+            Completed: replaced b: 1 line before, 2 lines now
+            client: Diff { path: "$DIR/project/b", old: Some("one\n"), new: "one\ntwo\n" }
+            > Write c Edit Writes(["$DIR/project/c"])
+            Completed: c already has this content; nothing was changed
+            > Edit c Edit Writes(["$DIR/project/c"])
+            Completed: edited c in 1 place; match: exact
+                 1	1
+            client: Diff { path: "$DIR/project/c", old: Some("one\n"), new: "1\n" }
+            > Write latin Edit Writes(["$DIR/project/latin"])
+            Failed: could not write latin: it was not read in this session; nothing was changed, and these are its lines:
+                 1	caf�
+            (not valid in its encoding: undecodable bytes are shown as �, and `edit` cannot change this file)
+            (change a part of it, or write it again to replace all of these lines)
+            > Write latin Edit Writes(["$DIR/project/latin"])
+            Completed: replaced latin: 1 line now
+        "#]],
+    )
+    .await;
+    let machine = Machine::new(setup);
+    let said = machine.call("write", json!({"file_path": "long", "content": "short"})).await;
+    let last_lines: Vec<&str> = said.lines().skip(200).collect();
+    expect![[r#"
+           199	line
+           200	line
+        (lines 1 to 200 of 300; continue with offset=201)
+        (change a part of it, or write it again to replace all of these lines)"#]]
+    .assert_eq(&last_lines.join("\n"));
+}
+
+#[tokio::test]
+async fn file_that_needs_a_question_to_be_read_is_not_shown() {
+    let machine = Machine::new(|cwd| fs::write(cwd.join(".env"), "KEY=secret\n").unwrap());
+    let access = ToolAccess::Writes(vec![machine.path(".env").display().to_string()]);
+    let cx = ToolCx { access: &access, may_read_written: false, ..machine.cx(&|_| ()) };
+    let calls = [
+        ("write", json!({"file_path": ".env", "content": "KEY=other"})),
+        ("edit", json!({"file_path": ".env", "old_string": "KEY", "new_string": "NAME"})),
+    ];
+    let mut said = String::new();
+    for (name, arguments) in calls {
+        let call = ToolCall {
+            id: CallId::from_position(1, 0),
+            provider_id: "1".into(),
+            name: name.into(),
+            arguments: ToolArguments::Valid(arguments.as_object().unwrap().clone()),
+        };
+        said += &show(&machine.tools.preview_call(&call, cx).await.unwrap_err());
+        said += &show(&machine.tools.run_call(&call, cx).await);
+    }
+    expect![[r#"
+        Failed: could not write .env: it was not read in this session; read it first
+        Failed: could not write .env: it was not read in this session; read it first
+        Failed: could not edit .env: it was not read in this session; read it first
+        Failed: could not edit .env: it was not read in this session; read it first
+    "#]]
+    .assert_eq(&said);
+}
+
+#[tokio::test]
 async fn attributes_are_kept() {
     use rustix::fs::{XattrFlags, getxattr, setxattr};
     let machine = Machine::new(|cwd| fs::write(cwd.join("a"), "old").unwrap());
@@ -139,6 +235,7 @@ async fn attributes_are_kept() {
         // This file system has none.
         return;
     }
+    machine.call("read", json!({"file_path": "a"})).await;
     machine.call("write", json!({"file_path": "a", "content": "new"})).await;
     let mut value = [0; 10];
     let n_bytes = getxattr(&path, "user.origin", &mut value).unwrap();
@@ -182,6 +279,7 @@ const LARGE_BYTES: usize = 4_000_000;
 #[tokio::test]
 async fn file_is_replaced_atomically() {
     let machine = Machine::new(|cwd| fs::write(cwd.join("a"), "old").unwrap());
+    machine.call("read", json!({"file_path": "a"})).await;
     let said = machine.call("write", json!({"file_path": "a", "content": "x".repeat(LARGE_BYTES)})).await;
     let now = fs::read_to_string(machine.path("a")).unwrap();
     if said.contains("Completed: replaced a") {

@@ -165,6 +165,7 @@ impl FakeSession {
             workspace: &self.workspace,
             editor: None,
             access: &ToolAccess::Nothing,
+            may_read_written: false,
             call: Some(call.id),
             confinement: Confinement::Unconfined,
             cancel: &CancellationToken::new(),

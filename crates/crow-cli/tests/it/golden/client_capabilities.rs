@@ -292,7 +292,6 @@ fn text_that_only_the_editor_has_is_not_overwritten_before_it_was_read() {
             r#"
             {FILES}
             model: call write {{"file_path":"new.txt","content":"apples\n"}}
-            model: call read {{"file_path":"new.txt"}}
             model: call write {{"file_path":"new.txt","content":"apples\n"}}
             model: text "Done."
             > buffer new.txt "typed\n"
@@ -308,29 +307,24 @@ fn text_that_only_the_editor_has_is_not_overwritten_before_it_was_read() {
             ? Write new.txt [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
             < call call-1-0 in_progress
             > fs read $HOME/project/new.txt
-            < call call-1-0 failed "could not change new.txt: the editor has a text for it that is not saved and was not read; read it first"
-            < call call-3-0 read "Read new.txt" pending {"file_path":"new.txt"}
-            < call call-3-0 in_progress
             > fs read $HOME/project/new.txt
-            < call call-3-0 completed "     1\ttyped\n"
-            < call call-5-0 write "Write new.txt" pending {"file_path":"new.txt","content":"apples\n"}
+            < call call-1-0 failed "could not write new.txt: it was not read in this session; nothing was changed, and these are its lines:\n     1\ttyped\n(change a part of it, or write it again to "
+            < call call-3-0 write "Write new.txt" pending {"file_path":"new.txt","content":"apples\n"}
             > fs read $HOME/project/new.txt
             ? Write new.txt [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
-            < call call-5-0 in_progress
+            < call call-3-0 in_progress
             > fs read $HOME/project/new.txt
             > fs write $HOME/project/new.txt
             > fs read $HOME/project/new.txt
-            < call call-5-0 completed diff $HOME/project/new.txt "typed\n" -> "apples\n"
-            < text[msg-7] Done.
+            < call call-3-0 completed diff $HOME/project/new.txt "typed\n" -> "apples\n"
+            < text[msg-5] Done.
             < title go
             = end_turn
             model saw user: "go"
             model saw assistant: write("{\"file_path\":\"new.txt\",\"content\":\"apples\\n\"}")
-            model saw tool: "could not change new.txt: the editor has a text for it that is not saved and was not read; read it first"
-            model saw assistant: read("{\"file_path\":\"new.txt\"}")
-            model saw tool: "     1\ttyped\n"
+            model saw tool: "could not write new.txt: it was not read in this session; nothing was changed, and these are its lines:\n     1\ttyped\n(ch"
             model saw assistant: write("{\"file_path\":\"new.txt\",\"content\":\"apples\\n\"}")
-            model saw tool: "replaced new.txt: 1 line"
+            model saw tool: "replaced new.txt: 1 line before, 1 line now"
         "#]],
     );
 }

@@ -29,7 +29,7 @@ fn multiple_lines_are_unchanged() {
             asked 0
               user: "/speckit-plan {{7*7}} and $ARGUMENTS\n\n  - {% if x %}\\t[DATE]\n--unknown x" + crow:speckit/plan "# Plan how 001-photo-albums is built"
             asked 1
-              tool: "replaced .specify/specs/001-photo-albums/plan.md: 59 lines"
+              tool: "replaced .specify/specs/001-photo-albums/plan.md: 65 lines before, 59 lines now"
         "##]],
     );
 }
@@ -76,7 +76,7 @@ fn unknown_option_is_text() {
             asked 0 with speckit_ask
               user: "/speckit.specify --number 7 --short-name \"Own Name\" --x y -- --number 8 {{7*7}} $ARGUMENTS [DATE]" + crow:speckit/specify "# Write the spec of 007-own-name"
             asked 1 with speckit_ask
-              tool: "replaced .specify/specs/007-own-name/spec.md: 47 lines"
+              tool: "replaced .specify/specs/007-own-name/spec.md: 83 lines before, 47 lines now"
         "##]],
     );
 }
@@ -156,7 +156,7 @@ fn feature_is_selected_by_its_number() {
             asked 0
               user: "/speckit.plan --feature 2 Rust" + crow:speckit/plan "# Plan how 002-music is built"
             asked 1
-              tool: "replaced .specify/specs/002-music/plan.md: 59 lines"
+              tool: "replaced .specify/specs/002-music/plan.md: 65 lines before, 59 lines now"
         "##]],
     );
 }
@@ -307,11 +307,11 @@ fn features_are_created_in_sequence() {
             asked 0 with speckit_ask
               user: "/speckit.specify --dir docs/own Own place" + crow:speckit/specify "# Write the spec of own"
             asked 1 with speckit_ask
-              tool: "replaced docs/own/spec.md: 47 lines"
+              tool: "replaced docs/own/spec.md: 83 lines before, 47 lines now"
             asked 2 with speckit_ask
               user: + crow:speckit/report "" "/speckit.specify --short-name music Songs" + crow:speckit/specify "# Write the spec of 002-music"
             asked 3 with speckit_ask
-              tool: "replaced .specify/specs/002-music/spec.md: 47 lines"
+              tool: "replaced .specify/specs/002-music/spec.md: 83 lines before, 47 lines now"
         "##]],
     );
 }

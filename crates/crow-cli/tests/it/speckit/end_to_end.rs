@@ -150,19 +150,19 @@ fn from_the_rules_to_the_code() {
             asked 0 with speckit_ask
               user: "/speckit.constitution Photos stay as they are." + crow:speckit/constitution "# Write the project's constitution"
             asked 1 with speckit_ask
-              tool: "replaced .specify/memory/constitution.md: 13 lines"
+              tool: "replaced .specify/memory/constitution.md: 49 lines before, 13 lines now"
             asked 2 without tools
               user: "Name a directory for this feature:\n\n<request>\nPhotos in albums, by day.\n</request>\n\nThe name has 2 to 4 words in small letters with hyphens between, at most 40 characters: what is done or made, in the words of the request, such as `photo-al"
             asked 3 with speckit_ask
               user: + crow:speckit/report "" "/speckit.specify Photos in albums, by day." + crow:speckit/specify "# Write the spec of 001-photo-albums"
             asked 4 with speckit_ask
-              tool: "replaced .specify/specs/001-photo-albums/spec.md: 47 lines"
+              tool: "replaced .specify/specs/001-photo-albums/spec.md: 83 lines before, 47 lines now"
             asked 5 with speckit_ask
               user: + crow:speckit/report "" "/speckit.clarify" + crow:speckit/clarify "# Settle the open points of 001-photo-albums"
             asked 6
               user: + crow:speckit/report "" "/speckit.plan Python" + crow:speckit/plan "# Plan how 001-photo-albums is built"
             asked 7
-              tool: "replaced .specify/specs/001-photo-albums/plan.md: 59 lines"
+              tool: "replaced .specify/specs/001-photo-albums/plan.md: 65 lines before, 59 lines now"
             asked 8
               tool: "created .specify/specs/001-photo-albums/research.md: 7 lines"
             asked 9

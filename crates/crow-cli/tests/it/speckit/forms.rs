@@ -281,7 +281,7 @@ fn form_in_specify() {
             asked 0 with speckit_ask
               user: "/speckit.specify --short-name photo-albums Photos in albums" + crow:speckit/specify "# Write the spec of 001-photo-albums"
             asked 1 with speckit_ask
-              tool: "replaced .specify/specs/001-photo-albums/spec.md: 47 lines"
+              tool: "replaced .specify/specs/001-photo-albums/spec.md: 83 lines before, 47 lines now"
             asked 2 with speckit_ask
               tool: "The person answered: One file\n(You may ask 2 more.)"
             asked 3 with speckit_ask

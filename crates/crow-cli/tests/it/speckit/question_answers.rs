@@ -223,7 +223,7 @@ fn other_command_is_no_answer() {
               tool: "the question was shown to the person; their answer comes as the next message"
               user: "/speckit.plan" + crow:speckit/plan "# Plan how 001-photo-albums is built"
             asked 2
-              tool: "replaced .specify/specs/001-photo-albums/plan.md: 59 lines"
+              tool: "replaced .specify/specs/001-photo-albums/plan.md: 65 lines before, 59 lines now"
             asked 3
               user: + crow:speckit/report "" "a"
         "##]],

@@ -232,7 +232,7 @@ fn text_in_specify() {
             asked 0 with speckit_ask
               user: "/speckit.specify --short-name photo-albums Photos in albums" + crow:speckit/specify "# Write the spec of 001-photo-albums"
             asked 1 with speckit_ask
-              tool: "replaced .specify/specs/001-photo-albums/spec.md: 47 lines"
+              tool: "replaced .specify/specs/001-photo-albums/spec.md: 83 lines before, 47 lines now"
             asked 2 with speckit_ask
               tool: "the question was shown to the person; their answer comes as the next message"
               user: "b" + crow:speckit/answer "The person has answered your question."

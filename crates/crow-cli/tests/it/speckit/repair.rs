@@ -31,7 +31,7 @@ fn spec_is_repaired_once() {
             asked 0 with speckit_ask
               user: "/speckit.specify --short-name photo-albums Photos in albums" + crow:speckit/specify "# Write the spec of 001-photo-albums"
             asked 1 with speckit_ask
-              tool: "replaced .specify/specs/001-photo-albums/spec.md: 45 lines"
+              tool: "replaced .specify/specs/001-photo-albums/spec.md: 83 lines before, 45 lines now"
             asked 2 with speckit_ask
               user: + crow:speckit/repair "Crow has checked what is on disk now, after `/speckit.specify`. This does not hold yet:"
                 - spec.md: line 13: story 1 does not say **Why this priority**: …; add it
@@ -47,6 +47,7 @@ fn spec_that_is_corrected() {
     check(
         r#"
         have spec
+        model: call read {"file_path":"$F/spec.md"}
         model: call write {"file_path":"$F/spec.md","content":$spec-bad}
         model: text "Written."
         model: call write {"file_path":"$F/spec.md","content":$spec}
@@ -56,27 +57,32 @@ fn spec_that_is_corrected() {
         "#,
         &expect![[r##"
             > prompt /speckit.clarify
-            < call call-2-0 write "Write .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md","content":"$spec-bad"}
+            < call call-2-0 read "Read .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md"}
             < call call-2-0 in_progress
-            < call call-2-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "$spec" -> "$spec-bad"
-            < text[msg-4] Written.
-            < call call-6-0 write "Write .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md","content":"$spec"}
-            < call call-6-0 in_progress
-            < call call-6-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "$spec-bad" -> "$spec"
-            < text[msg-8] Mended.
-            < text[msg-9] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers recorded today: 0⏎⏎Next: `/speckit.plan`⏎
+            < call call-2-0 completed "     1\t# Feature Specification: Photo Albums\n     2\t\n     3\t**Feature Branch**: `001-photo-albums`\n     4\t\n     5\t**Created**: $DATE\n     6\t\n     7\t**Statu"
+            < call call-4-0 write "Write .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md","content":"$spec-bad"}
+            < call call-4-0 in_progress
+            < call call-4-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "$spec" -> "$spec-bad"
+            < text[msg-6] Written.
+            < call call-8-0 write "Write .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md","content":"$spec"}
+            < call call-8-0 in_progress
+            < call call-8-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "$spec-bad" -> "$spec"
+            < text[msg-10] Mended.
+            < text[msg-11] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers recorded today: 0⏎⏎Next: `/speckit.plan`⏎
             < title /speckit.clarify
             = end_turn
             asked 0 with speckit_ask
               user: "/speckit.clarify" + crow:speckit/clarify "# Settle the open points of 001-photo-albums"
             asked 1 with speckit_ask
-              tool: "replaced .specify/specs/001-photo-albums/spec.md: 45 lines"
+              tool: "     1\t# Feature Specification: Photo Albums\n     2\t\n     3\t**Feature Branch**: `001-photo-albums`\n     4\t\n     5\t**Created**: $DATE\n     6\t\n     7\t**Status**: Draft\n     8\t\n     9\t**Input**: User description: \"Photos in albums, by day"
             asked 2 with speckit_ask
+              tool: "replaced .specify/specs/001-photo-albums/spec.md: 47 lines before, 45 lines now"
+            asked 3 with speckit_ask
               user: + crow:speckit/repair "Crow has checked what is on disk now, after `/speckit.clarify`. This does not hold yet:"
                 - spec.md: line 13: story 1 does not say **Why this priority**: …; add it
                 - spec.md: line 35: FR-001 is there twice; number it on
-            asked 3 with speckit_ask
-              tool: "replaced .specify/specs/001-photo-albums/spec.md: 47 lines"
+            asked 4 with speckit_ask
+              tool: "replaced .specify/specs/001-photo-albums/spec.md: 45 lines before, 47 lines now"
         "##]],
     );
 }
@@ -115,7 +121,7 @@ fn plan_is_repaired_twice() {
             asked 0
               user: "/speckit.plan" + crow:speckit/plan "# Plan how 001-photo-albums is built"
             asked 1
-              tool: "replaced .specify/specs/001-photo-albums/plan.md: 57 lines"
+              tool: "replaced .specify/specs/001-photo-albums/plan.md: 65 lines before, 57 lines now"
             asked 2
               user: + crow:speckit/repair "Crow has checked what is on disk now, after `/speckit.plan`. This does not hold yet:"
                 - plan.md: the field **Testing** is missing; add it with its value, or N/A
@@ -212,7 +218,7 @@ fn constitution_is_repaired_twice() {
             asked 0 with speckit_ask
               user: "/speckit.constitution Photos stay." + crow:speckit/constitution "# Write the project's constitution"
             asked 1 with speckit_ask
-              tool: "replaced .specify/memory/constitution.md: 13 lines"
+              tool: "replaced .specify/memory/constitution.md: 49 lines before, 13 lines now"
             asked 2 with speckit_ask
               user: + crow:speckit/repair "Crow has checked what is on disk now, after `/speckit.constitution`. This does not hold yet:"
                 - constitution.md: line 7: [PRINCIPLE_1_DESCRIPTION] is still there; replace it, or remove its section
@@ -281,7 +287,7 @@ fn checklist_is_append_only() {
             > prompt /speckit.checklist security
             < call call-2-0 edit "Edit .specify/specs/001-photo-albums/checklists/security.md" pending {"file_path":".specify/specs/001-photo-albums/checklists/security.md","old_string":"- [ ] CHK001 Is it","new_string":"- [x] CHK001 Was it"}
             < call call-2-0 in_progress
-            < call call-2-0 failed "could not edit .specify/specs/001-photo-albums/checklists/security.md: it was not read in this session; read it first"
+            < call call-2-0 failed "could not edit .specify/specs/001-photo-albums/checklists/security.md: it was not read in this session; nothing was changed, and these are its lines:\n     1\t# S"
             < call call-4-0 read "Read .specify/specs/001-photo-albums/checklists/security.md" pending {"file_path":".specify/specs/001-photo-albums/checklists/security.md","limit":1}
             < call call-4-0 in_progress
             < call call-4-0 completed "     1\t# Security Checklist: Photo Albums\n(lines 1 to 1 of 14; continue with offset=2)\n"
@@ -292,7 +298,7 @@ fn checklist_is_append_only() {
             < text[note-2] ⏎/speckit.checklist may not change .specify/specs/001-photo-albums/checklists/security.md; it was restored, and the changed version is in .specify/crow/set-aside.⏎
             < call call-10-0 write "Write .specify/specs/001-photo-albums/checklists/security.md" pending {"file_path":".specify/specs/001-photo-albums/checklists/security.md","content":"$security"}
             < call call-10-0 in_progress
-            < call call-10-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/security.md "" -> ""
+            < call call-10-0 completed ".specify/specs/001-photo-albums/checklists/security.md already has this content; nothing was changed"
             < text[msg-12] Back.
             < text[msg-13] ⏎**/speckit.checklist**⏎- Feature: .specify/specs/001-photo-albums⏎- checklists/security.md: 0 of 2 checked⏎⏎Remaining problems:⏎- no checklist was written; write one file in checklists/⏎
             < title /speckit.checklist security
@@ -300,7 +306,7 @@ fn checklist_is_append_only() {
             asked 0 with speckit_ask
               user: "/speckit.checklist security" + crow:speckit/checklist "# Make a review list for 001-photo-albums"
             asked 1 with speckit_ask
-              tool: "could not edit .specify/specs/001-photo-albums/checklists/security.md: it was not read in this session; read it first"
+              tool: "could not edit .specify/specs/001-photo-albums/checklists/security.md: it was not read in this session; nothing was changed, and these are its lines:\n     1\t# Security Checklist: Photo Albums\n     2\t\n     3\t**Purpose**: Makes sure that nobo"
             asked 2 with speckit_ask
               tool: "     1\t# Security Checklist: Photo Albums\n(lines 1 to 1 of 14; continue with offset=2)"
             asked 3 with speckit_ask
@@ -309,7 +315,7 @@ fn checklist_is_append_only() {
               user: + crow:speckit/repair "Crow has checked what is on disk now, after `/speckit.checklist`. This does not hold yet:"
                 - no checklist was written; write one file in checklists/
             asked 5 with speckit_ask
-              tool: "replaced .specify/specs/001-photo-albums/checklists/security.md: 14 lines"
+              tool: ".specify/specs/001-photo-albums/checklists/security.md already has this content; nothing was changed"
         "##]],
     );
 }
@@ -346,7 +352,7 @@ fn only_boxes_of_the_requirements_change() {
             asked 0 with speckit_ask
               user: "/speckit.specify --short-name photo-albums Photos in albums" + crow:speckit/specify "# Write the spec of 001-photo-albums"
             asked 1 with speckit_ask
-              tool: "replaced .specify/specs/001-photo-albums/spec.md: 47 lines"
+              tool: "replaced .specify/specs/001-photo-albums/spec.md: 83 lines before, 47 lines now"
             asked 2 with speckit_ask
               tool: "edited .specify/specs/001-photo-albums/checklists/requirements.md in 1 place; match: exact\n     6\t\n     7\t## Content Quality\n     8\t\n     9\t- [x] Something in it depends on a language, a framework, a database or an interface of code\n    10\t"
             asked 3 with speckit_ask

@@ -209,7 +209,7 @@ fn feature_creation_is_undone() {
             asked 0 with speckit_ask
               user: "/speckit.specify --short-name photo-albums Photos in albums" + crow:speckit/specify "# Write the spec of 001-photo-albums"
             asked 1 with speckit_ask
-              tool: "replaced .specify/specs/001-photo-albums/spec.md: 47 lines"
+              tool: "replaced .specify/specs/001-photo-albums/spec.md: 83 lines before, 47 lines now"
         "##]],
     );
 }
@@ -247,7 +247,7 @@ fn plan_creation_is_undone() {
             asked 0
               user: "/speckit.plan" + crow:speckit/plan "# Plan how 001-photo-albums is built"
             asked 1
-              tool: "replaced .specify/specs/001-photo-albums/plan.md: 59 lines"
+              tool: "replaced .specify/specs/001-photo-albums/plan.md: 65 lines before, 59 lines now"
         "##]],
     );
 }

@@ -30,7 +30,7 @@ fn constitution() {
             asked 0 with speckit_ask
               user: "/speckit.constitution Photos stay as they are." + crow:speckit/constitution "# Write the project's constitution"
             asked 1 with speckit_ask
-              tool: "replaced .specify/memory/constitution.md: 13 lines"
+              tool: "replaced .specify/memory/constitution.md: 49 lines before, 13 lines now"
         "##]],
     );
 }
@@ -81,7 +81,7 @@ fn specify() {
             asked 2 with speckit_ask
               tool: "     1\t# Feature Specification: Photo albums\n     2\t\n     3\t**Feature Branch**: `001-photo-albums`\n     4\t\n     5\t**Created**: $DATE\n     6\t\n     7\t**Status**: Draft\n     8\t\n     9\t**Input**: User description: \"Photos in albums, by day"
             asked 3 with speckit_ask
-              tool: "replaced .specify/specs/001-photo-albums/spec.md: 47 lines"
+              tool: "replaced .specify/specs/001-photo-albums/spec.md: 83 lines before, 47 lines now"
             asked 4 with speckit_ask
               tool: "edited .specify/specs/001-photo-albums/checklists/requirements.md in 1 place; match: exact\n     6\t\n     7\t## Content Quality\n     8\t\n     9\t- [x] Nothing in it depends on a language, a framework, a database or an interface of code\n    10\t- "
         "##]],
@@ -172,7 +172,7 @@ fn plan() {
             asked 0
               user: "/speckit.plan Python 3.11, no dependencies" + crow:speckit/plan "# Plan how 001-photo-albums is built"
             asked 1
-              tool: "replaced .specify/specs/001-photo-albums/plan.md: 59 lines"
+              tool: "replaced .specify/specs/001-photo-albums/plan.md: 65 lines before, 59 lines now"
             asked 2
               tool: "created .specify/specs/001-photo-albums/research.md: 7 lines"
             asked 3

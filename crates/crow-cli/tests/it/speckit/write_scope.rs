@@ -132,7 +132,7 @@ fn files_of_the_step_need_no_permission() {
             asked 0
               user: "/speckit.plan" + crow:speckit/plan "# Plan how 001-photo-albums is built"
             asked 1
-              tool: "replaced .specify/specs/001-photo-albums/plan.md: 59 lines"
+              tool: "replaced .specify/specs/001-photo-albums/plan.md: 65 lines before, 59 lines now"
             asked 2
               tool: "not run: the user rejected it"
             asked 3
@@ -173,7 +173,7 @@ fn denied_paths_stay_denied() {
             asked 0
               user: "/speckit.plan" + crow:speckit/plan "# Plan how 001-photo-albums is built"
             asked 1
-              tool: "replaced .specify/specs/001-photo-albums/plan.md: 59 lines"
+              tool: "replaced .specify/specs/001-photo-albums/plan.md: 65 lines before, 59 lines now"
             asked 2
               tool: "not run: the configuration forbids it with the deny rule `path(**/research.md)`"
             asked 3
@@ -329,7 +329,7 @@ fn changes_to_another_feature_are_reverted() {
             asked 1
               tool: "mine\n\n(/speckit.plan may not change $HOME/project/.specify/memory/constitution.md: it was restored)\n(/speckit.plan may not change $HOME/project/.specify/specs/002-music/new.md: it is new and was kept)\n(/speckit.plan may "
             asked 2
-              tool: "replaced .specify/specs/001-photo-albums/plan.md: 59 lines"
+              tool: "replaced .specify/specs/001-photo-albums/plan.md: 65 lines before, 59 lines now"
               tool: "created .specify/specs/001-photo-albums/research.md: 7 lines"
               tool: "created .specify/specs/001-photo-albums/quickstart.md: 3 lines"
         "##]],
@@ -428,9 +428,9 @@ fn rerun_preserves_a_reviewed_list() {
             asked 3 with speckit_ask
               tool: "     1\t# Security\n     2\t\n     3\t- [x] CHK001 Is the owner named? [Spec §FR-001]\n     4\t- [x] CHK002 Is the loss named? [Gap]"
             asked 4 with speckit_ask
-              tool: "replaced .specify/specs/001-photo-albums/checklists/security.md: 3 lines\n(/speckit.checklist may not change $HOME/project/.specify/specs/001-photo-albums/checklists/security.md: it was restored)"
+              tool: "replaced .specify/specs/001-photo-albums/checklists/security.md: 4 lines before, 3 lines now\n(/speckit.checklist may not change $HOME/project/.specify/specs/001-photo-albums/checklists/security.md: it was restored)"
             asked 5 with speckit_ask
-              tool: "replaced .specify/specs/001-photo-albums/checklists/security.md: 5 lines\n(/speckit.checklist may not change $HOME/project/.specify/specs/001-photo-albums/checklists/security.md: it was restored)"
+              tool: "replaced .specify/specs/001-photo-albums/checklists/security.md: 4 lines before, 5 lines now\n(/speckit.checklist may not change $HOME/project/.specify/specs/001-photo-albums/checklists/security.md: it was restored)"
         "##]],
     );
 }

@@ -374,6 +374,7 @@ fn spec_changes_by_a_child_are_reverted() {
         file specs/001-photo-albums/spec.md "# Feature Specification: Photo Albums\n"
         tasks - [ ] T001 [P] Make a.txt
         tasks - [ ] T002 [P] Make b.txt
+        child id="T001": call read {"file_path":"specs/001-photo-albums/spec.md"}
         child id="T001": call write {"file_path":"specs/001-photo-albums/spec.md","content":"mine"}
         child id="T001": text "RESULT: done"
         child id="T002": hold | text "RESULT: done"
@@ -402,7 +403,8 @@ fn spec_changes_by_a_child_are_reverted() {
             # [X] T001 [X] T002; 2 bytes differ, 0 more or less
             # specs/001-photo-albums/spec.md
             # | # Feature Specification: Photo Albums
-            child asked tool: replaced specs/001-photo-albums/spec.md: 1 line
+            child asked tool:      1	# Feature Specification: Photo Albums⏎
+            child asked tool: replaced specs/001-photo-albums/spec.md: 1 line before, 1 line now
             child asked user: You do one task of a larger piece of work, 001-photo-albums, in `$HOME/project`. Paths here and in the documents begin there.⏎⏎<task id="T001" phase="">⏎Make a.… (T001)
             child asked user: You do one task of a larger piece of work, 001-photo-albums, in `$HOME/project`. Paths here and in the documents begin there.⏎⏎<task id="T002" phase="">⏎Make b.… (T002)
         "##]],

@@ -135,7 +135,7 @@ fn invalid_list_is_corrected_within_two_rounds() {
             asked user: <crow:speckit/repair: Crow has checked what is on disk now, after `/speckit.tasks`. This does not hold yet:>
             asked tool: created specs/001-photo-albums/tasks.md: 3 lines
             asked user: <crow:speckit/repair: Crow has checked what is on disk now, after `/speckit.tasks`. This does not hold yet:>
-            asked tool: replaced specs/001-photo-albums/tasks.md: 40 lines
+            asked tool: replaced specs/001-photo-albums/tasks.md: 3 lines before, 40 lines now
         "##]],
     );
 }

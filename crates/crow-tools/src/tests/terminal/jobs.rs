@@ -248,7 +248,7 @@ async fn invalid_calls_are_rejected() {
         json!({"reset": true}),
         json!({"command": "x", "is_input": true}),
         json!({"command": "", "is_input": true, "job": "job-9"}),
-        json!({"command": "ls", "timeout": 0}),
+        json!({"command": "ls", "timeout": -1}),
         json!({"command": "C-c", "is_input": true}),
         json!({"command": "Enter", "is_input": true, "job": "../x\ny"}),
         json!({"command": 7, "background": "yes"}),
@@ -264,8 +264,8 @@ async fn invalid_calls_are_rejected() {
             Failed: there is no job in this session; background=true starts one
             > Read job-9 Execute Nothing
             Failed: there is no job `job-9` in this session. There are none.
-            > `ls` Execute Nothing
-            Failed: `timeout` must be more than 0 seconds, not 0
+            > terminal Execute Nothing
+            Failed: `terminal` was not run: `timeout` must be at least 0, not -1
             > job ← C-c Execute Nothing
             Failed: there is no job in this session; background=true starts one
             > ../x… Execute Runs("Enter")
