@@ -38,6 +38,10 @@ pub struct AgentConfig {
     pub sandbox: SandboxMode,
     /// Whether sandboxed commands may use the network.
     pub network: NetworkAccess,
+    /// The name of the shell that runs commands.
+    pub shell_name: String,
+    /// The directories in which commands find programs, as `PATH` has them.
+    pub search_path: String,
     /// The limits of one turn.
     pub limits: TurnLimits,
     /// The largest number of tools in a request.

@@ -15,6 +15,7 @@ use crate::turn_context::{SessionState, TurnCx};
 impl TurnCx<'_> {
     fn environment_facts(&self) -> EnvironmentFacts {
         let display_path = |path: &Path| escape_hidden(&path.to_string_lossy());
+        let config = self.runtime.config();
         EnvironmentFacts {
             working_directory: display_path(self.workspace.cwd()),
             additional_directories: self
@@ -27,6 +28,8 @@ impl TurnCx<'_> {
             platform: std::env::consts::OS.to_owned(),
             date: clock::today(),
             mode: self.settings.borrow().mode,
+            sandbox: config.sandbox.describe_limits(config.network),
+            shell: config.shell_name.clone(),
         }
     }
 

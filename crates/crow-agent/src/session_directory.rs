@@ -19,6 +19,9 @@ const NAMES_MAX: usize = 40;
 /// Time for git; a first prompt waits for it.
 const GIT_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// Time to look for programs: the directories of `PATH` may be on a network.
+const PROGRAMS_TIMEOUT: Duration = Duration::from_millis(500);
+
 /// Creates the workspace of a session.
 pub(crate) fn session_workspace(runtime: &AgentRuntime, location: &SessionLocation) -> Workspace {
     Workspace::new(
@@ -28,10 +31,15 @@ pub(crate) fn session_workspace(runtime: &AgentRuntime, location: &SessionLocati
     )
 }
 
-/// Describes the working directory as it is now: its files, nested instructions and the state of its repository.
+/// Describes the working directory as it is now: its files, nested instructions, the state of its repository, and the
+/// programs of the machine.
 pub(crate) async fn describe_directory(runtime: &AgentRuntime, workspace: &Workspace) -> String {
     let cwd = workspace.cwd().to_owned();
-    let listing = tokio::task::spawn_blocking(move || (list_directory(&cwd), is_in_repository(&cwd))).await;
+    let search_path = runtime.config().search_path.clone();
+    let programs = tokio::task::spawn_blocking(move || crow_tools::find_common_programs(&search_path));
+    let programs = tokio::time::timeout(PROGRAMS_TIMEOUT, programs);
+    let listing = tokio::task::spawn_blocking(move || (list_directory(&cwd), is_in_repository(&cwd)));
+    let (programs, listing) = tokio::join!(programs, listing);
     let (listing, is_in_repository) = listing.unwrap_or_else(|error| {
         tracing::error!(%error, "listing the working directory panicked");
         (String::new(), false)
@@ -40,8 +48,12 @@ pub(crate) async fn describe_directory(runtime: &AgentRuntime, workspace: &Works
         true => describe_git(&runtime.shared_tools.git_for(workspace), workspace.cwd()).await,
         false => None,
     };
-    let texts = git_status.into_iter().chain(Some(listing).filter(|text| !text.is_empty()));
-    texts.collect::<Vec<_>>().join("\n")
+    let programs = match programs {
+        Ok(Ok(names)) if !names.is_empty() => format!("Programs: {}", names.join(" ")),
+        Ok(Ok(_) | Err(_)) | Err(_) => String::new(),
+    };
+    let texts = [programs, git_status.unwrap_or_default(), listing];
+    texts.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
 fn is_in_repository(cwd: &Path) -> bool {

@@ -100,6 +100,8 @@ pub(crate) fn build_runtime(settings: Settings) -> Result<AgentRuntime, Failure>
         rules: settings.rules,
         sandbox: settings.sandbox,
         network: settings.network,
+        shell_name: settings.shell.name().to_owned(),
+        search_path: settings.search_path,
         limits: TurnLimits {
             requests_max: settings.requests_max,
             compact_tokens_max: settings.compact_tokens_max,

@@ -86,6 +86,8 @@ pub(crate) struct Settings {
     /// The terminals commands run in.
     pub(crate) terminals: TerminalPreference,
     pub(crate) shell: Shell,
+    /// The directories in which commands find programs.
+    pub(crate) search_path: String,
     /// Whether each session has its own log.
     pub(crate) session_logs: bool,
     /// Whether the interactive terminal has the whole screen.

@@ -78,6 +78,22 @@ impl SandboxMode {
         Self::ALL.into_iter().find(|sandbox| sandbox.as_str() == text)
     }
 
+    /// Describes for a model what commands may do, as one line.
+    pub fn describe_limits(self, network: NetworkAccess) -> String {
+        let commands = match self {
+            Self::Off => return "none; commands may do what the user may".to_owned(),
+            Self::Unapproved => "commands that the user did not approve",
+            Self::Always => "commands",
+        };
+        let network = match network {
+            NetworkAccess::Allowed => "",
+            NetworkAccess::Denied => " and have no network",
+        };
+        format!(
+            "{commands} write only in the working directories, temporary directories and caches of tools{network}"
+        )
+    }
+
     /// Returns the confinement of a command.
     pub fn confinement_for(self, mode: Mode, approval: ApprovalSource) -> Confinement {
         match (mode, self, approval) {

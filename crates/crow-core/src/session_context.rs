@@ -12,6 +12,8 @@ const MORE_DIRECTORIES: &str = "Additional directories";
 const DATE: &str = "Date";
 const MODE: &str = "Permission mode";
 const PLATFORM: &str = "Platform";
+const SHELL: &str = "Shell";
+const SANDBOX: &str = "Sandbox";
 
 /// The value of a fact that ended.
 const NONE: &str = "none";
@@ -36,9 +38,18 @@ pub struct EnvironmentFacts {
     /// Today's date.
     pub date: String,
     pub mode: Mode,
+    /// The name of the shell that runs commands.
+    pub shell: String,
+    /// The limits of commands, as one line.
+    pub sandbox: String,
 }
 
 impl EnvironmentFacts {
+    /// Returns the facts that are told once, by their names.
+    fn fixed_facts(&self) -> [(&'static str, String); 3] {
+        [(PLATFORM, self.platform.clone()), (SHELL, self.shell.clone()), (SANDBOX, self.sandbox.clone())]
+    }
+
     /// Returns the facts that may change, by their names.
     fn changing_facts(&self) -> [(&'static str, String); 4] {
         let more_directories = match self.additional_directories.as_slice() {
@@ -78,8 +89,8 @@ pub fn environment_part(
     }
     let facts = environment.changing_facts();
     let lines: Vec<String> = if needs_environment(transcript, environment) {
-        let platform = (PLATFORM, environment.platform.clone());
-        let known_facts = facts.into_iter().chain([platform]).filter(|(_, value)| value != NONE);
+        let known_facts =
+            facts.into_iter().chain(environment.fixed_facts()).filter(|(_, value)| value != NONE);
         let lines = known_facts.map(|(name, value)| format!("{name}: {value}"));
         lines.chain(Some(at_start.to_owned()).filter(|text| !text.is_empty())).collect()
     } else {

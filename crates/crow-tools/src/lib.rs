@@ -4,6 +4,7 @@
 //! call would access, its caller decides about permission, and a failure is a result.
 
 mod builtin_config;
+mod common_programs;
 mod registry;
 mod title;
 mod tool;
@@ -46,6 +47,7 @@ mod worktree;
 
 pub use self::tool_offer::{OfferedTools, ToolOffer};
 pub use builtin_config::BuiltinToolConfig;
+pub use common_programs::find_common_programs;
 pub use linked_file::read_resource_link;
 pub use mcp::{
     McpClientFeatures, McpEnvironment, McpServers, McpSessionPort, McpSignIn, ServerRequestFuture,

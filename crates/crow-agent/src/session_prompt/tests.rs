@@ -25,6 +25,8 @@ fn bare_settings(root: &Path) -> AgentConfig {
         models: Vec::new(),
         mode: Mode::Ask,
         rules: PermissionRules::default(),
+        shell_name: "bash".to_owned(),
+        search_path: String::new(),
         limits: TurnLimits { requests_max: 1, compact_tokens_max: 1000 },
         secret_variables: Vec::new(),
         prompts_dir: config_dir.join("prompts"),

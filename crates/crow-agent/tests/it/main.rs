@@ -89,6 +89,8 @@ fn agent_config(home: &TestHome) -> AgentConfig {
         models: vec![scripted_model(&settings)],
         mode: Mode::Ask,
         rules: PermissionRules::default(),
+        shell_name: "bash".to_owned(),
+        search_path: String::new(),
         limits,
         secret_variables: Vec::new(),
         prompts_dir: config_dir.join("prompts"),

@@ -169,6 +169,7 @@ fn demo_settings(home: &Path, base_url: &str) -> Settings {
         system_prompt_addition: None,
         workflow: WorkflowConfig::default(),
         shell: Shell::default(),
+        search_path: String::new(),
         session_logs: false,
         fullscreen: false,
         has_vi_keys: false,

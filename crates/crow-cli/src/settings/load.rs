@@ -111,6 +111,7 @@ fn load_from(
         workflow,
         terminals: choose_terminals(sections.use_acp_terminal, sections.fallback_to_mcp_terminal),
         shell: sections.shell.unwrap_or_else(|| default_shell(env)),
+        search_path: env.get("PATH").cloned().unwrap_or_default(),
         session_logs: sections.session_logs.unwrap_or_default(),
         fullscreen: sections.fullscreen.unwrap_or_default(),
         has_vi_keys: sections.vi_keys.unwrap_or_default(),

@@ -1,7 +1,7 @@
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::{Compaction, MessageId, TranscriptEntry};
+use crate::{Compaction, MessageId, NetworkAccess, SandboxMode, TranscriptEntry};
 
 const SYSTEM: &str = "Be good. `crow:environment` says where.";
 
@@ -12,6 +12,8 @@ fn facts() -> EnvironmentFacts {
         platform: "linux".to_owned(),
         date: "2026-01-02".to_owned(),
         mode: Mode::Ask,
+        shell: "bash".to_owned(),
+        sandbox: SandboxMode::Off.describe_limits(NetworkAccess::Allowed),
     }
 }
 
@@ -71,6 +73,8 @@ fn context_is_told_once_and_then_its_changes() {
             Date: 2026-01-02
             Permission mode: ask (reads freely, asks before it changes or runs anything)
             Platform: linux
+            Shell: bash
+            Sandbox: none; commands may do what the user may
             Git branch: main
 
             > 
@@ -90,6 +94,8 @@ fn context_is_told_once_and_then_its_changes() {
             Date: 2026-01-03
             Permission mode: plan (reads only)
             Platform: linux
+            Shell: bash
+            Sandbox: none; commands may do what the user may
             Git branch: main
 
             > 
