@@ -3,7 +3,7 @@
 
 use crow_core::{
     Compaction, CompactionAttempt, CompactionOutcome, CompactionRejection, CompactionStage, CompactionStep,
-    CompactionTrigger, ContextCommand, Failure, FailureKind, Reply, ReplyBuilder, ReplyDelta, ReplyEnd,
+    CompactionTrigger, ContextChange, Failure, FailureKind, Reply, ReplyBuilder, ReplyDelta, ReplyEnd,
     SUMMARY_CHECK, SessionUpdate, Transcript, compaction_id, compaction_sentence, compaction_started,
     estimate_tool_tokens, format_tokens, to_sentence,
 };
@@ -14,30 +14,30 @@ use crate::stored_session;
 use crate::turn_context::{SessionState, TurnCx};
 use crate::{clock, fallback};
 
-/// Runs the command; returns the outcome, and a sentence about it unless the client shows it on its own.
-pub(crate) async fn run_context_command(
+/// Changes the context; returns the outcome, and a sentence about it unless the client shows it on its own.
+pub(crate) async fn change_context(
     cx: &TurnCx<'_>,
     state: &mut SessionState,
-    command: ContextCommand,
+    change: ContextChange,
 ) -> Result<(CompactionOutcome, Option<String>), Failure> {
-    let shows_compactions = cx.client.capabilities().compactions && command != ContextCommand::Undo;
-    let (outcome, text) = apply_context_command(cx, state, command).await?;
+    let shows_compactions = cx.client.capabilities().compactions && change != ContextChange::Undo;
+    let (outcome, text) = apply_context_change(cx, state, change).await?;
     let is_shown_by_client = shows_compactions && outcome != CompactionOutcome::NothingToCompact;
     Ok((outcome, (!is_shown_by_client).then_some(text)))
 }
 
-async fn apply_context_command(
+async fn apply_context_change(
     cx: &TurnCx<'_>,
     state: &mut SessionState,
-    command: ContextCommand,
+    change: ContextChange,
 ) -> Result<(CompactionOutcome, String), Failure> {
     state.transcript.set_tool_tokens(estimate_tool_tokens(&cx.current_tools().specs));
-    match command {
-        ContextCommand::Compact { focus } => {
+    match change {
+        ContextChange::Compact { focus } => {
             compact_context(cx, state, CompactionTrigger::Manual, &focus).await
         }
-        ContextCommand::Undo => undo_compaction(cx, state).await,
-        ContextCommand::Clear => match Compaction::for_clear(&state.transcript) {
+        ContextChange::Undo => undo_compaction(cx, state).await,
+        ContextChange::Clear => match Compaction::for_clear(&state.transcript) {
             Some(compaction) => {
                 let progress = CompactionProgress::begin(cx, compaction.at_seq, compaction.tokens_before);
                 Ok((CompactionOutcome::Compacted, commit_compaction(cx, state, compaction, &progress).await?))

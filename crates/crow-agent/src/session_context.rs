@@ -4,8 +4,9 @@
 use std::path::Path;
 
 use crow_core::{
-    ContentPart, CrowPart, EnvironmentFacts, Failure, Prompt, ToolSpec, TranscriptEntry, environment_part,
-    escape_hidden, instructions_part, needs_environment,
+    ContentPart, ContextShares, CrowPart, EnvironmentFacts, Failure, Prompt, ToolSpec, Transcript,
+    TranscriptEntry, environment_part, escape_hidden, estimate_tool_tokens, instructions_part,
+    needs_environment, render_context_shares,
 };
 
 use crate::clock;
@@ -42,11 +43,30 @@ impl TurnCx<'_> {
                 (true, Some(description)) => description,
                 (true, None) => describe_directory(self.runtime, self.workspace).await,
             };
-        let transcript = &state.transcript;
+        self.unknown_context(&state.transcript, &environment, &at_start).await
+    }
+
+    /// Returns how much of the context window each part of the next request takes, as text.
+    pub(crate) async fn describe_context(&self, state: &mut SessionState) -> String {
+        state.transcript.set_tool_tokens(estimate_tool_tokens(&self.current_tools().specs));
+        let at_start = state.directory_at_start.as_deref().unwrap_or_default();
+        let unsent = self.unknown_context(&state.transcript, &self.environment_facts(), at_start).await;
+        // The model has not been told.
+        self.config_loader.forget_known_skills().await;
+        let shares = ContextShares::new(&state.transcript, &unsent);
+        render_context_shares(&shares, self.context_window(), self.context_limit())
+    }
+
+    async fn unknown_context(
+        &self,
+        transcript: &Transcript,
+        environment: &EnvironmentFacts,
+        at_start: &str,
+    ) -> Vec<ContentPart> {
         let instructions = self.config_loader.current_config().instructions.clone();
         let instructions = instructions.and_then(|text| instructions_part(transcript, &text));
         let skills = self.config_loader.unknown_skills(transcript).await;
-        let environment = environment_part(transcript, &environment, &at_start);
+        let environment = environment_part(transcript, environment, at_start);
         instructions.into_iter().chain(skills).chain(environment).collect()
     }
 

@@ -21,8 +21,8 @@ pub use updates::{compaction_id, compaction_sentence, compaction_started, format
 pub(crate) use summary_message::{removed_output, summary_message};
 pub(crate) use tag_escape::escape_closing_tag;
 pub(crate) use token_estimate::{
-    clamp_provider_count, estimate_entry_tokens, estimate_prompt_tokens, estimate_result_tokens,
-    estimate_text_tokens,
+    clamp_provider_count, estimate_entry_tokens, estimate_part_tokens, estimate_prompt_tokens,
+    estimate_result_tokens, estimate_text_tokens,
 };
 
 /// The model's view of a session from some entry on. Each one is complete: only the newest applies.

@@ -10,6 +10,7 @@ mod code_fence;
 mod compaction;
 mod confinement;
 mod content_part;
+mod context_shares;
 mod crow_part;
 mod failure;
 mod front_matter;
@@ -38,6 +39,7 @@ mod session_title;
 mod socket_table;
 mod spelling;
 mod sse;
+mod text_bar;
 mod text_only;
 mod tool_call;
 mod tool_selection;
@@ -73,6 +75,7 @@ pub use confinement::{
     ApprovalSource, Confinement, NetworkAccess, PartialSandbox, SandboxMode, SandboxPolicy, SandboxSupport,
 };
 pub use content_part::ContentPart;
+pub use context_shares::{ContextShares, render_context_shares};
 pub use crow_part::{CrowPart, SpeckitPart};
 pub use failure::{Failure, FailureKind};
 pub use front_matter::FrontMatter;
@@ -111,7 +114,7 @@ pub use server_form::{
     ServerFieldChoice, ServerFieldKind, ServerForm, ServerFormField, ServerQuestion, TextFormat,
 };
 pub use session_command::{
-    ContextCommand, PermissionsAction, SessionCommand, TrustAction, UndoRequest, mode_list,
+    ContextChange, ContextCommand, PermissionsAction, SessionCommand, TrustAction, UndoRequest, mode_list,
     parse_context_command, parse_session_command, render_help, session_commands,
 };
 pub use session_context::{
@@ -122,6 +125,7 @@ pub use session_title::{prompt_title, text_title};
 pub use socket_table::{SocketTable, read_socket_table};
 pub use spelling::nearest_name;
 pub use sse::{EVENT_LEN_MAX, EventTooLong, SseEvent, SseParser};
+pub use text_bar::{render_bar, scale_amount};
 pub use text_only::without_images;
 pub use tool_call::{
     FileLocation, SiteReach, ToolAccess, ToolCall, ToolCallContent, ToolCallInfo, ToolCallStatus, ToolKind,

@@ -60,9 +60,18 @@ pub enum PermissionsAction {
     Clear,
 }
 
-/// A command that changes the context.
+/// A command about the context, which runs as a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ContextCommand {
+    /// Shows what takes how much of it.
+    Show,
+    /// Changes it.
+    Change(ContextChange),
+}
+
+/// A change of the context.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ContextChange {
     /// Compacts it.
     Compact {
         /// The topic that the summary must keep.
@@ -126,12 +135,14 @@ fn parse_undo(argument: &str) -> Option<UndoRequest> {
 /// Parses a prompt as one of the commands that run as a turn.
 pub fn parse_context_command(text: &str) -> Option<ContextCommand> {
     let command = slash::parse_command(text)?;
-    match (command.name, command.arguments.trim()) {
-        ("compact", "undo") => Some(ContextCommand::Undo),
-        ("compact", focus) => Some(ContextCommand::Compact { focus: focus.to_owned() }),
-        ("clear", _) => Some(ContextCommand::Clear),
-        _ => None,
-    }
+    let change = match (command.name, command.arguments.trim()) {
+        ("context", _) => return Some(ContextCommand::Show),
+        ("compact", "undo") => ContextChange::Undo,
+        ("compact", focus) => ContextChange::Compact { focus: focus.to_owned() },
+        ("clear", _) => ContextChange::Clear,
+        _ => return None,
+    };
+    Some(ContextCommand::Change(change))
 }
 
 /// Returns the commands.
@@ -143,6 +154,7 @@ pub fn session_commands() -> Vec<CommandInfo> {
     };
     vec![
         command("help", "Show the commands", None),
+        command("context", "Show what takes how much of the context", None),
         command("compact", "Compact the context", Some("what to pay attention to, or undo for the last one")),
         command("clear", "Clear the context; the session keeps its messages", None),
         command("mode", "Show or change how much Crow may do on its own", Some(&mode_list())),

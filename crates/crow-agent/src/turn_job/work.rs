@@ -34,7 +34,7 @@ impl TurnJob {
         }
     }
 
-    /// Changes the context and sends the result.
+    /// Shows or changes the context and sends the result.
     pub(super) async fn run_context_command(
         &self,
         cx: &TurnCx<'_>,
@@ -42,7 +42,15 @@ impl TurnJob {
         command: ContextCommand,
         message: MessageId,
     ) -> Result<TurnEnd, Failure> {
-        let (outcome, text) = compact::run_context_command(cx, state, command).await?;
+        let change = match command {
+            ContextCommand::Show => {
+                let text = cx.describe_context(state).await;
+                self.client.send_update(&self.id, SessionUpdate::Text { message, text });
+                return Ok(TurnEnd::Completed);
+            }
+            ContextCommand::Change(change) => change,
+        };
+        let (outcome, text) = compact::change_context(cx, state, change).await?;
         if outcome == CompactionOutcome::Cancelled {
             return Ok(TurnEnd::Cancelled);
         }

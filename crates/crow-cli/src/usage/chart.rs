@@ -1,34 +1,9 @@
-//! Bars of text, and the chart of days as SVG.
+//! The chart of days as SVG.
 
+use crow_core::scale_amount;
 use jiff::civil::Date;
 
 use super::report::{UsageReport, UsageSum};
-
-/// Columns of the longest bar; a longer one says nothing more.
-const BAR_MAX: usize = 40;
-
-/// Columns below which bars are left out.
-const BAR_MIN: usize = 6;
-
-/// An eighth of a column to a full one.
-const BLOCKS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
-
-/// Renders a share of `largest` within `width` columns. An amount that is not zero is visible.
-pub(super) fn render_bar(amount: u64, largest: u64, width: usize) -> String {
-    let width = width.min(BAR_MAX);
-    if width < BAR_MIN || amount == 0 {
-        return String::new();
-    }
-    let eighths = scale(amount, largest, width as u64 * 8).max(1) as usize;
-    let full = std::iter::repeat_n('█', eighths / 8);
-    full.chain((eighths % 8).checked_sub(1).map(|index| BLOCKS[index])).collect()
-}
-
-/// Returns `amount` of `largest` on a scale to `max`, rounded down.
-fn scale(amount: u64, largest: u64, max: u64) -> u64 {
-    let scaled = u128::from(amount) * u128::from(max) / u128::from(largest.max(1));
-    u64::try_from(scaled).unwrap_or(max)
-}
 
 /// Sizes in pixels.
 const HEIGHT: u64 = 180;
@@ -60,8 +35,8 @@ pub(super) fn render_svg(report: &UsageReport) -> String {
     );
     for (day, sum) in &report.days {
         let x = MARGIN + n_days_between(first, *day) * day_width + (day_width - bar_width) / 2;
-        let bar = scale(sum.total_tokens(), largest, HEIGHT).max(1);
-        let cached = scale(sum.usage.cached, largest, HEIGHT).min(bar);
+        let bar = scale_amount(sum.total_tokens(), largest, HEIGHT).max(1);
+        let cached = scale_amount(sum.usage.cached, largest, HEIGHT).min(bar);
         let label = format!("{day}: {} tokens", crow_core::format_tokens(sum.total_tokens()));
         svg.push_str(&format!(
             "<g><title>{label}</title>\

@@ -6,12 +6,11 @@ use std::{
     ops::RangeInclusive,
 };
 
-use crow_core::{TokenUsage, format_tokens};
+use crow_core::{TokenUsage, format_tokens, render_bar};
 use crow_store::PeriodUsage;
 use jiff::{civil::Date, tz::TimeZone};
 use serde_json::{Value, json};
 
-use super::chart;
 use crate::{inspect::usage_json, money, table};
 
 /// Rows of a table of models or directories in text; JSON has all.
@@ -177,7 +176,7 @@ fn write_sums(
     let largest = rows.iter().map(|(_, sum)| sum.total_tokens()).max().unwrap_or_default();
     let bar_width = columns.unwrap_or(COLUMNS).saturating_sub(table::width_before_last(&cells));
     let bars = std::iter::once(String::new())
-        .chain(rows.iter().map(|(_, sum)| chart::render_bar(sum.total_tokens(), largest, bar_width)));
+        .chain(rows.iter().map(|(_, sum)| render_bar(sum.total_tokens(), largest, bar_width)));
     let cells = cells.into_iter().zip(bars).map(|([name, requests, input, cached, output, cost, _], bar)| {
         [name, requests, input, cached, output, cost, bar]
     });

@@ -189,18 +189,3 @@ fn days_without_requests_are_reported() {
     "#]]
     .assert_eq(&String::from_utf8(out).unwrap());
 }
-
-#[test]
-fn bars_are_in_proportion() {
-    #[track_caller]
-    fn check(amount: u64, width: usize, expect: &str) {
-        assert_eq!(super::chart::render_bar(amount, 100, width), expect);
-    }
-    check(100, 8, "████████");
-    check(50, 8, "████");
-    check(52, 8, "████▏");
-    check(1, 8, "▏");
-    check(0, 8, "");
-    check(100, 5, "");
-    assert_eq!(super::chart::render_bar(u64::MAX, u64::MAX, 200).chars().count(), 40);
-}

@@ -10,9 +10,10 @@ use expect_test::expect;
 use serde_json::{Value, json};
 
 /// The model's reply in most of these tests.
-const OWN: [&str; 11] = [
+const OWN: [&str; 12] = [
     "clear",
     "compact",
+    "context",
     "help",
     "mode",
     "model",

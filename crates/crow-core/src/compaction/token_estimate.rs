@@ -85,7 +85,8 @@ pub(crate) fn clamp_provider_count(provider_tokens: u64, measured: u64) -> u64 {
     provider_tokens.clamp(measured / 2, measured.saturating_mul(BYTES_PER_TOKEN))
 }
 
-fn estimate_part_tokens(parts: &[ContentPart]) -> u64 {
+/// Estimates the tokens of parts of a prompt or a result.
+pub(crate) fn estimate_part_tokens(parts: &[ContentPart]) -> u64 {
     let parts = parts.iter().map(|part| match part {
         ContentPart::Text(text) => estimate_text_tokens(text),
         ContentPart::Image { .. } => IMAGE_TOKENS,

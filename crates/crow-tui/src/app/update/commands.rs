@@ -27,14 +27,16 @@ pub(super) fn submit_draft(state: &mut AppState, now: Instant) {
     }
     let parsed = slash_syntax::parse_command(text.trim_end());
     let Some(command) = parsed else { return sending::send_draft(state, now) };
-    if let Some(own) = slash::find_command(command.name) {
+    let agent_commands = state.session.commands.as_deref().unwrap_or_default();
+    let is_known = agent_commands.iter().any(|known| known.name == command.name);
+    let own = slash::find_command(command.name);
+    // An agent that describes its context knows more about it.
+    if let Some(own) = own.filter(|own| *own != ClientCommand::Context || !is_known) {
         let argument = command.arguments.trim().to_owned();
         remember(state, &text);
         state.composer.take();
         return run_client_command(state, own, &argument, now);
     }
-    let agent_commands = state.session.commands.as_deref().unwrap_or_default();
-    let is_known = agent_commands.iter().any(|known| known.name == command.name);
     // Before the session is open, nothing is known.
     if is_known || state.session.id.is_none() {
         return sending::send_draft(state, now);
