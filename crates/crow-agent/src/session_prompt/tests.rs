@@ -98,6 +98,22 @@ fn tree_shows_three_levels_without_ignored_files() {
 }
 
 #[test]
+fn built_in_prompt_is_equal_in_all_sessions() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    fs::create_dir_all(root.join("p")).unwrap();
+    fs::write(root.join("p/AGENTS.md"), "be kind").unwrap();
+    let settings = bare_settings(root);
+    let render = |cwd: &str, more_roots: &[PathBuf], session: &str, date: &str| {
+        let rendered =
+            render_system_prompt(&root.join(cwd), more_roots, &SessionId::new(session), &settings, date);
+        rendered.unwrap().text
+    };
+    let prompt = render("", &[], "brave-otter", "2026-01-02");
+    assert_eq!(render("p", &[root.join("q")], "calm-heron", "2026-12-31"), prompt);
+}
+
+#[test]
 fn template_can_use_the_database_address() {
     check(
         &[("p/a", "")],
