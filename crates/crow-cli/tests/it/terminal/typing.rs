@@ -170,8 +170,11 @@ fn terminal_short_paste_is_text_and_does_not_send_itself() {
 fn terminal_unknown_command_is_refused_with_the_nearest() {
     let steps = "
         wait · ask
-        type /compat
-        wait /compat
+        type /compac
+        wait › /compact
+        key backspace
+        type t
+        wait › /compat
         key esc
         key enter
         wait did you mean

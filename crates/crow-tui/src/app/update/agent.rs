@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crow_acp::{AgentUpdate, ConfigOption, OpenedSession, PromptOutcome, StopReason};
 use crow_core::{Failure, FailureKind};
 
-use super::{children, rewinding, sending, transcript::show_update};
+use super::{children, completing, rewinding, sending, transcript::show_update};
 use crate::app::{
     cells::TranscriptCell,
     event::AppCommand,
@@ -91,7 +91,13 @@ pub(super) fn on_update(state: &mut AppState, message: Option<String>, update: A
             }
         }
         AgentUpdate::Options(options) => state.session.options = options,
-        AgentUpdate::Commands(commands) => state.session.commands = Some(commands),
+        AgentUpdate::Commands(commands) => {
+            state.session.commands = Some(commands);
+            // What was typed before they were known may be one of them.
+            if state.composer.text().starts_with('/') {
+                completing::refresh(state);
+            }
+        }
         AgentUpdate::Call { .. }
         | AgentUpdate::CallOutput { .. }
         | AgentUpdate::CallResult { .. }

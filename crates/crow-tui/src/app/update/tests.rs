@@ -8,7 +8,7 @@ mod vi;
 
 use std::time::{Duration, Instant};
 
-use crow_acp::{AcpAgentCapabilities, OpenedSession, PromptOutcome, StopReason};
+use crow_acp::{AcpAgentCapabilities, AgentUpdate, OpenedSession, PromptOutcome, StopReason};
 use crow_core::{CommandInfo, SessionId};
 use expect_test::{Expect, expect};
 
@@ -119,6 +119,22 @@ impl Stage {
 pub(super) fn check(stage: &mut Stage, keys: &str, expected: &Expect) {
     stage.keys(keys);
     expected.assert_eq(&stage.show());
+}
+
+#[test]
+fn command_is_completed_when_the_agent_names_it_after_it_was_typed() {
+    let mut stage = Stage::open();
+    let commands = stage.state.session.commands.take().expect("the agent has commands");
+    stage.keys("'/compac'");
+    assert!(stage.state.completion.is_none());
+    stage.apply(AppEvent::Update { message: None, update: AgentUpdate::Commands(commands) });
+    check(
+        &mut stage,
+        "tab",
+        &expect![[r#"
+        /compact |
+    "#]],
+    );
 }
 
 #[test]
