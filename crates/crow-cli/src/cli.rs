@@ -1,5 +1,7 @@
 //! The command line, as typed. Makes no decisions.
 
+mod approvals;
+mod bridge;
 mod report;
 mod run;
 mod speckit;
@@ -11,6 +13,8 @@ use std::{net::SocketAddr, path::PathBuf};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::ArgValueCandidates;
 
+pub(crate) use self::approvals::{PermissionsArgs, PermissionsSubcommand, TrustArgs, TrustSubcommand};
+pub(crate) use self::bridge::{BridgeArgs, BridgeOptions};
 pub(crate) use self::report::ReportArgs;
 use self::run::ModeValueParser;
 pub(crate) use self::run::{OutputFormat, RunOverrides};
@@ -151,78 +155,6 @@ pub(crate) struct AcpArgs {
     /// Read the token from this file, or create the file if it does not exist
     #[arg(long, value_name = "FILE", requires = "listen")]
     pub(crate) token_file: Option<PathBuf>,
-}
-
-/// Arguments of `acp-bridge`.
-#[derive(Debug, Args)]
-pub(crate) struct BridgeArgs {
-    #[command(flatten)]
-    pub(crate) options: BridgeOptions,
-    /// The agent's command line; options of the bridge may appear anywhere in it
-    #[arg(value_name = "CMD", required_unless_present = "own", num_args = 1.., allow_hyphen_values = true)]
-    pub(crate) command: Vec<String>,
-    /// The agent's command line, or the rest of it; everything after `--` is passed to the agent unchanged
-    #[arg(value_name = "CMD", last = true)]
-    pub(crate) own: Vec<String>,
-}
-
-/// Options of the bridge itself.
-#[derive(Debug, Default, PartialEq, Eq, Args)]
-pub(crate) struct BridgeOptions {
-    /// Listen on this address or host name [default: 127.0.0.1]
-    #[arg(long, value_name = "HOST")]
-    pub(crate) host: Option<String>,
-    /// Listen on this port; 0 picks a free port [default: 0]
-    #[arg(long, value_name = "PORT")]
-    pub(crate) port: Option<u16>,
-    /// Run the agent in this directory instead of the current one
-    #[arg(long, value_name = "DIR")]
-    pub(crate) cwd: Option<PathBuf>,
-    /// Set an environment variable for the agent; can be repeated
-    #[arg(long, value_name = "NAME=VALUE", value_parser = parse_variable)]
-    pub(crate) env: Vec<(String, String)>,
-    /// Set the log level: debug, info, warning or error [default: info]
-    #[arg(long, value_name = "LEVEL", value_parser = parse_log_level)]
-    pub(crate) log: Option<tracing::Level>,
-    /// Write the log and the agents' stderr to this file
-    #[arg(long, value_name = "FILE")]
-    pub(crate) log_file: Option<PathBuf>,
-    /// Read the token from this file, or create the file if it does not exist
-    #[arg(long, value_name = "FILE")]
-    pub(crate) token_file: Option<PathBuf>,
-    /// Accept clients without a token; only on a loopback address
-    #[arg(long, conflicts_with = "token_file")]
-    pub(crate) no_token: bool,
-    /// Serve the agent at this path; `*` accepts any path [default: /acp]
-    #[arg(long, value_name = "PATH", value_parser = parse_url_path)]
-    pub(crate) path: Option<String>,
-    /// Accept web pages of this origin, such as http://localhost:3000; can be repeated
-    #[arg(long, value_name = "ORIGIN")]
-    pub(crate) allow_origin: Vec<String>,
-}
-
-fn parse_variable(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() && !text.contains('\0') => {
-            Ok((name.to_owned(), value.to_owned()))
-        }
-        _ => Err("expected NAME=VALUE".to_owned()),
-    }
-}
-
-fn parse_log_level(text: &str) -> Result<tracing::Level, String> {
-    match text.to_ascii_lowercase().as_str() {
-        "debug" => Ok(tracing::Level::DEBUG),
-        "info" => Ok(tracing::Level::INFO),
-        "warning" | "warn" => Ok(tracing::Level::WARN),
-        "error" => Ok(tracing::Level::ERROR),
-        _ => Err("expected debug, info, warning or error; the log file is set with --log-file".to_owned()),
-    }
-}
-
-fn parse_url_path(text: &str) -> Result<String, String> {
-    let is_path = text == "*" || text.starts_with('/') && !text.contains(['?', '#', ' ']);
-    is_path.then(|| text.to_owned()).ok_or_else(|| "expected a path such as /acp, or *".to_owned())
 }
 
 /// Arguments of `auth`.
@@ -435,6 +367,23 @@ pub(crate) struct DeleteOptions {
     pub(crate) json: bool,
 }
 
+/// Arguments of `undo`.
+#[derive(Debug, Args)]
+pub(crate) struct UndoArgs {
+    /// Undo in this session instead of the newest one of the current directory
+    #[arg(short, long, value_name = "ID", add = ArgValueCandidates::new(completion::list_sessions))]
+    pub(crate) session: Option<String>,
+    /// Show what would be done and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Skip files with conflicts for good and change nothing
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) skip: bool,
+    /// Print JSON
+    #[arg(short, long)]
+    pub(crate) json: bool,
+}
+
 /// Arguments of `mcp`.
 #[derive(Debug, Args)]
 pub(crate) struct McpArgs {
@@ -482,92 +431,4 @@ pub(crate) struct AgentsArgs {
     /// Print JSON
     #[arg(short, long)]
     pub(crate) json: bool,
-}
-
-/// Arguments of `undo`.
-#[derive(Debug, Args)]
-pub(crate) struct UndoArgs {
-    /// Undo in this session instead of the newest one of the current directory
-    #[arg(short, long, value_name = "ID", add = ArgValueCandidates::new(completion::list_sessions))]
-    pub(crate) session: Option<String>,
-    /// Show what would be done and change nothing
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-    /// Skip files with conflicts for good and change nothing
-    #[arg(long, conflicts_with = "dry_run")]
-    pub(crate) skip: bool,
-    /// Print JSON
-    #[arg(short, long)]
-    pub(crate) json: bool,
-}
-
-/// Arguments of `permissions`.
-#[derive(Debug, Args)]
-pub(crate) struct PermissionsArgs {
-    /// The subcommand; without one, permissions are listed
-    #[command(subcommand)]
-    pub(crate) command: Option<PermissionsSubcommand>,
-    /// Print JSON
-    #[arg(short, long, global = true)]
-    pub(crate) json: bool,
-}
-
-/// Subcommands of `permissions`; the default project is that of the current directory.
-#[derive(Debug, Subcommand)]
-pub(crate) enum PermissionsSubcommand {
-    /// List permanent permissions by project
-    List,
-    /// Revoke one permission, by its number in the list
-    Remove {
-        /// The number of the permission in the list
-        number: usize,
-        /// Use this directory instead of the current one
-        #[arg(value_name = "DIR")]
-        directory: Option<PathBuf>,
-    },
-    /// Revoke all permissions of a project
-    Clear {
-        /// Use this directory instead of the current one
-        #[arg(value_name = "DIR")]
-        directory: Option<PathBuf>,
-    },
-}
-
-/// Arguments of `trust`.
-#[derive(Debug, Args)]
-pub(crate) struct TrustArgs {
-    /// The subcommand; without one, repositories are listed
-    #[command(subcommand)]
-    pub(crate) command: Option<TrustSubcommand>,
-    /// Print JSON
-    #[arg(short, long, global = true)]
-    pub(crate) json: bool,
-}
-
-/// Subcommands of `trust`; the default is the current directory.
-#[derive(Debug, Subcommand)]
-pub(crate) enum TrustSubcommand {
-    /// List the repositories that are trusted or rejected
-    List,
-    /// Show a repository's files that need trust, and what they would run
-    Show {
-        /// Use this directory instead of the current one
-        #[arg(value_name = "DIR")]
-        directory: Option<PathBuf>,
-    },
-    /// Show the files, ask for confirmation, and trust them until they change
-    Add {
-        /// Use this directory instead of the current one
-        #[arg(value_name = "DIR")]
-        directory: Option<PathBuf>,
-        /// Do not ask for confirmation
-        #[arg(short, long)]
-        yes: bool,
-    },
-    /// Remove the stored decision about a repository
-    Remove {
-        /// Use this directory instead of the current one
-        #[arg(value_name = "DIR")]
-        directory: Option<PathBuf>,
-    },
 }
