@@ -18,7 +18,7 @@ const READS: &str = r#"
         file a.txt "apples\n"
         model: call read {"file_path":"a.txt"}
         model: text "I look again." | call read {"file_path":"a.txt"}
-        model: call glob {"pattern":"*.txt"} | call read {"file_path":"a.txt"}
+        model: call todo {"entries":[]} | call read {"file_path":"a.txt"}
         model: call read {"file_path":"a.txt"}
 "#;
 
@@ -244,40 +244,41 @@ fn model_that_only_reads_the_same_ends_its_turn() {
     check(
         &script,
         &expect![[r#"
-        > prompt look
-        < call call-1-0 read "Read a.txt" pending {"file_path":"a.txt"}
-        < call call-1-0 in_progress
-        < call call-1-0 completed "     1\tapples\n"
-        < text[msg-3] I look again.
-        < call call-3-0 read "Read a.txt" pending {"file_path":"a.txt"}
-        < call call-3-0 in_progress
-        < call call-3-0 completed "     1\tapples\n"
-        < call call-5-0 glob "Find `*.txt`" pending {"pattern":"*.txt"}
-        < call call-5-1 read "Read a.txt" pending {"file_path":"a.txt"}
-        < call call-5-0 in_progress
-        < call call-5-1 in_progress
-        < call call-5-0 completed "a.txt\n"
-        < call call-5-1 completed "     1\tapples\n"
-        < call call-8-0 read "Read a.txt" pending {"file_path":"a.txt"}
-        < call call-8-0 in_progress
-        < call call-8-0 completed "     1\tapples\n"
-        < call call-10-0 read "Read a.txt" pending {"file_path":"a.txt"}
-        < call call-10-0 in_progress
-        < call call-10-0 completed "     1\tapples\n"
-        < thought[] The model reads the same again and again although nothing has changed. The turn was ended.⏎
-        < title look
-        = end_turn
-        model saw user: "look"
-        model saw assistant: read("{\"file_path\":\"a.txt\"}")
-        model saw tool: "     1\tapples\n"
-        model saw assistant: "I look again." read("{\"file_path\":\"a.txt\"}")
-        model saw tool: "     1\tapples\n\n(This is the same call with the same result as before, and nothing has changed since. Answer now with wha"
-        model saw assistant: glob("{\"pattern\":\"*.txt\"}") read("{\"file_path\":\"a.txt\"}")
-        model saw tool: "a.txt\n"
-        model saw tool: "(Not shown again: this is the third time that you make this call, and its result is the same. Answer the user now, in wo"
-        model saw assistant: read("{\"file_path\":\"a.txt\"}")
-        model saw tool: "(Not shown again: the result is still the same. Answer the user now, in words and without a call. The same call once mor"
-    "#]],
+            > prompt look
+            < call call-1-0 read "Read a.txt" pending {"file_path":"a.txt"}
+            < call call-1-0 in_progress
+            < call call-1-0 completed "     1\tapples\n"
+            < text[msg-3] I look again.
+            < call call-3-0 read "Read a.txt" pending {"file_path":"a.txt"}
+            < call call-3-0 in_progress
+            < call call-3-0 completed "     1\tapples\n"
+            < call call-5-0 todo "Plan" pending {"entries":[]}
+            < call call-5-1 read "Read a.txt" pending {"file_path":"a.txt"}
+            < call call-5-0 in_progress
+            < call call-5-0 completed "the plan has 0 steps, 0 completed"
+            < plan 
+            < call call-5-1 in_progress
+            < call call-5-1 completed "     1\tapples\n"
+            < call call-8-0 read "Read a.txt" pending {"file_path":"a.txt"}
+            < call call-8-0 in_progress
+            < call call-8-0 completed "     1\tapples\n"
+            < call call-10-0 read "Read a.txt" pending {"file_path":"a.txt"}
+            < call call-10-0 in_progress
+            < call call-10-0 completed "     1\tapples\n"
+            < thought[] The model reads the same again and again although nothing has changed. The turn was ended.⏎
+            < title look
+            = end_turn
+            model saw user: "look"
+            model saw assistant: read("{\"file_path\":\"a.txt\"}")
+            model saw tool: "     1\tapples\n"
+            model saw assistant: "I look again." read("{\"file_path\":\"a.txt\"}")
+            model saw tool: "     1\tapples\n\n(This is the same call with the same result as before, and nothing has changed since. Answer now with wha"
+            model saw assistant: todo("{\"entries\":[]}") read("{\"file_path\":\"a.txt\"}")
+            model saw tool: "the plan has 0 steps, 0 completed"
+            model saw tool: "(Not shown again: this is the third time that you make this call, and its result is the same. Answer the user now, in wo"
+            model saw assistant: read("{\"file_path\":\"a.txt\"}")
+            model saw tool: "(Not shown again: the result is still the same. Answer the user now, in words and without a call. The same call once mor"
+        "#]],
     );
 }
 
@@ -287,37 +288,38 @@ fn model_that_reads_the_same_can_still_answer() {
     check(
         &script,
         &expect![[r#"
-        > prompt look
-        < call call-1-0 read "Read a.txt" pending {"file_path":"a.txt"}
-        < call call-1-0 in_progress
-        < call call-1-0 completed "     1\tapples\n"
-        < text[msg-3] I look again.
-        < call call-3-0 read "Read a.txt" pending {"file_path":"a.txt"}
-        < call call-3-0 in_progress
-        < call call-3-0 completed "     1\tapples\n"
-        < call call-5-0 glob "Find `*.txt`" pending {"pattern":"*.txt"}
-        < call call-5-1 read "Read a.txt" pending {"file_path":"a.txt"}
-        < call call-5-0 in_progress
-        < call call-5-1 in_progress
-        < call call-5-0 completed "a.txt\n"
-        < call call-5-1 completed "     1\tapples\n"
-        < call call-8-0 read "Read a.txt" pending {"file_path":"a.txt"}
-        < call call-8-0 in_progress
-        < call call-8-0 completed "     1\tapples\n"
-        < text[msg-10] Apples.
-        < title look
-        = end_turn
-        model saw user: "look"
-        model saw assistant: read("{\"file_path\":\"a.txt\"}")
-        model saw tool: "     1\tapples\n"
-        model saw assistant: "I look again." read("{\"file_path\":\"a.txt\"}")
-        model saw tool: "     1\tapples\n\n(This is the same call with the same result as before, and nothing has changed since. Answer now with wha"
-        model saw assistant: glob("{\"pattern\":\"*.txt\"}") read("{\"file_path\":\"a.txt\"}")
-        model saw tool: "a.txt\n"
-        model saw tool: "(Not shown again: this is the third time that you make this call, and its result is the same. Answer the user now, in wo"
-        model saw assistant: read("{\"file_path\":\"a.txt\"}")
-        model saw tool: "(Not shown again: the result is still the same. Answer the user now, in words and without a call. The same call once mor"
-    "#]],
+            > prompt look
+            < call call-1-0 read "Read a.txt" pending {"file_path":"a.txt"}
+            < call call-1-0 in_progress
+            < call call-1-0 completed "     1\tapples\n"
+            < text[msg-3] I look again.
+            < call call-3-0 read "Read a.txt" pending {"file_path":"a.txt"}
+            < call call-3-0 in_progress
+            < call call-3-0 completed "     1\tapples\n"
+            < call call-5-0 todo "Plan" pending {"entries":[]}
+            < call call-5-1 read "Read a.txt" pending {"file_path":"a.txt"}
+            < call call-5-0 in_progress
+            < call call-5-0 completed "the plan has 0 steps, 0 completed"
+            < plan 
+            < call call-5-1 in_progress
+            < call call-5-1 completed "     1\tapples\n"
+            < call call-8-0 read "Read a.txt" pending {"file_path":"a.txt"}
+            < call call-8-0 in_progress
+            < call call-8-0 completed "     1\tapples\n"
+            < text[msg-10] Apples.
+            < title look
+            = end_turn
+            model saw user: "look"
+            model saw assistant: read("{\"file_path\":\"a.txt\"}")
+            model saw tool: "     1\tapples\n"
+            model saw assistant: "I look again." read("{\"file_path\":\"a.txt\"}")
+            model saw tool: "     1\tapples\n\n(This is the same call with the same result as before, and nothing has changed since. Answer now with wha"
+            model saw assistant: todo("{\"entries\":[]}") read("{\"file_path\":\"a.txt\"}")
+            model saw tool: "the plan has 0 steps, 0 completed"
+            model saw tool: "(Not shown again: this is the third time that you make this call, and its result is the same. Answer the user now, in wo"
+            model saw assistant: read("{\"file_path\":\"a.txt\"}")
+            model saw tool: "(Not shown again: the result is still the same. Answer the user now, in words and without a call. The same call once mor"
+        "#]],
     );
 }
 
