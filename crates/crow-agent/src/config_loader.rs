@@ -9,10 +9,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use crow_acp::Client;
-use crow_core::{
-    CommandInfo, ContentPart, SessionId, SessionUpdate, Transcript, TrustAnswer, TrustLedger, TrustSubject,
-};
-use crow_project::{ConfigSurvey, ProjectConfig, Skill, mentions_skill, skills_part};
+use crow_core::{CommandInfo, ContentPart, SessionId, SessionUpdate, Transcript, TrustAnswer, TrustSubject};
+use crow_project::{ConfigSurvey, ProjectConfig, Skill, TrustReview, mentions_skill, skills_part};
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -64,10 +62,8 @@ struct FileDecision {
 
 #[derive(Debug, Default)]
 struct LoaderState {
-    /// The decisions for this session.
-    session_answers: TrustLedger,
-    /// The files that `/trust` showed last.
-    listed_subjects: BTreeSet<TrustSubject>,
+    /// The decisions for this session, and what `/trust` showed.
+    trust: TrustReview,
     sent_notices: BTreeSet<String>,
     /// The commands that the client has.
     sent_commands: Vec<CommandInfo>,
@@ -168,7 +164,7 @@ impl ProjectConfigLoader {
     }
 
     async fn ask_untrusted(&self, state: &mut LoaderState, survey: ConfigSurvey, cancel: &CancellationToken) {
-        let undecided = survey.undecided_files(&state.session_answers);
+        let undecided = survey.undecided_files(state.trust.answers());
         if undecided.is_empty() || cancel.is_cancelled() {
             return self.apply_survey(state, survey);
         }
@@ -194,7 +190,7 @@ impl ProjectConfigLoader {
     /// Stores the user's decision about content, and applies it.
     async fn apply_decision(&self, state: &mut LoaderState, survey: ConfigSurvey, decision: FileDecision) {
         let FileDecision { subjects, answer, until_changed } = decision;
-        subjects.iter().for_each(|subject| state.session_answers.record_answer(subject.clone(), answer));
+        state.trust.record_answers(&subjects, answer);
         let survey = if until_changed {
             self.store_decision(state, survey, &subjects, answer).await
         } else {
@@ -233,7 +229,7 @@ impl ProjectConfigLoader {
 
     fn apply_survey(&self, state: &mut LoaderState, survey: ConfigSurvey) {
         let (project_config, problems) = survey.into_project_config(
-            &state.session_answers,
+            state.trust.answers(),
             ProjectConfig::without_repository(&self.runtime.config().config_sources()),
         );
         for problem in problems {

@@ -16,6 +16,7 @@ mod survey;
 mod system_prompt;
 mod trust_question;
 mod trust_records;
+mod trust_review;
 mod wording;
 
 #[cfg(test)]
@@ -36,4 +37,4 @@ pub use survey::{ConfigSources, ConfigSurvey, known_skills};
 pub use system_prompt::{RenderedPrompt, SystemPromptFacts, render_compaction_prompt, render_system_prompt};
 pub use trust_question::TrustQuestion;
 pub use trust_records::TrustedRepository;
-pub use wording::join_items;
+pub use trust_review::TrustReview;

@@ -12,7 +12,7 @@ pub(crate) fn count_text(n: usize, noun: &str) -> Option<String> {
 }
 
 /// Joins items with commas, at most `n_max` of them.
-pub fn join_items(items: slice::Iter<'_, String>, n_max: usize) -> String {
+pub(crate) fn join_items(items: slice::Iter<'_, String>, n_max: usize) -> String {
     let n_more = items.len().saturating_sub(n_max);
     let mut shown_items: Vec<String> = items.take(n_max).cloned().collect();
     shown_items.extend((n_more > 0).then(|| format!("{n_more} more")));
