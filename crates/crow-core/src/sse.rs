@@ -10,9 +10,6 @@ use std::mem;
 /// messages.
 pub const EVENT_LEN_MAX: usize = 16 * 1024 * 1024;
 
-/// Bytes examined per step when searching for a line's end; wide enough for vector instructions.
-const STRIDE_BYTES: usize = 32;
-
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 
 /// An event that is longer than the parser's maximum.
@@ -78,7 +75,7 @@ impl SseParser {
         self.ended_with_cr = self.ended_with_cr && chunk.is_empty();
         // The only data line so far of an event, while it lies in this chunk: it is not copied.
         let mut single_line: Option<&[u8]> = None;
-        while let Some(end) = find_line_end(rest) {
+        while let Some(end) = memchr::memchr2(b'\n', b'\r', rest) {
             let line = &rest[..end];
             rest = match (rest[end], rest.get(end + 1)) {
                 (b'\r', Some(b'\n')) => &rest[end + 2..],
@@ -182,14 +179,4 @@ fn field_value<'l>(line: &'l [u8], field: &[u8]) -> Option<&'l [u8]> {
         [] => Some(&[]),
         _ => None,
     }
-}
-
-fn find_line_end(bytes: &[u8]) -> Option<usize> {
-    let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
-    let strides = bytes.chunks_exact(STRIDE_BYTES);
-    // No early exit inside a stride: the compiler can vectorize it.
-    let n_strides =
-        strides.take_while(|stride| !stride.iter().fold(false, |any, byte| any | is_end(byte))).count();
-    let start = n_strides * STRIDE_BYTES;
-    bytes[start..].iter().position(is_end).map(|position| start + position)
 }

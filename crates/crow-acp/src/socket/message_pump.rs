@@ -266,7 +266,8 @@ async fn receive_messages(
 
 /// Line breaks are between the tokens of a message, never inside its strings.
 pub(super) fn join_lines(text: &str) -> String {
-    if text.contains(['\n', '\r']) { text.replace(['\n', '\r'], " ") } else { text.to_owned() }
+    // Two searches for a byte are several times faster than one for either.
+    if text.contains('\n') || text.contains('\r') { text.replace(['\n', '\r'], " ") } else { text.to_owned() }
 }
 
 /// Sends the lines of our side, and a ping at intervals.

@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio::{sync::OwnedMutexGuard, time::timeout};
 
 use super::{
-    super::{close_reason::CloseReason, queue::LineReceiver, response::SocketBody},
+    super::{close_reason::CloseReason, message_pump::join_lines, queue::LineReceiver, response::SocketBody},
     CLOSED_METHOD,
     connection::{HttpConnection, PresenceGuard},
 };
@@ -71,12 +71,8 @@ impl EventBody {
 }
 
 fn event_bytes(line: &str) -> Bytes {
-    let mut bytes = Vec::with_capacity(line.len() + "data: \n\n".len());
-    bytes.extend_from_slice(b"data: ");
-    // A line break would end the field; there is none inside the strings of a message.
-    bytes.extend(line.bytes().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte }));
-    bytes.extend_from_slice(b"\n\n");
-    Bytes::from(bytes)
+    // A line break would end the field.
+    Bytes::from(["data: ", &join_lines(line), "\n\n"].concat())
 }
 
 fn closed_message(reason: &CloseReason) -> String {
