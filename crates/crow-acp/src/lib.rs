@@ -43,8 +43,8 @@ pub use incoming::{
     ResponseSender, SessionInfo, SessionLocation, SessionOpenKind, SessionPage, SteerOutcome, TurnScope,
 };
 pub use permission::{
-    AgentPermissionRequest, ChildPermissionRequest, GrantScope, OfferedAnswers, PermissionAnswer,
-    PermissionOption, PermissionOutcome, PermissionRequest, PermissionSubject,
+    AgentPermissionRequest, ChildPermissionRequest, OfferedAnswers, PermissionAnswer, PermissionOption,
+    PermissionOutcome, PermissionRequest, PermissionSubject,
 };
 pub use program::{AgentExit, AgentLauncher, AgentProgram};
 pub use program_loss::ProgramLoss;

@@ -141,14 +141,6 @@ pub(crate) fn undescribed_title(agent_name: &str) -> String {
     format!("{agent_name} asks for permission without saying for what")
 }
 
-/// The scope of an approval beyond its call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GrantScope {
-    Session,
-    /// Permanently for this project.
-    Project,
-}
-
 /// A client's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PermissionAnswer {

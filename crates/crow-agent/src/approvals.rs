@@ -4,8 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crow_acp::GrantScope;
-use crow_core::{Grant, GrantOffer, GrantSet, PermissionsAction, SessionId};
+use crow_core::{
+    Grant, GrantOffer, GrantRemoval, GrantScope, GrantSet, PermissionsAction, SessionGrants, SessionId,
+};
 use crow_project::{project_root, read_grants};
 use crow_store::StoreError;
 use serde_json::Value;
@@ -29,12 +30,9 @@ pub(crate) struct GrantStore {
 struct GrantState {
     /// `None` before the first turn.
     project: Option<PathBuf>,
-    session_grants: GrantSet,
-    project_grants: GrantSet,
+    grants: SessionGrants,
     /// The last reported problem with the project's record.
     problem: Option<String>,
-    /// The last list shown by `/permissions`, in its order.
-    listed: Vec<(GrantScope, Grant)>,
 }
 
 impl GrantStore {
@@ -59,21 +57,20 @@ impl GrantStore {
             Err(error) => (None, Err(error.to_string())),
         };
         let mut state = self.lock_state();
-        // Grants that could not be stored are valid until the process ends.
-        state.session_grants.extend(session_grants.iter().flat_map(GrantSet::iter).cloned());
+        if let Some(session_grants) = session_grants {
+            state.grants.add_session_grants(&session_grants);
+        }
         state.project = project;
-        let problem = match project_grants {
-            Ok(grants) => {
-                state.project_grants = grants;
-                None
-            }
+        let (project_grants, problem) = match project_grants {
+            Ok(grants) => (grants, None),
             Err(reason) => {
-                state.project_grants = GrantSet::default();
-                Some(format!(
+                let problem = format!(
                     "The permissions of this project could not be read, so Crow asks again: {reason}."
-                ))
+                );
+                (GrantSet::default(), Some(problem))
             }
         };
+        state.grants.replace_project_grants(project_grants);
         let is_new_problem = state.problem != problem;
         state.problem.clone_from(&problem);
         problem.filter(|_| is_new_problem)
@@ -81,47 +78,34 @@ impl GrantStore {
 
     /// Returns the grants of the session and of the project.
     pub(crate) fn all_grants(&self) -> GrantSet {
-        let state = self.lock_state();
-        state.session_grants.iter().chain(state.project_grants.iter()).cloned().collect()
+        self.lock_state().grants.all_grants()
     }
 
     /// Whether a question with this offer was allowed before.
     pub(crate) fn covers_offer(&self, offer: &GrantOffer) -> bool {
-        let granted = self.all_grants();
-        let covers =
-            |grants: &[Grant]| !grants.is_empty() && grants.iter().all(|grant| granted.contains(grant));
-        covers(&offer.session) || covers(&offer.project)
+        self.lock_state().grants.covers_offer(offer)
     }
 
     /// Stores an approval. An approval that cannot be stored is valid until the process ends; the error says so.
     pub(crate) async fn remember_grant(&self, scope: GrantScope, offer: &GrantOffer) -> Result<(), String> {
         let scope = if self.is_child { GrantScope::Session } else { scope };
-        let for_session = offer.session.iter().filter(|grant| match scope {
-            GrantScope::Session => true,
-            GrantScope::Project => !offer.project.contains(grant),
-        });
         let (project, is_changed) = {
             let mut state = self.lock_state();
-            let before = state.session_grants.clone();
-            state.session_grants.extend(for_session.cloned());
-            (state.project.clone(), state.session_grants != before)
+            (state.project.clone(), state.grants.add_approved(scope, offer))
         };
         let stored = if is_changed { self.store_session_grants().await } else { Ok(()) };
-        let stored_grants = match (scope, project) {
-            (GrantScope::Session, _) => Ok(None),
+        let stored_for_project = match (scope, project) {
+            (GrantScope::Session, _) => Ok(()),
             (GrantScope::Project, None) => Err("the project is not known".to_owned()),
             (GrantScope::Project, Some(project)) => {
-                self.remember_for_project(&project, &offer.project).await.map(Some)
+                let stored_grants = self.remember_for_project(&project, &offer.project).await;
+                stored_grants.map(|grants| self.lock_state().grants.replace_project_grants(grants))
             }
         };
-        let stored_grants = stored_grants.map(|kept| {
-            let mut state = self.lock_state();
-            state.project_grants = kept.unwrap_or_else(|| state.project_grants.clone());
-        });
-        if stored_grants.is_err() {
-            self.lock_state().session_grants.extend(offer.project.iter().cloned());
+        if stored_for_project.is_err() {
+            self.lock_state().grants.keep_unstored(offer);
         }
-        stored.and(stored_grants).map_err(|reason| {
+        stored.and(stored_for_project).map_err(|reason| {
             format!("The permission could not be stored and is valid until Crow exits: {reason}.")
         })
     }
@@ -145,104 +129,46 @@ impl GrantStore {
         if let Some(problem) = self.load_grants(tip.as_ref().map(|tip| tip.config.as_str()), cwd).await {
             return format!("{problem}\n");
         }
-        let removed = match action {
-            PermissionsAction::List => return self.render_list(),
-            PermissionsAction::Remove(number) => {
-                let state = self.lock_state();
-                let entry = number.checked_sub(1).and_then(|index| state.listed.get(index).cloned());
-                match entry {
-                    Some(entry) => vec![entry],
-                    None => {
-                        return "There is no permission with this number. Type /permissions to see the list.\n".to_owned();
-                    }
+        let removal = {
+            let mut state = self.lock_state();
+            match action {
+                PermissionsAction::List => {
+                    let project = state.project.as_ref().map(|project| project.display().to_string());
+                    return state.grants.render_list(project.as_deref());
                 }
-            }
-            PermissionsAction::Clear => {
-                let state = self.lock_state();
-                let session_grants =
-                    state.session_grants.iter().map(|grant| (GrantScope::Session, grant.clone()));
-                let project_grants =
-                    state.project_grants.iter().map(|grant| (GrantScope::Project, grant.clone()));
-                session_grants.chain(project_grants).collect()
+                PermissionsAction::Remove(number) => state.grants.removal_of_listed(number),
+                PermissionsAction::Clear => Some(state.grants.removal_of_all()),
             }
         };
-        match self.remove_grants(&removed).await {
-            Ok(()) => {
-                let descriptions: Vec<String> =
-                    removed.iter().map(|(_, grant)| grant.description()).collect();
-                match descriptions.as_slice() {
-                    [] => "There are no stored permissions.\n".to_owned(),
-                    [name] => format!("Removed: {}.\n", crow_core::escape_hidden(name)),
-                    descriptions => format!("{} permissions were removed.\n", descriptions.len()),
-                }
-            }
+        let Some(removal) = removal else {
+            return "There is no permission with this number. Type /permissions to see the list.\n"
+                .to_owned();
+        };
+        match self.remove_grants(&removal).await {
+            Ok(()) => removal.render_result(),
             Err(reason) => format!("The permissions could not be removed permanently: {reason}.\n"),
         }
     }
 
-    async fn remove_grants(&self, removed: &[(GrantScope, Grant)]) -> Result<(), String> {
-        let with_scope = |scope: GrantScope| {
-            let scope = removed.iter().filter(move |(grant_scope, _)| *grant_scope == scope);
-            scope.map(|(_, grant)| grant.clone()).collect::<Vec<_>>()
-        };
-        let project_grants = with_scope(GrantScope::Project);
+    async fn remove_grants(&self, removal: &GrantRemoval) -> Result<(), String> {
         let project = {
             let mut state = self.lock_state();
-            for (_, grant) in removed {
-                // A grant for the project is also stored in the session in which it was given.
-                state.session_grants.remove(grant);
-            }
-            for grant in &project_grants {
-                state.project_grants.remove(grant);
-            }
+            state.grants.remove(removal);
             state.project.clone()
         };
         self.store_session_grants().await?;
+        let project_grants = removal.project_grants();
         let Some(project) = project.filter(|_| !project_grants.is_empty()) else { return Ok(()) };
-        let removed = move |stored_grants: &mut GrantSet| {
+        let remove_all = move |stored_grants: &mut GrantSet| {
             for grant in &project_grants {
                 stored_grants.remove(grant);
             }
         };
-        self.change_project_grants(&project, removed).await.map(drop)
-    }
-
-    fn render_list(&self) -> String {
-        let mut state = self.lock_state();
-        let project_grants = state.project_grants.iter().map(|grant| (GrantScope::Project, grant.clone()));
-        let session_grants =
-            state.session_grants.iter().filter(|grant| !state.project_grants.contains(grant));
-        let session_grants = session_grants.map(|grant| (GrantScope::Session, grant.clone()));
-        let listed: Vec<(GrantScope, Grant)> = project_grants.chain(session_grants).collect();
-        if listed.is_empty() {
-            state.listed = listed;
-            return "There are no stored permissions. A permission question offers to store one.\n"
-                .to_owned();
-        }
-        let project =
-            state.project.as_ref().map(|project| crow_core::escape_hidden(&project.display().to_string()));
-        let mut text = String::new();
-        let mut section = None;
-        for (index, (scope, grant)) in listed.iter().enumerate() {
-            if section != Some(*scope) {
-                section = Some(*scope);
-                text.push_str(&match scope {
-                    GrantScope::Project => {
-                        format!("Always allowed in {}:\n\n", project.as_deref().unwrap_or("this project"))
-                    }
-                    GrantScope::Session => "\nAllowed for this session:\n\n".to_owned(),
-                });
-            }
-            let name = crow_core::escape_hidden(&grant.description()).replace('\n', " ⏎ ");
-            text.push_str(&format!("{}. {name}\n", index + 1));
-        }
-        text.push_str("\n`/permissions remove N` removes one, `/permissions clear` removes all.\n");
-        state.listed = listed;
-        text.trim_start().to_owned()
+        self.change_project_grants(&project, remove_all).await.map(drop)
     }
 
     async fn store_session_grants(&self) -> Result<(), String> {
-        let grants = self.lock_state().session_grants.to_json();
+        let grants = self.lock_state().grants.session_grants().to_json();
         match self.runtime.store.set_config(&self.session, CONFIG_KEY, Some(grants)).await {
             // The session has no first prompt yet, so nothing was granted in it.
             Ok(()) | Err(StoreError::NoSession(_)) => Ok(()),

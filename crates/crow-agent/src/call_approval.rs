@@ -4,12 +4,12 @@ use std::pin::pin;
 use std::sync::atomic::Ordering;
 
 use crow_acp::{
-    ElicitationForm, ElicitationOutcome, FormSubject, GrantScope, OfferedAnswers, PermissionOutcome,
-    PermissionRequest, PermissionSubject,
+    ElicitationForm, ElicitationOutcome, FormSubject, OfferedAnswers, PermissionOutcome, PermissionRequest,
+    PermissionSubject,
 };
 use crow_core::{
-    ApprovalSource, ContentPart, GrantOffer, PermissionDecision, SessionUpdate, ToolAccess, ToolCall,
-    ToolCallContent, ToolCallInfo, ToolResult,
+    ApprovalSource, ContentPart, GrantOffer, GrantScope, PermissionDecision, SessionUpdate, ToolAccess,
+    ToolCall, ToolCallContent, ToolCallInfo, ToolResult,
 };
 use crow_tools::{ToolCx, ToolRegistry};
 use futures_util::future::{Either, select};
@@ -65,7 +65,7 @@ pub(crate) async fn approve_server_request(
 }
 
 /// Returns the reason in the result of a call that may not run.
-fn rejection_reason(result: &ToolResult) -> String {
+pub(crate) fn rejection_reason(result: &ToolResult) -> String {
     let texts = result.for_model.iter().filter_map(|part| match part {
         ContentPart::Text(text) => Some(text.as_str()),
         ContentPart::Image { .. }

@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError};
 
 use crow_acp::ClientTerminal;
 use crow_core::{
-    Confinement, EndedRead, Failure, OutputStreaming, SandboxSupport, SessionUpdate, ToolAccess, ToolCall,
+    EndedRead, Failure, OutputStreaming, SandboxSupport, SessionUpdate, ToolAccess, ToolCall,
     ToolCallContent, ToolCallInfo, ToolCallStatus, ToolResult, TranscriptEntry, conflicting_earlier_calls,
     count_equal_reads, note_equal_reads,
 };
@@ -191,16 +191,12 @@ async fn run_call(
     let undo_recorder = cx.undo_recorder(gate.turn, call.id);
     let mcp_session = CallMcpSession { cx, gate };
     let tool_cx = ToolCx {
-        workspace: cx.workspace,
-        editor: Some(cx.editor),
-        access: &info.access,
         may_read_written: gate.may_read_written(cx, info),
         call: Some(call.id),
-        confinement: Confinement::Unconfined,
-        cancel: cx.cancel,
         progress: &progress,
         undo_recorder: Some(&undo_recorder),
         mcp_session: Some(&mcp_session),
+        ..cx.tool_cx(&info.access)
     };
     let prepared = PreparedCall { call, info, tool_cx };
     let result = match approve_call(cx, tools, prepared, gate).await {

@@ -6,8 +6,7 @@ mod images;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crow_core::{Confinement, ContentPart, CrowPart, ToolAccess, escape_hidden, link};
-use crow_tools::ToolCx;
+use crow_core::{ContentPart, CrowPart, ToolAccess, escape_hidden, link};
 
 use crate::permission_gate;
 use crate::turn_context::{SessionState, TurnCx};
@@ -65,19 +64,7 @@ async fn read_linked_file(cx: &TurnCx<'_>, uri: &str, remaining_bytes: &mut usiz
         return Some(format!("Not read: {reason}. The tool `read` asks the person."));
     }
     let access = ToolAccess::Reads(vec![resolved.display().to_string()]);
-    let tool_cx = ToolCx {
-        workspace: cx.workspace,
-        editor: Some(cx.editor),
-        access: &access,
-        may_read_written: false,
-        call: None,
-        confinement: Confinement::Unconfined,
-        cancel: cx.cancel,
-        progress: &|_| (),
-        undo_recorder: None,
-        mcp_session: None,
-    };
-    Some(match crow_tools::read_resource_link(tool_cx, &path, lines).await {
+    Some(match crow_tools::read_resource_link(cx.tool_cx(&access), &path, lines).await {
         Ok(text) if text.len() <= *remaining_bytes => {
             *remaining_bytes -= text.len();
             text

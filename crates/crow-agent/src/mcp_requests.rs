@@ -3,12 +3,12 @@
 
 use crow_acp::{ElicitationChoice, ElicitationForm, ElicitationOutcome, FormSubject};
 use crow_core::{
-    CallId, Confinement, DialogueStep, ElicitationDialogue, OutputStreaming, ReplyEnd, SamplingEnd,
-    SamplingReply, SamplingRequest, ServerElicitation, ServerElicitationOutcome, ServerQuestion,
-    SessionUpdate, ToolAccess, ToolArguments, ToolCall, ToolCallContent, ToolCallInfo, ToolCallStatus,
-    ToolKind, Transcript, replace_control_chars,
+    CallId, DialogueStep, ElicitationDialogue, OutputStreaming, ReplyEnd, SamplingEnd, SamplingReply,
+    SamplingRequest, ServerElicitation, ServerElicitationOutcome, ServerQuestion, SessionUpdate, ToolAccess,
+    ToolArguments, ToolCall, ToolCallContent, ToolCallInfo, ToolCallStatus, ToolKind, Transcript,
+    replace_control_chars,
 };
-use crow_tools::{McpSessionPort, ServerRequestFuture, ToolCx};
+use crow_tools::{McpSessionPort, ServerRequestFuture};
 use serde_json::Map;
 
 use crate::call_approval::{PreparedCall, approve_server_request};
@@ -88,19 +88,7 @@ impl CallMcpSession<'_> {
             name: SAMPLING.to_owned(),
             arguments: ToolArguments::Valid(Map::new()),
         };
-        let tool_cx = ToolCx {
-            workspace: cx.workspace,
-            editor: None,
-            access: &info.access,
-            may_read_written: false,
-            call: None,
-            confinement: Confinement::Unconfined,
-            cancel: cx.cancel,
-            progress: &|_| (),
-            undo_recorder: None,
-            mcp_session: None,
-        };
-        let prepared = PreparedCall { call: &call, info: &info, tool_cx };
+        let prepared = PreparedCall { call: &call, info: &info, tool_cx: cx.tool_cx(&info.access) };
         if let Err(reason) = approve_server_request(cx, prepared, self.gate, &content).await {
             return end.report_failure(reason);
         }

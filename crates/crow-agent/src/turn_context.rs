@@ -6,15 +6,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crow_acp::{Client, ClientEditor, TurnScope};
 use crow_children::{ChildAgents, ContextUsage};
 use crow_core::{
-    CallId, ContentPart, Failure, FailureKind, Prompt, Reply, SelectableTools, SelectingModel, SessionId,
-    SessionUpdate, TokenUsage, ToolCall, ToolCallInfo, ToolProfile, ToolResult, ToolSpec, Transcript,
-    TranscriptEntry, TurnLimits, context_limit, model_family,
+    CallId, Confinement, ContentPart, Failure, FailureKind, Prompt, Reply, SelectableTools, SelectingModel,
+    SessionId, SessionUpdate, TokenUsage, ToolAccess, ToolCall, ToolCallInfo, ToolProfile, ToolResult,
+    ToolSpec, Transcript, TranscriptEntry, TurnLimits, context_limit, model_family,
 };
 use crow_history::CallUndoRecorder;
 use crow_model::ModelSettings;
 use crow_speckit::{BackgroundWork, StepBaseline};
 use crow_store::{DeliveredEntry, Delivery, DeliveryId, SessionLease, StoreError};
-use crow_tools::Workspace;
+use crow_tools::{ToolCx, Workspace};
 use crow_workflow::{EndedCall, StepPolicy};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -247,6 +247,22 @@ impl TurnCx<'_> {
     /// Returns the recorder of the changes that a call makes; `turn` is the sequence number of the turn's prompt.
     pub(crate) fn undo_recorder(&self, turn: u64, call: CallId) -> CallUndoRecorder<'_> {
         CallUndoRecorder::new(&self.runtime.store, self.lease, turn, call, clock::now)
+    }
+
+    /// Returns the context of a tool without a call, progress, undo and requests to the user.
+    pub(crate) fn tool_cx<'a>(&'a self, access: &'a ToolAccess) -> ToolCx<'a> {
+        ToolCx {
+            workspace: self.workspace,
+            editor: Some(self.editor),
+            access,
+            may_read_written: false,
+            call: None,
+            confinement: Confinement::Unconfined,
+            cancel: self.cancel,
+            progress: &|_| (),
+            undo_recorder: None,
+            mcp_session: None,
+        }
     }
 
     /// Whether a background job or a child agent is running.

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crow_acp::{AgentCommand, AgentLauncher, AgentProgram, GrantScope, LineTransport};
+use crow_acp::{AgentCommand, AgentLauncher, AgentProgram, LineTransport};
 use crow_core::{
-    AgentServer, Grant, GrantOffer, Mode, PermissionDecision, ThoughtLevel, ToolCallInfo, TreeLimits,
+    AgentServer, Grant, GrantOffer, GrantScope, Mode, PermissionDecision, ThoughtLevel, ToolCallInfo,
+    TreeLimits,
 };
 use crow_store::Timestamp;
 use crow_tools::{GitCli, Workspace};

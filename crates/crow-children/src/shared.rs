@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crow_acp::{Client, GrantScope};
-use crow_core::{ChildTimes, GrantOffer, SessionId, SessionUpdate, TreeLimits};
+use crow_acp::Client;
+use crow_core::{ChildTimes, GrantOffer, GrantScope, SessionId, SessionUpdate, TreeLimits};
 use crow_store::{Store, TaskState};
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;

@@ -28,6 +28,7 @@ mod risks;
 mod rules;
 mod sandbox_gaps;
 mod scripts;
+mod session_grants;
 mod synonyms;
 mod variables;
 mod written_files;
@@ -45,6 +46,7 @@ pub use self::policy::{EffectivePolicy, Mode, PermissionDecision, SessionRoots};
 use self::policy::{deny_by_rule, deny_in_plan_mode};
 pub use self::rules::{PermissionRule, PermissionRules, RuleError};
 pub use self::sandbox_gaps::{approval_source_in_sandbox, evaluate_call_in_sandbox};
+pub use self::session_grants::{GrantRemoval, GrantScope, SessionGrants};
 use crate::{ApprovalSource, SiteReach, ToolAccess, ToolCallInfo};
 
 /// Evaluates a tool call by the policy, the grants and the call's access.

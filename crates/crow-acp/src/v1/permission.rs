@@ -1,13 +1,13 @@
 //! Converts permission requests, and parses the answers.
 
 use agent_client_protocol as sdk;
-use crow_core::{Grant, GrantOffer, SessionId, ToolCallContent};
+use crow_core::{Grant, GrantOffer, GrantScope, SessionId, ToolCallContent};
 use sdk::v1::schema as wire;
 use serde_json::{Value, json};
 
 use crate::permission::{
-    AgentPermissionRequest, ChildPermissionRequest, GrantScope, OfferedAnswers, PermissionAnswer,
-    PermissionOutcome, PermissionRequest, PermissionSubject, undescribed_title,
+    AgentPermissionRequest, ChildPermissionRequest, OfferedAnswers, PermissionAnswer, PermissionOutcome,
+    PermissionRequest, PermissionSubject, undescribed_title,
 };
 use crate::v1::primitives::{session_id, to_meta};
 use crate::v1::rpc_errors::no_user_error;

@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 
 use crow_core::{
-    Confinement, ContentPart, CrowPart, PermissionDecision, SandboxSupport, SessionUpdate, ToolArguments,
-    ToolCall, ToolCallContent, ToolCallInfo, ToolCallStatus, ToolResult, escape_hidden_start, link,
+    ContentPart, CrowPart, PermissionDecision, SandboxSupport, SessionUpdate, ToolArguments, ToolCall,
+    ToolCallContent, ToolCallInfo, ToolCallStatus, ToolResult, escape_hidden_start, link,
 };
 use crow_tools::{ToolCx, ToolRegistry};
 use futures_util::future::join_all;
 use serde_json::{Map, Value};
 
-use crate::call_approval::{PreparedCall, approve_call};
+use crate::call_approval::{PreparedCall, approve_call, rejection_reason};
 use crate::calls::announce_call;
 use crate::permission_gate::PermissionGate;
 use crate::turn_context::{SessionState, TurnCx};
@@ -173,33 +173,13 @@ impl ImageRequest {
         tools: &ToolRegistry,
         gate: &PermissionGate,
     ) -> Result<(), String> {
-        let rejection = |result: ToolResult| match result.for_model.into_iter().next() {
-            Some(ContentPart::Text(reason)) => reason.strip_prefix("not run: ").unwrap_or(&reason).to_owned(),
-            Some(
-                ContentPart::Image { .. }
-                | ContentPart::Link { .. }
-                | ContentPart::Resource { .. }
-                | ContentPart::FromCrow { .. },
-            )
-            | None => "it may not be fetched".to_owned(),
-        };
+        let rejection = |result: ToolResult| rejection_reason(&result);
         hooks::before_call(cx, &self.call).await.map_err(rejection)?;
         if matches!(gate.evaluate_call(cx, &self.call, &self.info), PermissionDecision::Ask { .. }) {
             announce_call(cx, tools, &self.call, &self.info);
             self.is_announced = true;
         }
-        let tool_cx = ToolCx {
-            workspace: cx.workspace,
-            editor: Some(cx.editor),
-            access: &self.info.access,
-            may_read_written: false,
-            call: Some(self.call.id),
-            confinement: Confinement::Unconfined,
-            cancel: cx.cancel,
-            progress: &|_| (),
-            undo_recorder: None,
-            mcp_session: None,
-        };
+        let tool_cx = ToolCx { call: Some(self.call.id), ..cx.tool_cx(&self.info.access) };
         let prepared = PreparedCall { call: &self.call, info: &self.info, tool_cx };
         let permission = approve_call(cx, tools, prepared, gate).await;
         permission.map(drop).map_err(rejection)

@@ -3,11 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crow_acp::GrantScope;
 use crow_children::{ChildAgentsConfig, InheritedSettings, ParentSession};
 use crow_core::{
-    Grant, GrantOffer, GrantSet, Mode, PermissionDecision, SandboxMode, SandboxSupport, SessionId,
-    ToolAccess, ToolCallInfo,
+    Grant, GrantOffer, GrantScope, GrantSet, Mode, PermissionDecision, SandboxMode, SandboxSupport,
+    SessionId, ToolAccess, ToolCallInfo,
 };
 use crow_project::project_root;
 use crow_store::Timestamp;

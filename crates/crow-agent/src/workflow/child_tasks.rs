@@ -4,8 +4,8 @@ use std::pin::Pin;
 
 use crow_children::{AwaitedTurn, NewTaskRequest, ParentCall, single_line};
 use crow_core::{
-    CallId, Confinement, OutputStreaming, SessionId, SessionUpdate, ToolAccess, ToolCallContent,
-    ToolCallInfo, ToolCallStatus, ToolKind, ToolResult,
+    CallId, OutputStreaming, SessionId, SessionUpdate, ToolAccess, ToolCallContent, ToolCallInfo,
+    ToolCallStatus, ToolKind, ToolResult,
 };
 use crow_store::DeliveryId;
 use crow_tools::{ToolCx, ToolProgress};
@@ -111,17 +111,6 @@ async fn wait_for_child(cx: TurnCx<'_>, call: CallId, child: &SessionId, turn: A
             cx.client.send_update(cx.session, update);
         }
     };
-    let tool_cx = ToolCx {
-        workspace: cx.workspace,
-        editor: None,
-        access: &ToolAccess::Nothing,
-        may_read_written: false,
-        call: Some(call),
-        confinement: Confinement::Unconfined,
-        cancel: cx.cancel,
-        progress: &progress,
-        undo_recorder: None,
-        mcp_session: None,
-    };
+    let tool_cx = ToolCx { call: Some(call), progress: &progress, ..cx.tool_cx(&ToolAccess::Nothing) };
     crow_children::wait_for_turn(cx.children, child, turn, tool_cx).await
 }

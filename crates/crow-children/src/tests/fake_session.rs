@@ -4,12 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crow_acp::{
-    AcpClientCapabilities, AgentInfo, Client, ClientEvent, ClientInfo, ElicitationOutcome, GrantScope,
-    IncomingRequest, drive_agent, duplex_transport, serve_client,
+    AcpClientCapabilities, AgentInfo, Client, ClientEvent, ClientInfo, ElicitationOutcome, IncomingRequest,
+    drive_agent, duplex_transport, serve_client,
 };
 use crow_core::{
-    AgentServer, AgentTransport, Grant, GrantOffer, Mode, PermissionDecision, ThoughtLevel, ToolCallInfo,
-    TreeLimits,
+    AgentServer, AgentTransport, Grant, GrantOffer, GrantScope, Mode, PermissionDecision, ThoughtLevel,
+    ToolCallInfo, TreeLimits,
 };
 use crow_store::Timestamp;
 use crow_tools::{BuiltinToolConfig, GitCli, ToolRegistry, Workspace};

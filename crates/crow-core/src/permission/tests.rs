@@ -6,6 +6,7 @@ mod grants;
 mod holdout;
 mod properties;
 mod rules;
+mod session_grants;
 mod web;
 
 use std::path::{Path, PathBuf};
