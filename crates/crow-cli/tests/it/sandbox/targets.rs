@@ -179,18 +179,19 @@ const TRAPS: &[Trap] = &[
             "cd .git/a; git status",
         ],
     ),
+    // More than the 10,000 entries of one part that are examined. A walk over directories ends at 1,000,000.
     trap(
         "a repository behind many folders",
         [
             "INIT",
-            "mkdir f; cd f; seq 25000 | xargs mkdir; cd ..; mkdir -p x/y; cd x/y; INIT; git config core.fsmonitor \"$EVIL\"",
+            "mkdir f; cd f; seq 10100 | xargs mkdir; cd ..; mkdir -p x/y; cd x/y; INIT; git config core.fsmonitor \"$EVIL\"",
             "cd x/y; git status",
         ],
     ),
     trap(
         "one from before behind many folders",
         [
-            "INIT; git init -q v/w/x; mkdir a b; (cd a; seq 15000 | xargs mkdir); (cd b; seq 15000 | xargs mkdir)",
+            "INIT; git init -q v/w/x; mkdir a b; (cd a; seq 6000 | xargs mkdir); (cd b; seq 6000 | xargs mkdir)",
             "printf '[core]\nfsmonitor=%s\n' \"$EVIL\" >> v/w/x/.git/config",
             "cd v/w/x; git status",
         ],
