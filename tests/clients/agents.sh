@@ -93,8 +93,8 @@ CONFIG
 configure_codex() {
     call='call exec_command {"cmd": "echo hi > made.txt", "sandbox_permissions": "require_escalated", "justification": "may it?"}'
     mkdir -p "$HOME/.codex"
-    # It sends fields and tools that only its own provider knows.
-    say 'accept all'
+    # It sends fields and tools that only its own provider knows, and now and then a request beside the turn.
+    say 'accept all' 'aside text "beside"'
     cat >"$HOME/.codex/config.toml" <<CONFIG
 model = "scripted"
 model_provider = "scripted"
