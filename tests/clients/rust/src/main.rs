@@ -124,7 +124,7 @@ async fn streams(stage: &Stage) -> Checked {
             stage.model.answer(&[r#"thought "hm" | text "Hel" | text "lo""#]);
             same(prompt(crow, &session, "hi").await?, StopReason::EndTurn)?;
             same((editor.thought(), editor.text()), ("hm".into(), "Hello".into()))?;
-            same(stage.model.told(), vec!["hi".into()])
+            same(stage.model.last_texts(), vec!["hi".into()])
         })
         .await
 }
@@ -155,7 +155,7 @@ async fn denies(stage: &Stage) -> Checked {
                 .answer(&[r#"call write {"file_path": "denied.txt", "content": "no\n"}"#, r#"text "pity""#]);
             same(prompt(crow, &session, "write").await?, StopReason::EndTurn)?;
             same(stage.project.join("denied.txt").exists(), false)?;
-            same(stage.model.told().last().is_some_and(|told| told.contains("rejected")), true)
+            same(stage.model.last_texts().last().is_some_and(|text| text.contains("rejected")), true)
         })
         .await
 }
@@ -185,7 +185,7 @@ async fn reads_buffers(stage: &Stage) -> Checked {
             let session = stage.new_session(crow).await?;
             stage.model.answer(&[r#"call read {"file_path": "open.txt"}"#, r#"text "done""#]);
             same(prompt(crow, &session, "read").await?, StopReason::EndTurn)?;
-            same(stage.model.told().last().is_some_and(|told| told.contains("not saved")), true)
+            same(stage.model.last_texts().last().is_some_and(|text| text.contains("not saved")), true)
         })
         .await
 }
@@ -231,17 +231,17 @@ async fn cancels_question(stage: &Stage) -> Checked {
 async fn opens_again(stage: &Stage) -> Checked {
     let (first, loading, resuming) =
         (Editor::new("allow_once"), Editor::new("allow_once"), Editor::new("allow_once"));
-    let mut told = None;
+    let mut opened = None;
     stage
         .serve(&first, async |crow| {
             let session = stage.new_session(crow).await?;
             stage.model.answer(&[r#"thought "hm" | text "Done.""#]);
             same(prompt(crow, &session, "tell me").await?, StopReason::EndTurn)?;
-            told = Some(session);
+            opened = Some(session);
             Ok(())
         })
         .await?;
-    let session = told.ok_or("no session")?;
+    let session = opened.ok_or("no session")?;
     stage
         .serve(&loading, async |crow| {
             let listed = crow.send_request(ListSessionsRequest::new()).block_task().await?;

@@ -31,7 +31,7 @@ impl Model {
     }
 
     /// Returns the last text of each request since the last time, and drops the answers that are left.
-    pub fn told(&self) -> Vec<String> {
+    pub fn last_texts(&self) -> Vec<String> {
         let requests: Value = serde_json::from_str(&self.say("requests")).expect("requests are JSON");
         let requests = requests.as_array().cloned().unwrap_or_default();
         let last =
