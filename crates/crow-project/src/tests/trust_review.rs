@@ -6,7 +6,7 @@ use crate::TrustReview;
 const SKILL: (&str, &str) = ("p/.crow/skills/a/SKILL.md", "Do a.");
 
 /// Renders the paths that an action decides about, or its reason.
-fn taken(result: Result<Vec<TrustSubject>, String>) -> String {
+fn render_outcome(result: Result<Vec<TrustSubject>, String>) -> String {
     match result {
         Ok(subjects) => subjects.iter().map(|subject| format!("takes {}\n", subject.path)).collect(),
         Err(reason) => reason,
@@ -17,16 +17,16 @@ fn taken(result: Result<Vec<TrustSubject>, String>) -> String {
 fn trust_review_takes_only_what_was_shown() {
     let stage = Stage::new(&[SKILL]);
     let mut review = TrustReview::default();
-    let mut steps = taken(review.take_shown(&stage.survey("p")));
+    let mut steps = render_outcome(review.take_shown(&stage.survey("p")));
     steps += &review.render_untrusted(&stage.survey("p"));
     stage.write(SKILL.0, "Do b.");
-    steps += &taken(review.take_shown(&stage.survey("p")));
+    steps += &render_outcome(review.take_shown(&stage.survey("p")));
     review.render_untrusted(&stage.survey("p"));
-    steps += &taken(review.take_shown(&stage.survey("p")));
-    steps += &taken(review.take_shown(&stage.survey("p")));
+    steps += &render_outcome(review.take_shown(&stage.survey("p")));
+    steps += &render_outcome(review.take_shown(&stage.survey("p")));
     review.render_untrusted(&stage.survey("p"));
     fs::remove_file(stage.root.join(SKILL.0)).unwrap();
-    steps += &taken(review.take_shown(&stage.survey("p")));
+    steps += &render_outcome(review.take_shown(&stage.survey("p")));
     steps += &review.render_untrusted(&stage.survey("p"));
     expect![[r#"
         Nothing was shown yet. Type /trust and read what it would run.
@@ -60,9 +60,9 @@ fn trust_review_lists_trusted_content_and_rejects_it() {
     let shown = review.take_shown(&survey).unwrap();
     review.record_answers(&shown, TrustAnswer::Trust);
     let mut steps = review.render_untrusted(&survey);
-    steps += &taken(review.take_all(&survey));
+    steps += &render_outcome(review.take_all(&survey));
     fs::remove_file(stage.root.join(SKILL.0)).unwrap();
-    steps += &taken(review.take_all(&stage.survey("p")));
+    steps += &render_outcome(review.take_all(&stage.survey("p")));
     expect![[r#"
         Trusted and used: .crow/skills/a/SKILL.md. `/trust no` revokes that.
         takes .crow/skills/a/SKILL.md
