@@ -178,8 +178,7 @@ impl AgentRuntime {
         *self.config.write().unwrap_or_else(PoisonError::into_inner) = other.config();
     }
 
-    /// Returns the HTTP client; created on a blocking thread on first use, since reading the system's certificates
-    /// takes milliseconds.
+    /// Returns the HTTP clients; created on first use, on a blocking thread, since a recorder creates its directory.
     pub(crate) async fn http_client(&self) -> Result<&HttpClients, Failure> {
         let build = async || {
             let recordings_dir = self.config().recordings_dir.clone();
@@ -203,8 +202,17 @@ impl AgentRuntime {
         {
             tracing::info!(%error, "could not delete empty sessions");
         }
-        if let Err(failure) = self.http_client().await {
+        if let Err(failure) = self.prepare_http_client().await {
             tracing::info!(%failure, "could not create the HTTP client yet; the first prompt reports it");
+        }
+    }
+
+    /// Creates the HTTP client for the default model.
+    async fn prepare_http_client(&self) -> Result<(), Failure> {
+        let http = self.http_client().await?;
+        match self.config().models.first() {
+            Some(model) => http.prepare_for(&model.provider).await,
+            None => Ok(()),
         }
     }
 

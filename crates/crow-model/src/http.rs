@@ -1,12 +1,15 @@
 //! HTTP clients and URLs. Knows nothing of the requests.
 
+use std::error::Error;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crow_core::{Failure, FailureKind};
 use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Certificate, Client, ClientBuilder, Request, Url};
+use tokio::sync::OnceCell;
 
 use crate::api::KeyHeader;
 use crate::recording::RequestRecording;
@@ -24,8 +27,8 @@ const KEEPALIVE: Duration = Duration::from_secs(30);
 /// The connections to providers, kept between requests. Clones share them.
 #[derive(Debug, Clone)]
 pub struct HttpClients {
-    /// Uses the proxies of the environment.
-    remote: Client,
+    /// Uses the proxies of the environment. Created on first use, since it reads the system's certificates.
+    remote: Arc<OnceCell<Client>>,
     /// For this machine, which no proxy can reach.
     local: Client,
     /// Records requests, if requested.
@@ -33,24 +36,14 @@ pub struct HttpClients {
 }
 
 impl HttpClients {
-    /// Creates the clients; loading certificates takes some milliseconds.
+    /// Creates the clients.
     pub fn new() -> Result<Self, Failure> {
         // Fails only if the program has installed a provider already, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let remote = client_builder().build().or_else(|_| {
-            // Slim containers have no certificates of their own.
-            let roots = webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter();
-            let roots = roots.filter_map(|der| Certificate::from_der(der).ok());
-            client_builder().tls_certs_only(roots).build()
-        });
         // Plain HTTP only, so it needs no certificates.
         let local = client_builder().no_proxy().tls_certs_only([]).build();
-        match (remote, local) {
-            (Ok(remote), Ok(local)) => Ok(Self { remote, local, recorder: None }),
-            (Err(error), _) | (_, Err(error)) => {
-                Err(Failure::new(FailureKind::Internal, format!("could not create an HTTP client: {error}")))
-            }
-        }
+        let local = local.map_err(|error| client_failure(&error))?;
+        Ok(Self { remote: Arc::default(), local, recorder: None })
     }
 
     /// Records every model request and response.
@@ -64,10 +57,36 @@ impl HttpClients {
         RequestRecording::start(self.recorder.as_ref(), request, settings)
     }
 
-    /// Returns the client for a URL.
-    pub(crate) fn client_for(&self, url: &Url) -> &Client {
-        if url.scheme() == "http" && is_loopback(url) { &self.local } else { &self.remote }
+    /// Prepares the client for a provider's requests, so that the first one does not wait for certificates.
+    pub async fn prepare_for(&self, provider: &ProviderSettings) -> Result<(), Failure> {
+        self.client_for(&endpoint_url(provider, &[])?).await.map(drop)
     }
+
+    /// Returns the client for a URL.
+    pub(crate) async fn client_for(&self, url: &Url) -> Result<&Client, Failure> {
+        if url.scheme() == "http" && is_loopback(url) {
+            return Ok(&self.local);
+        }
+        // Reading certificates takes milliseconds.
+        let build = async || match tokio::task::spawn_blocking(build_remote_client).await {
+            Ok(client) => client.map_err(|error| client_failure(&error)),
+            Err(error) => Err(client_failure(&error)),
+        };
+        self.remote.get_or_try_init(build).await
+    }
+}
+
+fn build_remote_client() -> reqwest::Result<Client> {
+    client_builder().build().or_else(|_| {
+        // Slim containers have no certificates of their own.
+        let roots = webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter();
+        let roots = roots.filter_map(|der| Certificate::from_der(der).ok());
+        client_builder().tls_certs_only(roots).build()
+    })
+}
+
+fn client_failure(error: &dyn Error) -> Failure {
+    Failure::new(FailureKind::Internal, format!("could not create an HTTP client: {error}"))
 }
 
 fn client_builder() -> ClientBuilder {
@@ -165,6 +184,20 @@ pub(crate) fn request_headers(provider: &ProviderSettings) -> Result<HeaderMap, 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn certificates_are_read_for_remote_servers_only() {
+        let clients = HttpClients::new().unwrap();
+        let read_for = async |url: &str| {
+            clients.client_for(&Url::parse(url).unwrap()).await.unwrap();
+            clients.remote.initialized()
+        };
+        assert!(!read_for("http://127.0.0.1:8080/v1").await);
+        assert!(!read_for("http://localhost:11434/v1").await);
+        assert!(read_for("https://api.acme.test/v1").await);
+        // Clones share the connections.
+        assert!(clients.clone().remote.initialized());
+    }
 
     #[test]
     fn local_network_addresses() {

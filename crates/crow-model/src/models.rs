@@ -110,7 +110,8 @@ impl<'a> ModelsClient<'a> {
         url: Url,
         body: Option<&Value>,
     ) -> Result<(u16, Vec<u8>), Failure> {
-        let mut request = self.http.client_for(&url).request(method, url).headers(self.headers.clone());
+        let mut request =
+            self.http.client_for(&url).await?.request(method, url).headers(self.headers.clone());
         if let Some(body) = body {
             request = request.header("content-type", "application/json").body(body.to_string());
         }

@@ -87,11 +87,15 @@ async fn stream_with_retries(
     listener: &mut impl ReplyListener,
     cancel: &CancellationToken,
 ) -> Reply {
+    let failed_reply = |failure| ReplyBuilder::new(model_request.seq).into_reply(ReplyEnd::Failed(failure));
     let request = match build_request(model_request) {
         Ok(request) => request,
-        Err(failure) => return ReplyBuilder::new(model_request.seq).into_reply(ReplyEnd::Failed(failure)),
+        Err(failure) => return failed_reply(failure),
     };
-    let client = http.client_for(request.url());
+    let client = match http.client_for(request.url()).await {
+        Ok(client) => client,
+        Err(failure) => return failed_reply(failure),
+    };
     let mut previous_error = None;
     let mut n_failed = 0;
     loop {
