@@ -1,6 +1,7 @@
 //! Databases of the Python version, opened by the store.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crow_core::{ContentPart, MessageId, Prompt, SessionId, TranscriptEntry};
 use crow_store::{DatabaseAddress, SearchQuery, Store, StoreError, StoreOptions, Timestamp};
@@ -8,6 +9,9 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 
 use crate::PYTHON_FORMAT;
+
+/// A lock is not released in this time.
+const SOON: Duration = Duration::from_millis(50);
 
 /// A directory with a database of the Python version.
 struct OldHome {
@@ -28,9 +32,16 @@ impl OldHome {
     }
 
     async fn open(&self) -> Result<Store, StoreError> {
-        let options = StoreOptions::default().with_foreign_formats(std::slice::from_ref(&PYTHON_FORMAT));
+        self.open_with(options()).await
+    }
+
+    async fn open_with(&self, options: StoreOptions) -> Result<Store, StoreError> {
         options.open(&DatabaseAddress::File(self.path("crow.db"))).await
     }
+}
+
+fn options() -> StoreOptions {
+    StoreOptions::default().with_foreign_formats(std::slice::from_ref(&PYTHON_FORMAT))
 }
 
 fn prompt(seq: u64, text: &str) -> TranscriptEntry {
@@ -79,7 +90,7 @@ async fn python_database_is_imported() {
 async fn python_database_in_use_is_unchanged() {
     let (home, old) = OldHome::new(include_str!("database/tests/0.1.22.sql"));
     old.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let error = home.open().await.unwrap_err();
+    let error = home.open_with(options().with_lock_timeout(SOON)).await.unwrap_err();
     assert!(matches!(error, StoreError::Locked { .. }), "{error}");
     old.execute_batch("ROLLBACK").unwrap();
     home.open().await.unwrap();

@@ -6,7 +6,7 @@ use crate::{
     StoreError,
     database::Database,
     postgres::PostgresAddress,
-    sqlite::{ForeignFormat, SqliteBackend},
+    sqlite::{SqliteBackend, SqliteOptions},
 };
 
 /// The address of a database. Shown without a password.
@@ -40,9 +40,9 @@ impl DatabaseAddress {
     }
 
     /// Opens the database, or creates it; a file in one of the foreign formats is imported.
-    pub(crate) fn open(&self, foreign_formats: &[ForeignFormat]) -> Result<Database, StoreError> {
+    pub(crate) fn open(&self, options: SqliteOptions) -> Result<Database, StoreError> {
         Ok(match self {
-            Self::File(path) => Database::new(SqliteBackend::open(path, foreign_formats)?),
+            Self::File(path) => Database::new(SqliteBackend::open(path, options)?),
             Self::Server { server, .. } => Database::new(server.connect()?),
         })
     }

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, Row, TransactionBehavior};
 
+pub(crate) use self::open::SqliteOptions;
 use self::{
     errors::{from_io, from_sqlite},
     lease_files::LeaseFiles,
@@ -44,8 +45,8 @@ pub(crate) struct SqliteBackend {
 
 impl SqliteBackend {
     /// Opens the file, or creates it with its directory. A database in one of the foreign formats is imported.
-    pub(crate) fn open(path: &Path, foreign_formats: &[ForeignFormat]) -> Result<Self, StoreError> {
-        let connection = open::open_connection(path, foreign_formats)?;
+    pub(crate) fn open(path: &Path, options: SqliteOptions) -> Result<Self, StoreError> {
+        let connection = open::open_connection(path, options)?;
         let syncer = WalSyncer::start(path).map_err(|error| from_io(path, &error))?;
         Ok(Self { connection, path: path.to_path_buf(), leases: LeaseFiles::new(path), syncer })
     }

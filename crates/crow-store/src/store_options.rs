@@ -1,18 +1,25 @@
 //! Opening a database.
 
-use crate::{DatabaseAddress, ForeignFormat, Store, StoreError};
+use std::time::Duration;
+
+use crate::{DatabaseAddress, ForeignFormat, Store, StoreError, sqlite::SqliteOptions};
 
 /// Options for opening a database.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StoreOptions {
-    foreign_formats: &'static [ForeignFormat],
+    sqlite: SqliteOptions,
 }
 
 impl StoreOptions {
     /// Imports the sessions of a database in one of these formats, after a copy was made; otherwise such a file is
     /// rejected.
     pub fn with_foreign_formats(self, foreign_formats: &'static [ForeignFormat]) -> Self {
-        Self { foreign_formats }
+        Self { sqlite: SqliteOptions { foreign_formats, ..self.sqlite } }
+    }
+
+    /// Sets the time to wait for a file that another process has locked; five seconds otherwise.
+    pub fn with_lock_timeout(self, lock_timeout: Duration) -> Self {
+        Self { sqlite: SqliteOptions { lock_timeout, ..self.sqlite } }
     }
 
     /// Opens a database in the background, or creates it. An error is the answer to every request, and opening is
@@ -20,7 +27,7 @@ impl StoreOptions {
     pub fn open_in_background(self, address: &DatabaseAddress) -> Result<Store, StoreError> {
         let address = address.resolve_links();
         let opened = address.clone();
-        Store::start(&address, move || opened.open(self.foreign_formats))
+        Store::start(&address, move || opened.open(self.sqlite))
     }
 
     /// Opens a database as [`StoreOptions::open_in_background`] does, and waits until it is open.

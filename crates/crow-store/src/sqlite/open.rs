@@ -17,17 +17,30 @@ use super::{
 use crate::StoreError;
 
 /// The longest transaction of another process deletes a session.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 /// Each time but the last, another process switched first; then there is nothing left to switch.
 const SWITCHES_MAX: usize = 8;
 /// Room for every statement of the store, so that each is compiled once.
 const STATEMENTS_MAX: usize = 64;
 
+/// Options for opening a file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SqliteOptions {
+    /// A database in one of these formats is imported.
+    pub(crate) foreign_formats: &'static [ForeignFormat],
+    /// The time to wait for a file that another process has locked.
+    pub(crate) lock_timeout: Duration,
+}
+
+impl Default for SqliteOptions {
+    fn default() -> Self {
+        Self { foreign_formats: &[], lock_timeout: LOCK_TIMEOUT }
+    }
+}
+
 /// Opens or creates the database at a path, in the format of this version.
-pub(super) fn open_connection(
-    path: &Path,
-    foreign_formats: &[ForeignFormat],
-) -> Result<Connection, StoreError> {
+pub(super) fn open_connection(path: &Path, options: SqliteOptions) -> Result<Connection, StoreError> {
+    let SqliteOptions { foreign_formats, lock_timeout } = options;
     let is_new = ensure_file_exists(path)?;
     if !is_new {
         reject_foreign_file(path, foreign_formats)?;
@@ -38,7 +51,7 @@ pub(super) fn open_connection(
     if connection.is_readonly("main").map_err(in_path)? {
         return Err(StoreError::ReadOnly { database: display_path(path) });
     }
-    connection.busy_timeout(BUSY_TIMEOUT).map_err(in_path)?;
+    connection.busy_timeout(lock_timeout).map_err(in_path)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
     match detect_owner(&connection, foreign_formats).map_err(in_path)? {
         FileOwner::Crow => {}

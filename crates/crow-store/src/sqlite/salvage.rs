@@ -56,7 +56,7 @@ fn copy_readable(path: &Path, new: &Path) -> Result<(u64, u64), StoreError> {
     let in_new = |error: rusqlite::Error| from_sqlite(new, &error);
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let from = Connection::open_with_flags(path, flags).map_err(|error| from_sqlite(path, &error))?;
-    let mut to = open::open_connection(new, &[])?;
+    let mut to = open::open_connection(new, open::SqliteOptions::default())?;
     let transaction = to.transaction_with_behavior(TransactionBehavior::Immediate).map_err(in_new)?;
     let counts = copy_sessions(&from, &transaction).map_err(in_new)?;
     copy_tasks(&from, &transaction).map_err(in_new)?;

@@ -105,8 +105,8 @@ pub(super) struct StoreActor<F> {
 
 impl<F: Fn() -> Result<Database, StoreError>> StoreActor<F> {
     pub(super) fn run(mut self) {
-        // The first request gets the error.
-        drop(self.ensure_open());
+        // A request that waits for the opening gets its error; later ones try again.
+        let mut opening_error = self.ensure_open().err().filter(|_| !self.inbox.is_empty());
         while let Some(request) = self.inbox.blocking_recv() {
             let released = self.released.take_all();
             if let Some(open) = &mut self.state {
@@ -116,7 +116,10 @@ impl<F: Fn() -> Result<Database, StoreError>> StoreActor<F> {
             // A connection may have broken while it was idle.
             self.drop_lost_connection();
             match request {
-                StoreRequest::Run(work) => work(self.ensure_open()),
+                StoreRequest::Run(work) => match opening_error.take() {
+                    Some(error) => work(Err(error)),
+                    None => work(self.ensure_open()),
+                },
                 StoreRequest::Close(answer) => {
                     return send_answer(answer, self.state.map_or(Ok(()), |open| open.database.close()));
                 }

@@ -17,7 +17,9 @@ use super::{
 };
 use crate::{
     DeliveryId, NewFileChange, NewSession, SessionLease, Store, StoreError, TaskLease, TaskState, Timestamp,
-    UndoSnapshot, database::Database, sqlite::SqliteBackend,
+    UndoSnapshot,
+    database::Database,
+    sqlite::{SqliteBackend, SqliteOptions},
 };
 
 /// Bytes of one page in the log, with its header.
@@ -198,7 +200,7 @@ async fn full_disk_at_any_page_keeps_earlier_writes() {
             .unwrap();
         let file = place.file();
         let limited = move || {
-            let database = SqliteBackend::open(&file, &[])?;
+            let database = SqliteBackend::open(&file, SqliteOptions::default())?;
             database.connection().pragma_update(None, "max_page_count", n_pages + n_more_pages).unwrap();
             Ok(Database::new(database))
         };

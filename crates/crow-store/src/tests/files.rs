@@ -17,7 +17,10 @@ use super::{
 };
 use crate::{
     ForeignFormat, ImportLosses, ImportedCompaction, ImportedSession, Store, StoreError, StoreOptions,
-    TaskState, Timestamp, database::Database, salvage_database, sqlite::SqliteBackend,
+    TaskState, Timestamp,
+    database::Database,
+    salvage_database,
+    sqlite::{SqliteBackend, SqliteOptions},
 };
 
 /// Opens a file that must be rejected, and compares the message and what is left behind.
@@ -257,7 +260,7 @@ async fn full_disk_loses_nothing_stored() {
     let place = Place::new();
     let file = place.file();
     let limited = move || {
-        let database = SqliteBackend::open(&file, &[])?;
+        let database = SqliteBackend::open(&file, SqliteOptions::default())?;
         database.connection().pragma_update(None, "max_page_count", 80).unwrap();
         Ok(Database::new(database))
     };
@@ -285,7 +288,7 @@ async fn lock_timeout_is_an_error() {
     let place = Place::new();
     let file = place.file();
     let impatient = move || {
-        let database = SqliteBackend::open(&file, &[])?;
+        let database = SqliteBackend::open(&file, SqliteOptions::default())?;
         database.connection().busy_timeout(Duration::from_millis(1)).unwrap();
         Ok(Database::new(database))
     };
