@@ -39,32 +39,24 @@ pub struct PendingConnection {
 }
 
 impl PendingConnection {
-    /// Reads a connection's request; `None` if that took too long or its place was needed.
-    pub async fn await_request<T>(mut self, request: impl Future<Output = T>) -> Option<T> {
-        tokio::select! {
-            heard = timeout(self.timeout, request) => heard.ok(),
-            _ = &mut self.evicted => None,
-        }
-    }
-
-    /// Serves the requests of a connection until it ends. `None` if the first one was not admitted in time. `shut_down`
-    /// asks the connection to end after the current request when `cancel` comes.
+    /// Serves the requests of a connection until it ends. `None` if the first one was not admitted in time or before
+    /// `cancel`; afterwards, `cancel` lets `shut_down` ask the connection to end after the current request.
     pub async fn serve_requests<C: Future>(
-        self,
+        mut self,
         mut connection: Pin<&mut C>,
         is_admitted: &CancellationToken,
         cancel: &CancellationToken,
         shut_down: impl FnOnce(Pin<&mut C>),
     ) -> Option<C::Output> {
-        let first_request = async {
-            tokio::select! {
-                served = &mut connection => Some(served),
-                () = is_admitted.cancelled() => None,
-            }
-        };
-        if let Some(served) = self.await_request(first_request).await? {
-            return Some(served);
+        tokio::select! {
+            biased;
+            () = is_admitted.cancelled() => {}
+            served = &mut connection => return Some(served),
+            () = cancel.cancelled() => return None,
+            () = sleep(self.timeout) => return None,
+            _ = &mut self.evicted => return None,
         }
+        drop(self);
         tokio::select! {
             served = &mut connection => Some(served),
             () = cancel.cancelled() => {

@@ -48,7 +48,7 @@ pub(super) const CLIENTS_MAX: usize = 64;
 const HEAD_BYTES_MAX: usize = 16 * 1024;
 
 /// The time for each client to finish at shutdown: the agent's process, then the close frame.
-const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(6);
+pub(super) const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(6);
 
 /// TCP connections of clients: one for each open stream and some for requests.
 const TCP_CONNECTIONS_MAX: usize = 16 * CLIENTS_MAX;
