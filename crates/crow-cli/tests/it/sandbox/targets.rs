@@ -1,6 +1,11 @@
 //! Programs that an existing Git configuration or a shell executes, which a confined command tries to change.
 
-use std::{fs, os::unix::fs::PermissionsExt as _, process::Command};
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    process::Command,
+    sync::atomic::{AtomicUsize, Ordering},
+};
 
 use super::{Place, said};
 
@@ -179,23 +184,6 @@ const TRAPS: &[Trap] = &[
             "cd .git/a; git status",
         ],
     ),
-    // More than the 10,000 entries of one part that are examined. A walk over directories ends at 1,000,000.
-    trap(
-        "a repository behind many folders",
-        [
-            "INIT",
-            "mkdir f; cd f; seq 10100 | xargs mkdir; cd ..; mkdir -p x/y; cd x/y; INIT; git config core.fsmonitor \"$EVIL\"",
-            "cd x/y; git status",
-        ],
-    ),
-    trap(
-        "one from before behind many folders",
-        [
-            "INIT; git init -q v/w/x; mkdir a b; (cd a; seq 6000 | xargs mkdir); (cd b; seq 6000 | xargs mkdir)",
-            "printf '[core]\nfsmonitor=%s\n' \"$EVIL\" >> v/w/x/.git/config",
-            "cd v/w/x; git status",
-        ],
-    ),
     trap(
         "a folder that becomes a repository",
         [
@@ -212,6 +200,26 @@ const TRAPS: &[Trap] = &[
     trap(
         "a start that is a link",
         ["mkdir d; echo : > d/rc; ln -s $PWD/d/rc ~/.bashrc", "echo \"$EVIL\" > d/rc", "sh ~/.bashrc"],
+    ),
+];
+
+/// Behind more than the 10,000 entries of one part that are examined. A walk over directories ends at 1,000,000.
+const TRAPS_IN_LARGE_TREES: &[Trap] = &[
+    trap(
+        "a repository behind many folders",
+        [
+            "INIT",
+            "mkdir f; cd f; seq 10100 | xargs mkdir; cd ..; mkdir -p x/y; cd x/y; INIT; git config core.fsmonitor \"$EVIL\"",
+            "cd x/y; git status",
+        ],
+    ),
+    trap(
+        "one from before behind many folders",
+        [
+            "INIT; git init -q v/w/x; mkdir a b; (cd a; seq 6000 | xargs mkdir); (cd b; seq 6000 | xargs mkdir)",
+            "printf '[core]\nfsmonitor=%s\n' \"$EVIL\" >> v/w/x/.git/config",
+            "cd v/w/x; git status",
+        ],
     ),
 ];
 
@@ -268,9 +276,14 @@ fn spelled(script: &str) -> String {
 const THREADS: usize = 4;
 
 fn check(traps: &[Trap], is_home: bool, options: &[&str]) {
+    let n_started = AtomicUsize::new(0);
     std::thread::scope(|scope| {
-        for part in traps.chunks(traps.len().div_ceil(THREADS)) {
-            scope.spawn(|| part.iter().for_each(|trap| check_trap(trap, is_home, options)));
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                while let Some(trap) = traps.get(n_started.fetch_add(1, Ordering::Relaxed)) {
+                    check_trap(trap, is_home, options);
+                }
+            });
         }
     });
 }
@@ -312,6 +325,12 @@ fn git_configured_commands_are_confined() {
 #[test]
 fn git_configured_commands_are_confined_without_a_namespace() {
     check(TRAPS, false, &["--no-namespace"]);
+}
+
+#[test]
+fn git_configured_commands_in_large_trees_are_confined() {
+    check(TRAPS_IN_LARGE_TREES, false, &[]);
+    check(TRAPS_IN_LARGE_TREES, false, &["--no-namespace"]);
 }
 
 #[test]

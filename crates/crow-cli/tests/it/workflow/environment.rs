@@ -108,13 +108,14 @@ fn jobs_and_children_have_the_feature() {
         &format!(
             r###"
             {SPECIFIED}
-            model: call terminal {{"command":"env | sed -n 's/^SPECIFY_//p' | sort >job.txt; echo over","background":true}}
+            model: call terminal {{"command":"exec 9>held; env | sed -n 's/^SPECIFY_//p' | sort >job.txt; printf . >ready; tail -f /dev/null","background":true}}
             model: call task {{"prompt":"ALPHA"}}
             model: text "Seen."
             child ALPHA: {SHOWN}
             child ALPHA: text "As I do."
             > prompt what do they see?
             > end
+            > held
             > show job.txt
             "###
         ),
@@ -125,9 +126,9 @@ fn jobs_and_children_have_the_feature() {
             < text[msg-5] ⏎**/speckit.specify**⏎- Feature: specs/002-photo-days⏎- spec.md: 2 user stories, 2 requirements, 2 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Remaining problems:⏎- spec.md: line 19: the placeholder [Brief Title] is still there; replace it, or remove its line⏎- spec.md: line 21: the placeholder [Who does what, and what they have from it, in two or t
             = end_turn
             > prompt what do they see?
-            < call call-7-0 terminal "`env | sed -n 's/^SPECIFY_//p' | sort >job.txt; echo over` in the background" pending {"command":"env | sed -n 's/^SPECIFY_//p' | sort >job.txt; echo over","background":true}
+            < call call-7-0 terminal "`exec 9>held; env | sed -n 's/^SPECIFY_//p' | sort >job.txt; printf . >ready; tail -f /dev/null` in the background" pending {"command":"exec 9>held; env | sed -n 's/^SPECIFY_//p' | sort >job.txt; printf . >ready; tail -f /dev/null","background":true}
             < call call-7-0 in_progress
-            < call call-7-0 completed "over\n"
+            < call call-7-0 completed "job-1 is running; with is_input=true it is read (command empty) or typed to, with reset=true it is ended"
             < call call-9-0 task "Task: ALPHA" pending {"prompt":"ALPHA"}
             < call call-9-0 in_progress
             < call call-9-0 completed "Task $TASK (ALPHA) is done.\n\nAs I do.\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
@@ -142,7 +143,7 @@ fn jobs_and_children_have_the_feature() {
             asked user: /speckit.specify albums of photos⏎<crow:speckit/specify: # Write the spec of 002-photo-days>
             asked user: <crow:speckit/repair: Crow has checked what is on disk now, after `/speckit.specify`. This does not hold yet:>
             asked user: <crow:speckit/report: **/speckit.specify**>⏎what do they see?
-            asked tool: over⏎
+            asked tool: job-1 is running; with is_input=true it is read (command empty) or typed to, with reset=true it is ended
             asked user: ALPHA
             asked tool: FEATURE=002-photo-days⏎FEATURE_DIRECTORY=$HOME/project/specs/002-photo-days⏎FEATURE_NO_PERSIST=1⏎INIT_DIR=$HOME/project⏎
             asked tool: Task $TASK (ALPHA) is done.⏎⏎As I do.⏎⏎The whole of it: query_session with session_id $TASK. To go on with it: task_send.⏎
