@@ -93,6 +93,7 @@ const IMPURE: [&str; 6] = ["tokio", "tokio-util", "futures-util", "jiff", "tempf
 struct Manifest {
     dependencies: Vec<String>,
     for_tests: Vec<String>,
+    runs_doc_tests: bool,
 }
 
 fn root() -> PathBuf {
@@ -116,7 +117,9 @@ fn manifests() -> BTreeMap<String, Manifest> {
             dependencies.extend(table.into_iter().flat_map(|table| table.keys().cloned()));
         }
         let name = table["package"]["name"].as_str().expect("a name").to_owned();
-        (name, Manifest { dependencies, for_tests: names("dev-dependencies") })
+        let doctest = table.get("lib").and_then(|lib| lib.get("doctest")).and_then(toml::Value::as_bool);
+        let for_tests = names("dev-dependencies");
+        (name, Manifest { dependencies, for_tests, runs_doc_tests: doctest.unwrap_or(true) })
     };
     folders.map(|folder| manifest(folder.expect("a crate").path())).collect()
 }
@@ -161,6 +164,33 @@ fn check_lines(rule: &str, is_chosen: impl Fn(&str) -> bool, words: &[&str]) {
 
 fn is_test(name: &str) -> bool {
     name.contains("/tests/") || name.ends_with("/tests.rs") || name.contains("crow-testkit")
+}
+
+/// Whether rustdoc would compile a code block of a source.
+fn has_doc_test(source: &str) -> bool {
+    let mut is_open = false;
+    source.lines().any(|line| {
+        let line = line.trim_start();
+        let doc = line.strip_prefix("//! ").or_else(|| line.strip_prefix("/// "));
+        let Some(language) = doc.and_then(|doc| doc.strip_prefix("```")) else { return false };
+        is_open = !is_open;
+        is_open && !["text", "json", "console", "toml", "yaml"].contains(&language)
+    })
+}
+
+#[test]
+fn doc_tests_run_where_there_are_some() {
+    let sources = sources();
+    let mut broken = Vec::new();
+    for (name, manifest) in manifests() {
+        let source_dir = format!("crates/{name}/src/");
+        let has_some = sources.iter().any(|(path, text)| path.starts_with(&source_dir) && has_doc_test(text));
+        if has_some != manifest.runs_doc_tests {
+            broken.push(format!("{name}: {has_some}"));
+        }
+    }
+    // Rustdoc takes a third of a second for each crate, and runs one after another.
+    check("`doctest = false` is in the manifests of the crates without doc tests", &broken);
 }
 
 #[test]
