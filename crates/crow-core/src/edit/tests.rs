@@ -558,7 +558,7 @@ fn nearest_place_search_is_bounded() {
             let count = 12;
         "#]],
     );
-    let huge = format!("{}\nlet count = 12;\n", "filler".repeat(2_000_000));
+    let huge = format!("{}\nlet count = 12;\n", "filler".repeat(1_400_000));
     check(
         &huge,
         "let counts = 12;",
