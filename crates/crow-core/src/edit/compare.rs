@@ -12,9 +12,11 @@ pub(super) fn loosest_key(line: &str) -> Cow<'_, str> {
 /// Returns the key of a line for a matcher.
 pub(super) fn comparison_key(line: &str, matcher: EditMatcher) -> Cow<'_, str> {
     match matcher {
-        EditMatcher::Exact | EditMatcher::Escapes | EditMatcher::LineNumbers | EditMatcher::Fence => {
-            Cow::Borrowed(line)
-        }
+        EditMatcher::Exact
+        | EditMatcher::SymbolSpacing
+        | EditMatcher::Escapes
+        | EditMatcher::LineNumbers
+        | EditMatcher::Fence => Cow::Borrowed(line),
         EditMatcher::LineTrimmed => Cow::Borrowed(line.trim_end()),
         EditMatcher::Indentation => Cow::Borrowed(split_indent(line).1.trim_end()),
         EditMatcher::Spacing => collapse_spaces(line),

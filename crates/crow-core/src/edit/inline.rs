@@ -1,10 +1,13 @@
 //! Finds a text inside lines, at any start and end: typographic punctuation equals plain, trailing white space is
-//! ignored, and within a single line so is its amount. Unchanged parts keep the file's characters.
+//! ignored, and within a single line so is its amount, and beside symbols whether there is any. Unchanged parts keep the
+//! file's characters.
 
 use std::ops::Range;
 
 use super::matcher::EditMatcher;
-use super::place::{EditHit, EditOccurrences, EditPlace, EditRequest, check_places, dominant_ending};
+use super::place::{
+    EditHit, EditOccurrences, EditPlace, EditRequest, check_places, dominant_ending, max_matches,
+};
 use super::refusal::EditRefusal;
 use super::{compare, exact};
 use crate::text_diff::{DiffOp, DiffTag, TextDiff};
@@ -18,17 +21,24 @@ pub(super) fn find_hit(file: &str, request: EditRequest<'_>) -> Result<Option<Ed
     if !request.old.contains(char::is_alphanumeric) {
         return Ok(None);
     }
-    let is_one_line = !request.old.contains('\n');
-    let strict = find_places(file, request, FoldLevel::Punctuation)?;
-    if is_one_line && (strict.is_empty() || request.occurrences == EditOccurrences::One) {
-        let loose = find_places(file, request, FoldLevel::Spacing)?;
-        if strict.is_empty() {
-            return Ok(
-                (!loose.is_empty()).then_some(EditHit { matcher: EditMatcher::Spacing, places: loose })
-            );
+    let levels: &[FoldLevel] = match (request.old.contains('\n'), request.occurrences) {
+        (true, _) => &[FoldLevel::Punctuation],
+        (false, EditOccurrences::All) => &[FoldLevel::Punctuation, FoldLevel::Spacing],
+        (false, EditOccurrences::One) => {
+            &[FoldLevel::Punctuation, FoldLevel::Spacing, FoldLevel::SymbolSpacing]
+        }
+    };
+    let mut hit = None;
+    for fold in levels {
+        if hit.is_some() && request.occurrences == EditOccurrences::All {
+            break;
+        }
+        let places = find_places(file, request, *fold)?;
+        if hit.is_none() && !places.is_empty() {
+            hit = Some(EditHit { matcher: fold.matcher(), places });
         }
     }
-    Ok((!strict.is_empty()).then_some(EditHit { matcher: EditMatcher::Punctuation, places: strict }))
+    Ok(hit)
 }
 
 /// The differences that are ignored.
@@ -38,14 +48,40 @@ enum FoldLevel {
     Punctuation,
     /// Also the amount of white space.
     Spacing,
+    /// Also whether there is white space beside a symbol. The place begins and ends between words.
+    SymbolSpacing,
+}
+
+impl FoldLevel {
+    fn matcher(self) -> EditMatcher {
+        match self {
+            Self::Punctuation => EditMatcher::Punctuation,
+            Self::Spacing => EditMatcher::Spacing,
+            Self::SymbolSpacing => EditMatcher::SymbolSpacing,
+        }
+    }
 }
 
 fn find_places(file: &str, request: EditRequest<'_>, fold: FoldLevel) -> Result<Vec<EditPlace>, EditRefusal> {
     let (folded, old) = (fold_text(file, fold), fold_text(request.old, fold));
-    let found: Vec<Range<usize>> = exact::find_starts(&folded, &old, request.occurrences)
-        .map(|start| start..start + old.len())
-        .collect();
-    let Some(ranges) = unfold_ranges(file, fold, &found) else { return Ok(Vec::new()) };
+    let found: Vec<Range<usize>> = match fold {
+        FoldLevel::Punctuation | FoldLevel::Spacing => {
+            exact::find_starts(&folded, &old, request.occurrences).map(|at| at..at + old.len()).collect()
+        }
+        FoldLevel::SymbolSpacing => folded
+            .match_indices(&old)
+            .map(|(at, _)| at..at + old.len())
+            .filter(|range| !is_inside_word(&folded, range.start) && !is_inside_word(&folded, range.end))
+            .take(max_matches(request.occurrences))
+            .collect(),
+    };
+    let Some(mut ranges) = unfold_ranges(file, fold, &found) else { return Ok(Vec::new()) };
+    if fold == FoldLevel::SymbolSpacing {
+        // The white space behind the place stays.
+        for range in &mut ranges {
+            range.end = range.start + file[range.clone()].trim_end_matches(is_blank).len();
+        }
+    }
     let starts: Vec<usize> = ranges.iter().map(|range| range.start).collect();
     check_places(file, &starts, request)?;
     let ending = dominant_ending(file).unwrap_or("\n");
@@ -75,17 +111,35 @@ fn for_each_piece(text: &str, fold: FoldLevel, mut visit: impl FnMut(Range<usize
         if rest.starts_with('\n') {
             visit(at..run_end + 1, "\n");
             at = run_end + 1;
-        } else if fold == FoldLevel::Spacing {
-            visit(at..run_end, " ");
-            at = run_end;
         } else {
-            for (offset, char) in text[at..run_end].char_indices() {
-                let piece = at + offset..at + offset + char.len_utf8();
-                visit(piece.clone(), compare::plain_equivalent(char).unwrap_or(&text[piece]));
+            match fold {
+                FoldLevel::Punctuation => {
+                    for (offset, char) in text[at..run_end].char_indices() {
+                        let piece = at + offset..at + offset + char.len_utf8();
+                        visit(piece.clone(), compare::plain_equivalent(char).unwrap_or(&text[piece]));
+                    }
+                }
+                FoldLevel::Spacing => visit(at..run_end, " "),
+                FoldLevel::SymbolSpacing => {
+                    let is_between_words =
+                        text[..at].ends_with(is_word_char) && rest.starts_with(is_word_char);
+                    if is_between_words {
+                        visit(at..run_end, " ");
+                    }
+                }
             }
             at = run_end;
         }
     }
+}
+
+/// Whether a position is between two characters of a word.
+fn is_inside_word(text: &str, at: usize) -> bool {
+    text[..at].ends_with(is_word_char) && text[at..].starts_with(is_word_char)
+}
+
+fn is_word_char(char: char) -> bool {
+    char.is_alphanumeric() || char == '_'
 }
 
 fn is_blank(char: char) -> bool {
@@ -96,6 +150,22 @@ fn fold_text(text: &str, fold: FoldLevel) -> String {
     let mut folded = String::with_capacity(text.len());
     for_each_piece(text, fold, |_, plain| folded.push_str(plain));
     folded
+}
+
+/// Maps a range of a text to its folded form; `None` if it begins or ends inside a piece.
+fn fold_range(text: &str, fold: FoldLevel, range: &Range<usize>) -> Option<Range<usize>> {
+    let (mut n_folded, mut folded, mut is_split) = (0, 0..0, false);
+    for_each_piece(text, fold, |piece, plain| {
+        is_split |= [range.start, range.end].iter().any(|bound| piece.start < *bound && *bound < piece.end);
+        n_folded += plain.len();
+        if piece.end <= range.start {
+            folded.start = n_folded;
+        }
+        if piece.end <= range.end {
+            folded.end = n_folded;
+        }
+    });
+    (!is_split).then_some(folded)
 }
 
 /// Maps ranges of the folded text to the original; `None` if one begins or ends inside a character.
@@ -186,22 +256,19 @@ impl FoundText<'_> {
 
     /// Returns the file's text for a piece of the old text; `None` if the piece has no boundaries there.
     fn original_piece(&self, piece: Range<usize>) -> Option<&str> {
-        let n_folded = |end: usize| fold_text(&self.old[..end], self.fold).len();
-        let bounds = n_folded(piece.start)..n_folded(piece.end);
-        let is_whole = bounds.len() == fold_text(&self.old[piece], self.fold).len();
-        let range = unfold_ranges(self.text, self.fold, &[bounds])?.into_iter().next()?;
-        if is_whole { self.text.get(range) } else { None }
+        let folded = fold_range(self.old, self.fold, &piece)?;
+        let range = unfold_ranges(self.text, self.fold, &[folded])?.into_iter().next()?;
+        self.text.get(range)
     }
 }
 
 /// Splits a text into words and single other characters.
 fn split_tokens(text: &str) -> Vec<&str> {
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let mut tokens = Vec::new();
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
-        let n_bytes = match is_word(first) {
-            true => rest.find(|c| !is_word(c)).unwrap_or(rest.len()),
+        let n_bytes = match is_word_char(first) {
+            true => rest.find(|char| !is_word_char(char)).unwrap_or(rest.len()),
             false => first.len_utf8(),
         };
         let (token, after) = rest.split_at(n_bytes);

@@ -285,6 +285,7 @@ impl<'a> EditBlock<'a> {
             | EditMatcher::Indentation
             | EditMatcher::Spacing
             | EditMatcher::Punctuation
+            | EditMatcher::SymbolSpacing
             | EditMatcher::Escapes
             | EditMatcher::LineNumbers
             | EditMatcher::Fence => same.len(),

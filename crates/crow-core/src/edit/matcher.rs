@@ -17,6 +17,8 @@ pub enum EditMatcher {
     Punctuation,
     /// Whole lines with all of the above, ignoring blank lines between them.
     BlankLines,
+    /// Part of one line, ignoring white space beside symbols.
+    SymbolSpacing,
     /// Any of the above after decoding escapes that the model wrote by mistake.
     Escapes,
     /// From the start of a line, after removing copied line numbers.
@@ -39,6 +41,7 @@ impl EditMatcher {
             Self::Spacing => "ignoring the amount of white space",
             Self::Punctuation => "ignoring typographic quotes and dashes",
             Self::BlankLines => "ignoring blank lines",
+            Self::SymbolSpacing => "ignoring white space beside symbols",
             Self::Escapes => "decoding escapes",
             Self::LineNumbers => "without copied line numbers",
             Self::Fence => "without the code fence around it",

@@ -385,10 +385,9 @@ fn piece_without_boundaries_in_file_is_replaced() {
         "     3\t  \r\n   ",
         "     3\t    1();\n\n",
         &expect![[r#"
-            ignoring typographic quotes and dashes, 1 at line 3
+            ignoring typographic quotes and dashes, 1 at line 2
             |  , 4\t    one();\n
-            |     3\t\n
-            |    1();\n
+            |     3\t    1();\n
             |\n
             |  4\t    two();\n
         "#]],

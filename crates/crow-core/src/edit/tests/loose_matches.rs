@@ -41,6 +41,97 @@ fn amount_of_white_space_is_ignored() {
 }
 
 #[test]
+fn white_space_beside_symbols_is_ignored_in_one_line() {
+    check(
+        "a = 1\nkey = old  # why\n",
+        "key=old",
+        "key=new",
+        &expect![[r#"
+        ignoring white space beside symbols, 1 at line 2
+        |a = 1\n
+        |key = new  # why\n
+    "#]],
+    );
+    check(
+        "return x=f(a,b) ;\n",
+        "return x = f(a, b);",
+        "return y = f(a, c);",
+        &expect![[r#"
+        ignoring white space beside symbols, 1 at line 1
+        |return y=f(a,c) ;\n
+    "#]],
+    );
+    check(
+        "    {\"a\": [1, 2]}\n",
+        "  {\"a\":[1,2]}  ",
+        "  {\"a\":[1,2,3]}  ",
+        &expect![[r#"
+        ignoring white space beside symbols, 1 at line 1
+        |    {\"a\": [1, 2,3]}\n
+    "#]],
+    );
+}
+
+#[test]
+fn white_space_beside_symbols_is_compared_in_words_and_lines() {
+    // Not inside a word, not between words, not in two places, and not in several lines.
+    check(
+        "max = 10\n",
+        "x=1",
+        "x=2",
+        &expect![[r#"
+        the old text is not in the file; read the file again and copy the lines exactly
+    "#]],
+    );
+    check(
+        "ab = 1\n",
+        "a b=1",
+        "c=1",
+        &expect![[r#"
+        the old text is not in the file; read the file again and copy the lines exactly; the most similar place is line 1 (72 % similar, the first difference is in line 1):
+        ab = 1
+    "#]],
+    );
+    check(
+        "a = 1\nb\na =1\n",
+        "a=1",
+        "a=2",
+        &expect![[r#"
+        the old text is in more than one place (lines 1, 3); add lines around it until it is unique, or replace all of them
+    "#]],
+    );
+    check(
+        "a = 1\nb = 2\n",
+        "a=1\nb=2",
+        "a=3\nb=2",
+        &expect![[r#"
+        the old text is not in the file; read the file again and copy the lines exactly; the most similar place is line 1 (77 % similar, the first difference is in line 1):
+        a = 1
+        b = 2
+    "#]],
+    );
+    check_all(
+        "a = 1\n",
+        "a=1",
+        "a=2",
+        EditOccurrences::All,
+        &expect![[r#"
+        the old text is not in the file; read the file again and copy the lines exactly; the most similar place is line 1 (75 % similar, the first difference is in line 1):
+        a = 1
+    "#]],
+    );
+    // An inexact match counts the place that only this one finds.
+    check(
+        "it’s = 1\nit's=1\n",
+        "it's = 1",
+        "it's = 2",
+        &expect![[r#"
+        the old text is in more than one place (lines 1, 2); add lines around it until it is unique, or replace all of them
+    "#]],
+    );
+}
+
+#[test]
 fn typographic_punctuation_combines_with_indentation() {
     check(
         "class A:\n    # “what”\u{a0}– it’s\n    pass\n",
