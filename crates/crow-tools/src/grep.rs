@@ -1,6 +1,7 @@
 //! `grep`: finds lines by a pattern.
 
 use std::{
+    ffi::OsStr,
     fs::File,
     io::{self, Read},
     path::Path,
@@ -9,7 +10,7 @@ use std::{
 
 use crow_core::{FileLocation, ToolAccess, ToolCallInfo, ToolKind, ToolResult, ToolSpec, is_key_path};
 use crow_files::nofollow;
-use grep_matcher::LineTerminator;
+use grep_matcher::{LineTerminator, Matcher};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
 use serde::Deserialize;
@@ -25,7 +26,7 @@ use crate::{
     tool_error::ToolError,
     walk::{
         FileVisitor, FoundFile, PathPattern, SEARCH_TIMEOUT, WalkSummary, check_pattern_length, default_path,
-        shorten_error, walk_files,
+        shorten_error, split_wildcards, walk_files,
     },
 };
 
@@ -93,7 +94,7 @@ impl GrepTool {
                 "type": "object",
                 "properties": {
                     "pattern": {"type": "string", "minLength": 1, "description": "The regular expression"},
-                    "path": {"type": "string", "description": "File or folder to search; the working folder if left out"},
+                    "path": {"type": "string", "description": "File or folder to search, or a glob such as `src/*.rs`; the working folder if left out"},
                     "include": {"type": "string", "description": "Only files that match this glob, such as `*.rs` or `src/**/*.{ts,tsx}`"},
                     "ignore_case": {"type": "boolean", "default": false, "description": "Takes upper and lower case as the same"},
                     "output": {"type": "string", "enum": ["lines", "files", "count"], "default": "lines", "description": "Shows the lines, only the files that have some, or how many lines each file has"},
@@ -121,15 +122,15 @@ impl Tool for GrepTool {
             workspace,
             "Search",
             text_argument(arguments, "pattern"),
-            text_argument(arguments, "path"),
+            split_wildcards(text_argument(arguments, "path")).0,
         )
     }
 
     fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> ToolFuture<'a> {
         into_tool_future(async move {
             let args: GrepArgs = parse_arguments(arguments)?;
-            let (start, display_path) =
-                (cx.approved_path(&args.path)?, cx.workspace.display_path(&args.path));
+            let path = split_wildcards(&args.path).0;
+            let (start, display_path) = (cx.approved_path(path)?, cx.workspace.display_path(path));
             let cancel = cx.cancel.child_token();
             let _stop = cancel.clone().drop_guard();
             let text = cx.read_blocking(move || search_files(&args, &start, &display_path, &cancel)).await?;
@@ -166,7 +167,8 @@ fn search_files(
         .map_err(|error| {
             ToolError(format!("the pattern is not a regular expression for lines: {}", shorten_error(&error)))
         })?;
-    let include = args.include.as_deref().map(PathPattern::new).transpose()?;
+    let globs = [args.include.as_deref(), split_wildcards(&args.path).1];
+    let include = globs.into_iter().flatten().map(PathPattern::new).collect::<Result<Vec<_>, _>>()?;
     let limit = args.limit.clamp(1, LIMIT_MAX);
     let hits = SearchHits::new(limit);
     let deadline = Instant::now() + SEARCH_TIMEOUT;
@@ -204,9 +206,16 @@ fn render_summary(
     limit: usize,
     walk_summary: WalkSummary,
 ) -> String {
-    let SearchSummary { mut text, n_rows, n_unread, n_key_files } = summary;
+    let SearchSummary { mut text, n_rows, names, n_names, n_unread, n_key_files } = summary;
     if n_rows == 0 {
         text += "no lines match\n";
+        if n_names > 0 {
+            let more = match n_names - names.len() {
+                0 => String::new(),
+                n_more => format!(" and {n_more} more"),
+            };
+            text += &format!("(but names of files match, which `glob` finds: {}{more})\n", names.join(", "));
+        }
     }
     if n_rows > limit {
         let rows = if output == GrepOutput::Lines { "lines" } else { "files" };
@@ -229,7 +238,8 @@ fn render_summary(
 struct GrepVisitor<'a> {
     matcher: RegexMatcher,
     searcher: Searcher,
-    include: Option<PathPattern>,
+    /// Patterns that a file's path must match.
+    include: Vec<PathPattern>,
     output: GrepOutput,
     limit: usize,
     /// Whether files that contain keys are searched: only if the call names one, so that the user was asked.
@@ -243,15 +253,25 @@ fn is_key_file(path: &Path) -> bool {
     is_key_path(&path.to_string_lossy())
 }
 
+impl GrepVisitor<'_> {
+    fn is_name_match(&self, name: &OsStr) -> bool {
+        self.matcher.is_match(name.as_encoded_bytes()).unwrap_or(false)
+    }
+}
+
 impl FileVisitor for GrepVisitor<'_> {
     fn should_enter(&mut self, dir: &Path) -> bool {
         self.hits.may_show(dir)
     }
 
     fn visit_file(&mut self, file: FoundFile) {
-        let is_included = self.include.as_ref().is_none_or(|include| include.is_match(&file));
+        let is_included = self.include.iter().all(|include| include.is_match(&file));
         if !is_included || !self.hits.may_show(&file.absolute) {
             return;
+        }
+        // The name of the only file that is searched says nothing.
+        if file.relative.file_name().is_some_and(|name| self.is_name_match(name)) {
+            self.hits.add_name(&file.absolute);
         }
         if !self.includes_key_files && is_key_file(&file.absolute) {
             return self.hits.add_skipped_key();

@@ -2,11 +2,14 @@
 
 use std::{
     cmp::Ordering,
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fmt::Write as _,
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
 };
+
+/// Files that are named because their names match; more call for `glob`.
+const NAMES_MAX: usize = 10;
 
 /// A row of the results, below its file.
 #[derive(Debug, PartialEq, Eq)]
@@ -54,6 +57,9 @@ pub(crate) struct SearchHits {
 struct HitState {
     files: BTreeMap<PathBuf, Vec<MatchRow>>,
     n_rows: usize,
+    /// The first files whose names match, and the number of all.
+    names: BTreeSet<PathBuf>,
+    n_names: usize,
     n_unread: usize,
     n_key_files: usize,
 }
@@ -90,6 +96,16 @@ impl SearchHits {
         }
     }
 
+    /// Adds a file whose name matches.
+    pub(crate) fn add_name(&self, path: &Path) {
+        let mut state = self.lock_state();
+        state.n_names += 1;
+        state.names.insert(path.to_owned());
+        if state.names.len() > NAMES_MAX {
+            state.names.pop_last();
+        }
+    }
+
     /// Counts a file that could not be searched.
     pub(crate) fn add_unread(&self) {
         self.lock_state().n_unread += 1;
@@ -115,7 +131,14 @@ impl SearchHits {
                 row.write_to(&display_path, &mut text);
             }
         }
-        SearchSummary { text, n_rows: state.n_rows, n_unread: state.n_unread, n_key_files: state.n_key_files }
+        SearchSummary {
+            text,
+            n_rows: state.n_rows,
+            names: state.names.iter().map(|path| display_path(path)).collect(),
+            n_names: state.n_names,
+            n_unread: state.n_unread,
+            n_key_files: state.n_key_files,
+        }
     }
 
     fn lock_state(&self) -> MutexGuard<'_, HitState> {
@@ -128,6 +151,10 @@ pub(crate) struct SearchSummary {
     pub(crate) text: String,
     /// More than the limit if not all rows are shown.
     pub(crate) n_rows: usize,
+    /// The first files whose names match; only valid if no line does.
+    pub(crate) names: Vec<String>,
+    /// The number of all files whose names match; only valid if no line does.
+    pub(crate) n_names: usize,
     /// Number of files that could not be searched; only valid for a complete search.
     pub(crate) n_unread: usize,
     /// Number of files with keys that were left out; only valid for a complete search.

@@ -79,6 +79,16 @@ impl PathPattern {
     }
 }
 
+/// Splits a path at its first part with `*`: the path before, and the pattern from there.
+pub(crate) fn split_wildcards(path: &str) -> (&str, Option<&str>) {
+    let Some(wildcard) = path.find('*') else { return (path, None) };
+    match path[..wildcard].rfind('/') {
+        None => (".", Some(path)),
+        Some(0) => ("/", Some(&path[1..])),
+        Some(slash) => (&path[..slash], Some(&path[slash + 1..])),
+    }
+}
+
 /// The default directory of a search.
 pub(crate) fn default_path() -> String {
     ".".into()

@@ -87,7 +87,7 @@ async fn fallback_answers_for_the_rest_of_the_turn() {
         &["what is in a.txt?", "hello"],
         expect![[r#"
             < notice warning "The fallback keyless was skipped: its key NO_SUCH_KEY is not set." ""
-            < notice warning "The fallback tiny was skipped: the context has 3042 tokens, and its limit is 88." ""
+            < notice warning "The fallback tiny was skipped: the context has 3049 tokens, and its limit is 88." ""
             < notice warning "The provider of first is overloaded; second answers instead." ""
             < call call-1-0 read "Read a.txt" pending {"file_path":"a.txt"}
             < call call-1-0 in_progress
@@ -114,7 +114,7 @@ async fn fallbacks_are_tried_in_order_and_the_first_failure_is_reported() {
         &["hello"],
         expect![[r#"
             < notice warning "The fallback keyless was skipped: its key NO_SUCH_KEY is not set." ""
-            < notice warning "The fallback tiny was skipped: the context has 3039 tokens, and its limit is 88." ""
+            < notice warning "The fallback tiny was skipped: the context has 3046 tokens, and its limit is 88." ""
             < notice warning "The provider of first is overloaded; second answers instead." ""
             < notice warning "The fallback second did not answer: `p` needs a key (401): bad key; configure its `api_key`." ""
             < notice warning "The provider of first is overloaded; third answers instead." ""

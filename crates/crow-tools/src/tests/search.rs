@@ -117,6 +117,67 @@ async fn grep_finds_lines() {
 }
 
 #[tokio::test]
+async fn grep_takes_wildcards_in_its_path() {
+    let calls = [
+        ("grep", json!({"pattern": "needle", "path": "src/**/*.rs"})),
+        ("grep", json!({"pattern": "needle", "path": "src/*", "include": "*.ts"})),
+        ("grep", json!({"pattern": "needle", "path": "*.rs"})),
+        ("grep", json!({"pattern": "needle", "path": "nowhere/*.rs"})),
+    ];
+    check(
+        project,
+        &calls,
+        expect![[r#"
+        > Search `needle` in src Search Reads(["$DIR/project/src"])
+        Completed: src/deep/lib.rs:1: needle
+        src/main.rs:3: // needle
+        > Search `needle` in src Search Reads(["$DIR/project/src"])
+        Completed: src/deep/page.ts:1: needle
+        > Search `needle` Search Reads(["$DIR/project"])
+        Completed: src/deep/lib.rs:1: needle
+        src/main.rs:3: // needle
+        > Search `needle` in nowhere Search Reads(["$DIR/project/nowhere"])
+        Failed: could not search nowhere: it does not exist
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn grep_tells_of_files_whose_names_match() {
+    let calls = [
+        ("grep", json!({"pattern": ".*\\.rs$"})),
+        ("grep", json!({"pattern": "^page", "path": "src"})),
+        ("grep", json!({"pattern": "^page", "path": "src", "include": "*.rs"})),
+    ];
+    check(
+        project,
+        &calls,
+        expect![[r#"
+            > Search `.*\.rs$` Search Reads(["$DIR/project"])
+            Completed: no lines match
+            (but names of files match, which `glob` finds: src/deep/lib.rs, src/main.rs)
+            > Search `^page` in src Search Reads(["$DIR/project/src"])
+            Completed: no lines match
+            (but names of files match, which `glob` finds: src/deep/page.ts)
+            > Search `^page` in src Search Reads(["$DIR/project/src"])
+            Completed: no lines match
+        "#]],
+    )
+    .await;
+    let many = |dir: &Path| {
+        for n in 0..12 {
+            fs::write(dir.join(format!("{n:02}.ini")), "").unwrap();
+        }
+    };
+    check(many, &[("grep", json!({"pattern": "ini"}))], expect![[r#"
+        > Search `ini` Search Reads(["$DIR/project"])
+        Completed: no lines match
+        (but names of files match, which `glob` finds: 00.ini, 01.ini, 02.ini, 03.ini, 04.ini, 05.ini, 06.ini, 07.ini, 08.ini, 09.ini and 2 more)
+    "#]]).await;
+}
+
+#[tokio::test]
 async fn glob_finds_files() {
     let calls = [
         ("glob", json!({"pattern": "*.rs"})),
