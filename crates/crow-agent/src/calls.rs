@@ -5,9 +5,9 @@ use std::sync::{Arc, PoisonError};
 
 use crow_acp::ClientTerminal;
 use crow_core::{
-    EndedRead, Failure, OutputStreaming, SandboxSupport, SessionUpdate, ToolAccess, ToolCall,
+    AnsweredCall, Failure, OutputStreaming, SandboxSupport, SessionUpdate, ToolAccess, ToolCall,
     ToolCallContent, ToolCallInfo, ToolCallStatus, ToolResult, TranscriptEntry, conflicting_earlier_calls,
-    count_equal_reads, note_equal_reads,
+    count_equal_calls, note_equal_calls,
 };
 use crow_tools::{ToolCx, ToolProgress, ToolRegistry};
 use futures_util::StreamExt;
@@ -117,10 +117,10 @@ async fn finish_call(
     FinishedCall { call, info, mut result, display }: FinishedCall<'_>,
     state: &mut SessionState,
 ) -> Result<(), Failure> {
-    let ended = EndedRead { call, info, result: &result };
-    let n_equal_reads = count_equal_reads(state.transcript.entries(), ended);
-    note_equal_reads(&mut result, n_equal_reads);
-    state.n_equal_reads = state.n_equal_reads.max(n_equal_reads);
+    let ended = AnsweredCall { call, info, result: &result };
+    let n_equal_calls = count_equal_calls(state.transcript.entries(), ended);
+    note_equal_calls(&mut result, n_equal_calls);
+    state.n_equal_calls = state.n_equal_calls.max(n_equal_calls);
     let (status, plan) = (result.status, result.plan.clone());
     let content = match display {
         OutputDisplay::AsContent => Some(result.for_client.clone()),

@@ -23,12 +23,12 @@ const ANNOUNCED_WORK_NOTE: &str = "You announced what comes next, but your reply
                                    now. If nothing more is to be done, complete the plan and say so.";
 
 /// The notice at the end of a turn whose model does not stop reading.
-const EQUAL_READS_NOTICE: &str =
-    "The model reads the same again and again although nothing has changed. The turn was ended.";
+const EQUAL_CALLS_NOTICE: &str =
+    "The model makes the same call again and again, and nothing changes. The turn was ended.";
 
 /// Notifies the user that the model only reads the same again; the turn ends.
-pub(crate) fn report_equal_reads(cx: &TurnCx<'_>) -> TurnAction {
-    cx.client.send_update(cx.session, SessionUpdate::Notice(EQUAL_READS_NOTICE.to_owned()));
+pub(crate) fn report_equal_calls(cx: &TurnCx<'_>) -> TurnAction {
+    cx.client.send_update(cx.session, SessionUpdate::Notice(EQUAL_CALLS_NOTICE.to_owned()));
     TurnAction::End(TurnEnd::Completed)
 }
 

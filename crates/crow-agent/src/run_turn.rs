@@ -59,7 +59,7 @@ pub(crate) async fn run_turn(
             TurnAction::Confirm(repeated) => {
                 reply_recovery::confirm_repetition(cx, state, &turn, &repeated).await
             }
-            TurnAction::StopReading => reply_recovery::report_equal_reads(cx),
+            TurnAction::StopRepeating => reply_recovery::report_equal_calls(cx),
             TurnAction::Settle(check) => {
                 let finding = cx.settle(check, state, steering).await?;
                 turn.on_settled(check, finding)
@@ -81,7 +81,7 @@ impl TurnCx<'_> {
             must_stop: awaits_instructions
                 || self.hook_state.is_ended()
                 || self.step_policy.is_some_and(StepPolicy::is_over),
-            n_equal_reads: std::mem::take(&mut state.n_equal_reads),
+            n_equal_calls: std::mem::take(&mut state.n_equal_calls),
         }
     }
 

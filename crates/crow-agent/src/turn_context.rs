@@ -115,7 +115,7 @@ pub(crate) struct SessionState {
     /// True if the user rejected a call and gives instructions with the next prompt, for which the turn ends.
     pub(crate) awaits_instructions: bool,
     /// The most times that a read of the last reply was made with the same result.
-    pub(crate) n_equal_reads: usize,
+    pub(crate) n_equal_calls: usize,
     /// Sequence number of the running turn's prompt.
     pub(crate) turn: u64,
     /// The baseline of a step that waits for an answer.

@@ -139,8 +139,8 @@ pub use transcript::{
 pub use tree_usage::TreeUsage;
 pub use trust::{ContentHash, TrustAnswer, TrustLedger, TrustState, TrustSubject, evaluate_trust};
 pub use turn::{
-    CallsReport, CompactionOutcome, EndedRead, RepeatedRound, ReplyResume, SettleCheck, SettleFinding, Turn,
-    TurnAction, TurnEnd, TurnLimits, count_equal_reads, ends_with_announcement, note_equal_reads,
+    AnsweredCall, CallsReport, CompactionOutcome, RepeatedRound, ReplyResume, SettleCheck, SettleFinding,
+    Turn, TurnAction, TurnEnd, TurnLimits, count_equal_calls, ends_with_announcement, note_equal_calls,
 };
 pub use update::{
     CommandInfo, CompactionStage, ModelInfo, OutputStreaming, ReportOutcome, SessionConfigOptions,

@@ -1,8 +1,8 @@
 //! The state machine of a turn. Pure: the agent performs a [`TurnAction`] and reports the result.
 
 mod announcement;
+mod equal_calls;
 mod limits;
-mod repeated_read;
 mod repetition;
 
 use crate::{
@@ -10,8 +10,8 @@ use crate::{
 };
 
 pub use announcement::ends_with_announcement;
+pub use equal_calls::{AnsweredCall, count_equal_calls, note_equal_calls};
 pub use limits::TurnLimits;
-pub use repeated_read::{EndedRead, count_equal_reads, note_equal_reads};
 pub use repetition::RepeatedRound;
 
 /// The part of the limit by which a context must grow before another compaction in the same turn.
@@ -33,8 +33,8 @@ pub enum TurnAction {
     Resume(ReplyResume),
     /// Ask the user whether a repeating model may continue, and report.
     Confirm(RepeatedRound),
-    /// Tell the user that the model only reads the same again, then end the turn.
-    StopReading,
+    /// Tell the user that the model makes the same call again, then end the turn.
+    StopRepeating,
     /// The model has finished: look for more work and report.
     Settle(SettleCheck),
     /// End the turn.
@@ -75,8 +75,8 @@ pub struct CallsReport {
     pub is_cancelled: bool,
     /// A hook or a workflow step ended the turn, or the user gives instructions with the next prompt.
     pub must_stop: bool,
-    /// The most times that a read was made with the same result; see [`count_equal_reads`].
-    pub n_equal_reads: usize,
+    /// The most times that a call was made with the same result; see [`count_equal_calls`].
+    pub n_equal_calls: usize,
 }
 
 /// The continuation of an interrupted reply.
@@ -232,8 +232,8 @@ impl Turn {
         }
         match (self.request_again(), repetition::find_repeated_round(entries)) {
             (TurnAction::RequestReply, _) if report.must_stop => TurnAction::End(TurnEnd::Completed),
-            (TurnAction::RequestReply, _) if report.n_equal_reads >= repeated_read::READS_MAX => {
-                TurnAction::StopReading
+            (TurnAction::RequestReply, _) if report.n_equal_calls >= equal_calls::CALLS_MAX => {
+                TurnAction::StopRepeating
             }
             (TurnAction::RequestReply, Some(repeated)) => TurnAction::Confirm(repeated),
             (next, _) => next,

@@ -265,7 +265,7 @@ fn model_that_only_reads_the_same_ends_its_turn() {
             < call call-10-0 read "Read a.txt" pending {"file_path":"a.txt"}
             < call call-10-0 in_progress
             < call call-10-0 completed "     1\tapples\n"
-            < thought[] The model reads the same again and again although nothing has changed. The turn was ended.⏎
+            < thought[] The model makes the same call again and again, and nothing changes. The turn was ended.⏎
             < title look
             = end_turn
             model saw user: "look"

@@ -38,7 +38,7 @@ fn shown(next: &TurnAction) -> String {
         TurnAction::Resume(ReplyResume { attempt: n_times, attempts_max: n_max, .. }) => {
             format!("resume {n_times} of {n_max}")
         }
-        TurnAction::StopReading => "stop reading".to_owned(),
+        TurnAction::StopRepeating => "stop repeating".to_owned(),
         TurnAction::Confirm(repeated) => format!("confirm after {}", repeated.n_times),
         TurnAction::Settle(check) => format!("settle {check:?}"),
         TurnAction::End(TurnEnd::Failed(failure)) => format!("end: {failure}"),
@@ -58,16 +58,16 @@ fn action_after_a_reply() {
     check_reply(0, ReplyEnd::Failed(failure), &expect!["end: the connection broke"]);
 }
 
-/// The next action after each round of results: `done`, `cancelled`, `stop`, `cancelled stop` or `5 reads`.
+/// The next action after each round of results: `done`, `cancelled`, `stop`, `cancelled stop` or `5 equal`.
 #[track_caller]
 fn check_results(requests_max: u32, rounds: &str, expected: &Expect) {
     let (mut turn, first) = Turn::start(TurnLimits { requests_max, compact_tokens_max: 1000 });
     let rounds = rounds.split(", ").map(|round| {
-        let n_equal_reads = round.split_once(" reads").and_then(|(number, _)| number.parse().ok());
+        let n_equal_calls = round.split_once(" equal").and_then(|(number, _)| number.parse().ok());
         let report = CallsReport {
             is_cancelled: round.contains("cancelled"),
             must_stop: round.contains("stop"),
-            n_equal_reads: n_equal_reads.unwrap_or(0),
+            n_equal_calls: n_equal_calls.unwrap_or(0),
         };
         shown(&turn.on_results(report, &[]))
     });
@@ -84,9 +84,9 @@ fn action_after_results() {
     check_results(5, "stop", &expect!["ask | end Completed"]);
     check_results(1, "stop", &expect!["ask | end RequestLimit"]);
     check_results(5, "cancelled stop", &expect!["ask | end Cancelled"]);
-    check_results(5, "4 reads, 5 reads", &expect!["ask | ask | stop reading"]);
-    check_results(5, "5 reads cancelled", &expect!["ask | end Cancelled"]);
-    check_results(1, "5 reads", &expect!["ask | end RequestLimit"]);
+    check_results(5, "4 equal, 5 equal", &expect!["ask | ask | stop repeating"]);
+    check_results(5, "5 equal cancelled", &expect!["ask | end Cancelled"]);
+    check_results(1, "5 equal", &expect!["ask | end RequestLimit"]);
 }
 
 /// The actions after a complete reply, with each finding: `none`, `more` or `cancelled`. `reply` is the next reply.

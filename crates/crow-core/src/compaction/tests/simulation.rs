@@ -113,7 +113,7 @@ fn play(transcript: &mut Transcript, limit: u64, acts: &[Act], summaries: &[Stri
                 turn.on_compacted(compacted, transcript.context_tokens().measured)
             }
             TurnAction::Run(_) => unreachable!("calls run at once here"),
-            TurnAction::Resume(_) | TurnAction::Confirm(_) | TurnAction::StopReading => {
+            TurnAction::Resume(_) | TurnAction::Confirm(_) | TurnAction::StopRepeating => {
                 panic!("nothing broke off, and no two results are the same")
             }
             TurnAction::Settle(_) | TurnAction::End(_) => return (n_asked, n_failed),

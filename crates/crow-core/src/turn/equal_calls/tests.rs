@@ -4,8 +4,8 @@ use serde_json::json;
 use super::*;
 use crate::{CrowPart, MessageId, Prompt, Reply, ReplyEnd, ToolArguments, ToolKind};
 
-/// Calls of a conversation with their results: `a=1` reads `a`, `a=1,b=2` are two calls of one reply, `w` writes and `r`
-/// runs something, `!` is a prompt of the user and `?` one of Crow. Shows what the model gets of each read.
+/// Calls of a conversation with their results: `a=1` reads `a`, `a=1,b=2` are two calls of one reply, `w` and `v`
+/// write and `r` runs something, `!` is a prompt of the user and `?` one of Crow. Shows what the model gets of each call.
 #[track_caller]
 fn check(script: &str, expected: &Expect) {
     let mut entries = Vec::new();
@@ -22,9 +22,9 @@ fn check(script: &str, expected: &Expect) {
             calls.iter().map(|(call, ..)| call.clone()).collect(),
         )));
         for (call, info, mut result) in calls {
-            let ended = EndedRead { call: &call, info: &info, result: &result };
-            let n_equal = count_equal_reads(&entries, ended);
-            note_equal_reads(&mut result, n_equal);
+            let ended = AnsweredCall { call: &call, info: &info, result: &result };
+            let n_equal = count_equal_calls(&entries, ended);
+            note_equal_calls(&mut result, n_equal);
             let texts = result.for_model.iter().map(|part| match part {
                 ContentPart::Text(text) => text.as_str(),
                 ContentPart::Image { .. }
@@ -65,7 +65,7 @@ fn reply(place: usize, calls: Vec<ToolCall>) -> Reply {
 fn ended_call(place: usize, index: usize, step: &str) -> (ToolCall, ToolCallInfo, ToolResult) {
     let (path, text) = step.split_once('=').unwrap_or((step, "done"));
     let access = match path {
-        "w" => ToolAccess::Writes(vec![]),
+        "v" | "w" => ToolAccess::Writes(vec![]),
         "r" => ToolAccess::Runs("make".to_owned()),
         "n" => ToolAccess::Nothing,
         path => ToolAccess::Reads(vec![path.to_owned()]),
@@ -77,11 +77,16 @@ fn ended_call(place: usize, index: usize, step: &str) -> (ToolCall, ToolCallInfo
         arguments: ToolArguments::Valid([("file_path".to_owned(), json!(path))].into_iter().collect()),
     };
     let info = ToolCallInfo { title: String::new(), kind: ToolKind::Read, locations: Vec::new(), access };
-    (call, info, ToolResult::success(text))
+    let mut result = ToolResult::success(text);
+    if text == "changed" {
+        result.for_client =
+            vec![ToolCallContent::Diff { path: path.to_owned(), old: None, new: String::new() }];
+    }
+    (call, info, result)
 }
 
 #[test]
-fn equal_reads_are_told_more_and_more_firmly() {
+fn equal_calls_are_told_more_and_more_firmly() {
     check(
         "a=1 a=1 a=1 a=1 a=1",
         &expect![[r#"
@@ -133,18 +138,55 @@ fn changes_and_prompts_start_anew() {
     check(
         "a=1 a=2 a=2",
         &expect![[r#"
-        1: 1
-        1: 2
-        1: 2"#]],
+            1: 1
+            1: 2
+            2: 2 (This is the same call with the same result as before, and nothing has changed since."#]],
     );
     check(
-        "w w r r n n",
+        "r r n n",
         &expect![[r#"
-        1: done
-        1: done
-        1: done
-        1: done
-        1: done
-        1: done"#]],
+            1: done
+            1: done
+            1: done
+            1: done"#]],
+    );
+}
+
+#[test]
+fn writing_the_same_again_changes_nothing() {
+    check(
+        "w=changed w=same w=same w=same w=same w=same",
+        &expect![[r#"
+        1: changed
+        1: same
+        2: same (This is the same call with the same result as before, and nothing has changed since.
+        3: (Not shown again:
+        4: (Not shown again:
+        5: (Not shown again:"#]],
+    );
+    check(
+        "w=missing w=missing w=missing a=1 a=1",
+        &expect![[r#"
+        1: missing
+        2: missing (This is the same call with the same result as before, and nothing has changed since.
+        3: (Not shown again:
+        1: 1
+        2: 1 (This is the same call with the same result as before, and nothing has changed since."#]],
+    );
+    // Each of these inserts a line once more.
+    check(
+        "w=changed w=changed w=changed",
+        &expect![[r#"
+        1: changed
+        1: changed
+        1: changed"#]],
+    );
+    check(
+        "w=changed w=same v=changed w=same",
+        &expect![[r#"
+        1: changed
+        1: same
+        1: changed
+        1: same"#]],
     );
 }
