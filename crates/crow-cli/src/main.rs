@@ -121,7 +121,7 @@ fn run_command(cli: Cli) -> Result<(), CliError> {
         CliCommand::Models(args) => run_models(&args, &load()?, &mut out)?,
         CliCommand::Inspect(args) => inspect_sessions(&args, &load()?.database, &mut out)?,
         CliCommand::Sessions { command } => change_sessions(&command, &load()?.database, &mut out)?,
-        CliCommand::Usage(args) => show_usage(&args, &load()?.database, &mut out)?,
+        CliCommand::Usage(args) => show_usage(&args, &load()?, &mut out)?,
         CliCommand::Undo(args) => undo_changes(&args, &load()?.database, &mut out)?,
         CliCommand::Trust(args) => {
             trust::run(&args, &load()?, &current_dir()?, sessions::ask_confirmation, &mut out)?;
@@ -242,11 +242,11 @@ fn undo_changes(args: &UndoArgs, database: &DatabaseAddress, out: &mut impl Writ
     agent::tokio_runtime()?.block_on(undo::run(args, database, &cwd, out, &mut stderr))
 }
 
-fn show_usage(args: &UsageArgs, database: &DatabaseAddress, out: &mut impl Write) -> Result<(), CliError> {
-    let _migration_notice = MigrationNotice::for_database(database);
+fn show_usage(args: &UsageArgs, settings: &Settings, out: &mut impl Write) -> Result<(), CliError> {
+    let _migration_notice = MigrationNotice::for_database(&settings.database);
     let cells = crow_process::terminal_size(&io::stdout()).ok().flatten();
     let columns = cells.map(|cells| usize::from(cells.columns));
-    agent::tokio_runtime()?.block_on(usage::run(args, database, &jiff::Zoned::now(), columns, out))
+    agent::tokio_runtime()?.block_on(usage::run(args, settings, &jiff::Zoned::now(), columns, out))
 }
 
 fn run_sign_in(

@@ -1,4 +1,4 @@
-//! `crow-cli usage`: tokens and cost by day, model and directory. Only reads the database.
+//! `crow-cli usage`: tokens and cost by day, provider, model and directory. Only reads the database.
 
 mod chart;
 mod report;
@@ -7,16 +7,16 @@ mod tests;
 
 use std::io::Write;
 
-use crow_store::{DatabaseAddress, PeriodUsage, Timestamp};
+use crow_store::{PeriodUsage, Timestamp};
 use jiff::{ToSpan as _, Zoned};
 
 use self::report::UsageReport;
-use crate::{cli::UsageArgs, database::store_options, failure::CliError, table};
+use crate::{cli::UsageArgs, database::store_options, failure::CliError, settings::Settings, table};
 
 /// Shows the usage of the days up to `now`, in its time zone. `columns` is the width of a terminal.
 pub(crate) async fn run(
     args: &UsageArgs,
-    database: &DatabaseAddress,
+    settings: &Settings,
     now: &Zoned,
     columns: Option<usize>,
     out: &mut impl Write,
@@ -25,11 +25,15 @@ pub(crate) async fn run(
     let first = last.saturating_sub((i64::from(args.days) - 1).days());
     let since =
         first.to_zoned(now.time_zone().clone()).map_or(i64::MIN, |start| start.timestamp().as_millisecond());
-    let periods: Vec<PeriodUsage> = match store_options().open_existing(database).await? {
+    let periods: Vec<PeriodUsage> = match store_options().open_existing(&settings.database).await? {
         Some(store) => store.usage_since(Timestamp(since)).await?,
         None => Vec::new(),
     };
-    let report = UsageReport::new(first..=last, periods, now.time_zone());
+    let provider_of = |model: &str| {
+        let model = settings.models.iter().find(|configured| configured.name == model)?;
+        Some(model.provider.name.as_str())
+    };
+    let report = UsageReport::new(first..=last, periods, now.time_zone(), provider_of);
     match (args.json, args.svg) {
         (true, _) => writeln!(out, "{}", table::json_line(&report.to_json()))?,
         (false, true) => write!(out, "{}", chart::render_svg(&report))?,

@@ -1,4 +1,4 @@
-//! The usage of a range of days, by day, model and directory.
+//! The usage of a range of days, by day, provider, model and directory.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,6 +21,9 @@ const COLUMNS: usize = 80;
 
 /// Columns of a name that is shortened; less says nothing.
 const NAME_COLUMNS_MIN: usize = 16;
+
+/// The provider of a model that is not configured any more.
+const UNKNOWN_PROVIDER: &str = "unknown";
 
 /// Requests with their usage.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +66,7 @@ fn format_cached(usage: TokenUsage) -> String {
 pub(super) struct UsageReport {
     pub(super) dates: RangeInclusive<Date>,
     pub(super) days: BTreeMap<Date, UsageSum>,
+    providers: Vec<(String, UsageSum)>,
     models: Vec<(String, UsageSum)>,
     directories: Vec<(String, UsageSum)>,
     total: UsageSum,
@@ -70,10 +74,17 @@ pub(super) struct UsageReport {
 }
 
 impl UsageReport {
-    /// Sums up periods by their day in a time zone. Days outside of the range do not count.
-    pub(super) fn new(dates: RangeInclusive<Date>, periods: Vec<PeriodUsage>, zone: &TimeZone) -> Self {
+    /// Sums up periods by their day in a time zone. Days outside of the range do not count. `provider_of` returns the
+    /// provider of a model that is still configured.
+    pub(super) fn new<'a>(
+        dates: RangeInclusive<Date>,
+        periods: Vec<PeriodUsage>,
+        zone: &TimeZone,
+        provider_of: impl Fn(&str) -> Option<&'a str>,
+    ) -> Self {
         let (mut days, mut total) = (BTreeMap::<Date, UsageSum>::new(), UsageSum::default());
-        let (mut models, mut directories) = (BTreeMap::new(), BTreeMap::new());
+        let (mut providers, mut models, mut directories) =
+            (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         let mut sessions = BTreeSet::new();
         for period in periods {
             let Ok(start) = jiff::Timestamp::from_millisecond(period.start.0) else { continue };
@@ -83,12 +94,21 @@ impl UsageReport {
             }
             total.add_period(&period);
             days.entry(day).or_default().add_period(&period);
+            let provider = provider_of(&period.model).unwrap_or(UNKNOWN_PROVIDER).to_owned();
+            providers.entry(provider).or_insert_with(UsageSum::default).add_period(&period);
             models.entry(period.model.clone()).or_insert_with(UsageSum::default).add_period(&period);
             directories.entry(period.cwd.clone()).or_insert_with(UsageSum::default).add_period(&period);
             sessions.insert(period.session);
         }
-        let (models, directories) = (by_tokens(models), by_tokens(directories));
-        Self { dates, days, models, directories, total, n_sessions: sessions.len() }
+        Self {
+            dates,
+            days,
+            providers: by_tokens(providers),
+            models: by_tokens(models),
+            directories: by_tokens(directories),
+            total,
+            n_sessions: sessions.len(),
+        }
     }
 
     pub(super) fn to_json(&self) -> Value {
@@ -106,7 +126,7 @@ impl UsageReport {
         total["sessions"] = self.n_sessions.into();
         json!({
             "from": self.dates.start().to_string(), "to": self.dates.end().to_string(), "total": total,
-            "days": named("date", &days), "models": named("model", &self.models),
+            "days": named("date", &days), "providers": named("provider", &self.providers), "models": named("model", &self.models),
             "directories": named("cwd", &self.directories),
         })
     }
@@ -126,7 +146,7 @@ impl UsageReport {
         )
     }
 
-    /// Writes the summary and a table for days, models and directories.
+    /// Writes the summary and a table for days, providers, models and directories.
     pub(super) fn write_text(&self, columns: Option<usize>, out: &mut impl Write) -> io::Result<()> {
         if self.days.is_empty() {
             let (first, last) = (self.dates.start(), self.dates.end());
@@ -136,7 +156,9 @@ impl UsageReport {
         let days = self.days.iter().map(|(day, sum)| (day.to_string(), *sum));
         let days: Vec<(String, UsageSum)> = days.collect();
         write_sums("DAY", &days, columns, out)?;
-        for (title, rows) in [("MODEL", &self.models), ("DIRECTORY", &self.directories)] {
+        let tables =
+            [("PROVIDER", &self.providers), ("MODEL", &self.models), ("DIRECTORY", &self.directories)];
+        for (title, rows) in tables {
             writeln!(out)?;
             write_sums(title, &rows[..rows.len().min(ROWS_MAX)], columns, out)?;
             if rows.len() > ROWS_MAX {

@@ -2,8 +2,10 @@ use clap::Parser;
 use crow_core::{MessageId, Mode, Reply, ReplyEnd, ThoughtLevel, TokenUsage, TranscriptEntry};
 use crow_store::{DatabaseAddress, NewSession, Store, Timestamp};
 use expect_test::{Expect, expect};
+use tempfile::TempDir;
 
 use crate::cli::{Cli, CliCommand};
+use crate::settings::{Environment, Settings};
 
 /// Noon of 2026-03-10 in a time zone, in a place where a day begins an hour before that of UTC.
 const NOW: &str = "2026-03-10T12:00:00+01:00[+01:00]";
@@ -23,10 +25,20 @@ fn check(line: &str, columns: usize, expect: Expect) {
         store_replies(&store, "/work/nest", "a small one", &["2026-03-10T10:00:00Z", "2026-03-10T11:59:00Z"])
             .await;
         let mut out = Vec::new();
-        super::run(&args, &database, &NOW.parse().unwrap(), Some(columns), &mut out).await.unwrap();
+        super::run(&args, &settings(&directory), &NOW.parse().unwrap(), Some(columns), &mut out)
+            .await
+            .unwrap();
         String::from_utf8(out).unwrap()
     });
     expect.assert_eq(&text);
+}
+
+/// Settings whose database is in a directory, with a model of one provider.
+fn settings(directory: &TempDir) -> Settings {
+    let config = "database: crow.db\nproviders:\n  anthropic: { base_url: http://127.0.0.1:1/v1 }\n\
+                  models:\n  sonnet: { provider: anthropic, model: sonnet }\n";
+    std::fs::write(directory.path().join("config.yaml"), config).unwrap();
+    Settings::load(directory.path(), &Environment::new()).unwrap().0
 }
 
 /// Stores a session with a reply at each of these times, each larger than the one before.
@@ -71,45 +83,53 @@ async fn store_replies(store: &Store, cwd: &str, model: &str, times: &[&str]) {
 }
 
 #[test]
-fn usage_is_shown_by_day_model_and_directory() {
+fn usage_is_shown_by_day_provider_model_and_directory() {
     check(
         "crow-cli usage",
         80,
         expect![[r#"
-        2026-02-09 to 2026-03-10: 4 requests in 2 sessions, 30k tokens in (26 % cached), 480 out, $0.0600
+            2026-02-09 to 2026-03-10: 4 requests in 2 sessions, 30k tokens in (26 % cached), 480 out, $0.0600
 
-        DAY         REQUESTS  IN    CACHED  OUT  COST
-        2026-03-08  1         5.0k  0 %     120  $0.0300  ██████████
-        2026-03-09  1         10k   40 %    120  $0.0300  ███████████████████▉
-        2026-03-10  2         15k   26 %    240  -        ██████████████████████████████
+            DAY         REQUESTS  IN    CACHED  OUT  COST
+            2026-03-08  1         5.0k  0 %     120  $0.0300  ██████████
+            2026-03-09  1         10k   40 %    120  $0.0300  ███████████████████▉
+            2026-03-10  2         15k   26 %    240  -        ██████████████████████████████
 
-        MODEL        REQUESTS  IN   CACHED  OUT  COST
-        a small one  2         15k  26 %    240  -        ██████████████████████████████
-        sonnet       2         15k  26 %    240  $0.0600  ██████████████████████████████
+            PROVIDER   REQUESTS  IN   CACHED  OUT  COST
+            anthropic  2         15k  26 %    240  $0.0600  ████████████████████████████████
+            unknown    2         15k  26 %    240  -        ████████████████████████████████
 
-        DIRECTORY   REQUESTS  IN   CACHED  OUT  COST
-        /work/crow  2         15k  26 %    240  $0.0600  ███████████████████████████████
-        /work/nest  2         15k  26 %    240  -        ███████████████████████████████
-    "#]],
+            MODEL        REQUESTS  IN   CACHED  OUT  COST
+            a small one  2         15k  26 %    240  -        ██████████████████████████████
+            sonnet       2         15k  26 %    240  $0.0600  ██████████████████████████████
+
+            DIRECTORY   REQUESTS  IN   CACHED  OUT  COST
+            /work/crow  2         15k  26 %    240  $0.0600  ███████████████████████████████
+            /work/nest  2         15k  26 %    240  -        ███████████████████████████████
+        "#]],
     );
     check(
         "crow-cli usage --days 2",
         50,
         expect![[r#"
-        2026-03-09 to 2026-03-10: 3 requests in 2 sessions, 25k tokens in (32 % cached), 360 out, $0.0300
+            2026-03-09 to 2026-03-10: 3 requests in 2 sessions, 25k tokens in (32 % cached), 360 out, $0.0300
 
-        DAY         REQUESTS  IN   CACHED  OUT  COST
-        2026-03-09  1         10k  40 %    120  $0.0300
-        2026-03-10  2         15k  26 %    240  -
+            DAY         REQUESTS  IN   CACHED  OUT  COST
+            2026-03-09  1         10k  40 %    120  $0.0300
+            2026-03-10  2         15k  26 %    240  -
 
-        MODEL        REQUESTS  IN   CACHED  OUT  COST
-        a small one  2         15k  26 %    240  -
-        sonnet       1         10k  40 %    120  $0.0300
+            PROVIDER   REQUESTS  IN   CACHED  OUT  COST
+            unknown    2         15k  26 %    240  -
+            anthropic  1         10k  40 %    120  $0.0300
 
-        DIRECTORY   REQUESTS  IN   CACHED  OUT  COST
-        /work/nest  2         15k  26 %    240  -
-        /work/crow  1         10k  40 %    120  $0.0300
-    "#]],
+            MODEL        REQUESTS  IN   CACHED  OUT  COST
+            a small one  2         15k  26 %    240  -
+            sonnet       1         10k  40 %    120  $0.0300
+
+            DIRECTORY   REQUESTS  IN   CACHED  OUT  COST
+            /work/nest  2         15k  26 %    240  -
+            /work/crow  1         10k  40 %    120  $0.0300
+        "#]],
     );
 }
 
@@ -126,7 +146,7 @@ fn names_are_shortened_on_a_narrow_terminal() {
         let cwd = "/home/me/projects/漢字/a folder with a long name";
         store_replies(&store, cwd, "claude-opus-with-a-long-name-2026", &["2026-03-10T10:00:00Z"]).await;
         let mut out = Vec::new();
-        super::run(&args, &database, &NOW.parse().unwrap(), Some(60), &mut out).await.unwrap();
+        super::run(&args, &settings(&directory), &NOW.parse().unwrap(), Some(60), &mut out).await.unwrap();
         String::from_utf8(out).unwrap()
     });
     expect![[r#"
@@ -134,6 +154,9 @@ fn names_are_shortened_on_a_narrow_terminal() {
 
         DAY         REQUESTS  IN    CACHED  OUT  COST
         2026-03-10  1         5.0k  0 %     120  -     █████████████
+
+        PROVIDER  REQUESTS  IN    CACHED  OUT  COST
+        unknown   1         5.0k  0 %     120  -     ███████████████
 
         MODEL                      REQUESTS  IN    CACHED  OUT  COST
         claude-opus-…ng-name-2026  1         5.0k  0 %     120  -
@@ -151,7 +174,7 @@ fn usage_is_json_and_svg() {
         "crow-cli usage -j",
         80,
         expect![[r#"
-        {"from":"2026-02-09","to":"2026-03-10","total":{"requests":4,"usage":{"input":30000,"output":480,"cached":8000,"cache_written":0,"cost":0.06},"sessions":2},"days":[{"requests":1,"usage":{"input":5000,"output":120,"cached":0,"cache_written":0,"cost":0.03},"date":"2026-03-08"},{"requests":1,"usage":{"input":10000,"output":120,"cached":4000,"cache_written":0,"cost":0.03},"date":"2026-03-09"},{"requests":2,"usage":{"input":15000,"output":240,"cached":4000,"cache_written":0,"cost":null},"date":"2026-03-10"}],"models":[{"requests":2,"usage":{"input":15000,"output":240,"cached":4000,"cache_written":0,"cost":null},"model":"a small one"},{"requests":2,"usage":{"input":15000,"output":240,"cached":4000,"cache_written":0,"cost":0.06},"model":"sonnet"}],"directories":[{"requests":2,"usage":{"input":15000,"output":240,"cached":4000,"cache_written":0,"cost":0.06},"cwd":"/work/crow"},{"requests":2,"usage":{"input":15000,"output":240,"cached":4000,"cache_written":0,"cost":null},"cwd":"/work/nest"}]}
+        {"from":"2026-02-09","to":"2026-03-10","total":{"requests":4,"usage":{"input":30000,"output":480,"cached":8000,"cache_written":0,"cost":0.06},"sessions":2},"days":[{"requests":1,"usage":{"input":5000,"output":120,"cached":0,"cache_written":0,"cost":0.03},"date":"2026-03-08"},{"requests":1,"usage":{"input":10000,"output":120,"cached":4000,"cache_written":0,"cost":0.03},"date":"2026-03-09"},{"requests":2,"usage":{"input":15000,"output":240,"cached":4000,"cache_written":0,"cost":null},"date":"2026-03-10"}],"providers":[{"requests":2,"usage":{"input":15000,"output":240,"cached":4000,"cache_written":0,"cost":0.06},"provider":"anthropic"},{"requests":2,"usage":{"input":15000,"output":240,"cached":4000,"cache_written":0,"cost":null},"provider":"unknown"}],"models":[{"requests":2,"usage":{"input":15000,"output":240,"cached":4000,"cache_written":0,"cost":null},"model":"a small one"},{"requests":2,"usage":{"input":15000,"output":240,"cached":4000,"cache_written":0,"cost":0.06},"model":"sonnet"}],"directories":[{"requests":2,"usage":{"input":15000,"output":240,"cached":4000,"cache_written":0,"cost":0.06},"cwd":"/work/crow"},{"requests":2,"usage":{"input":15000,"output":240,"cached":4000,"cache_written":0,"cost":null},"cwd":"/work/nest"}]}
     "#]],
     );
     check(
@@ -177,13 +200,14 @@ fn usage_is_json_and_svg() {
 #[test]
 fn days_without_requests_are_reported() {
     let directory = tempfile::tempdir().unwrap();
-    let database = DatabaseAddress::File(directory.path().join("missing.db"));
     let Some(CliCommand::Usage(args)) = Cli::parse_from(["crow-cli", "usage"]).command else {
         panic!("usage")
     };
     let mut out = Vec::new();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    runtime.block_on(super::run(&args, &database, &NOW.parse().unwrap(), None, &mut out)).unwrap();
+    runtime
+        .block_on(super::run(&args, &settings(&directory), &NOW.parse().unwrap(), None, &mut out))
+        .unwrap();
     expect![[r#"
         no requests with token counts from 2026-02-09 to 2026-03-10
     "#]]
