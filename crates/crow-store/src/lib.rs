@@ -17,6 +17,7 @@ mod row;
 mod search;
 mod session;
 mod session_name;
+mod simulated_disk;
 mod speckit;
 mod sql;
 mod sqlite;
@@ -39,10 +40,11 @@ pub use session::{
     SessionCursor, SessionRow, SessionTip, StoredMessage, Timestamp,
 };
 pub use session_name::invent_name;
+pub use simulated_disk::{DiskFault, DiskWait, SimulatedDisk};
 pub use speckit::{SpeckitEvent, SpeckitRow};
 pub use sqlite::{
-    ForeignDatabase, ForeignFormat, ImportError, ImportedSessionSink, SalvageReport, copy_foreign_database,
-    salvage_database,
+    ForeignDatabase, ForeignFormat, ImportError, ImportedSessionSink, MemoryDatabase, SalvageReport,
+    copy_foreign_database, salvage_database,
 };
 pub use store::{SessionLease, Store, TaskLease};
 pub use store_options::StoreOptions;

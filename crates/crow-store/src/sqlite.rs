@@ -5,6 +5,7 @@ mod foreign_copy;
 mod foreign_format;
 mod foreign_import;
 mod lease_files;
+mod memory;
 mod open;
 mod salvage;
 mod schema;
@@ -25,6 +26,7 @@ use self::{
 pub use self::{
     foreign_copy::copy_foreign_database,
     foreign_format::{ForeignDatabase, ForeignFormat, ImportError, ImportedSessionSink},
+    memory::MemoryDatabase,
     salvage::{SalvageReport, salvage_database},
 };
 use crate::{

@@ -5,6 +5,7 @@
 
 mod actor;
 mod leases;
+mod simulated;
 mod speckit;
 mod tasks;
 
@@ -25,6 +26,7 @@ use crate::{
     StoredPrompt, Timestamp,
     database::{Database, SessionChange},
     draft, row,
+    simulated_disk::StoreSimulation,
     sql::LeaseKey,
 };
 
@@ -40,6 +42,8 @@ pub struct Store {
     requests: mpsc::Sender<StoreRequest>,
     released: ReleasedLeases,
     drafts: Arc<Path>,
+    /// `None` outside of simulations.
+    simulation: Option<StoreSimulation>,
 }
 
 type AnswerSender<T> = oneshot::Sender<Result<T, StoreError>>;
@@ -57,15 +61,21 @@ impl Store {
     {
         let (requests, inbox) = mpsc::channel(REQUESTS_MAX);
         let released = ReleasedLeases::default();
-        let actor =
-            StoreActor { open, inbox, released: released.clone(), lost_leases: HashSet::new(), state: None };
+        let actor = StoreActor {
+            open,
+            inbox,
+            released: released.clone(),
+            lost_leases: HashSet::new(),
+            state: None,
+            opening_error: None,
+        };
         thread::Builder::new().name("crow-store".into()).spawn(move || actor.run()).map_err(
             |error: io::Error| StoreError::CannotOpen {
                 database: address.to_string(),
                 reason: error.to_string(),
             },
         )?;
-        Ok(Self { requests, released, drafts: address.drafts_folder().into() })
+        Ok(Self { requests, released, drafts: address.drafts_folder().into(), simulation: None })
     }
 
     /// Creates a session under a new ID; see [`invent_name`](crate::invent_name).
@@ -361,7 +371,9 @@ impl Store {
             Err(error) => send_answer(answer, Err(error)),
         });
         self.requests.send(StoreRequest::Run(job)).await.map_err(|_| StoreError::Closed)?;
-        reply.await.map_err(|_| StoreError::Closed)?
+        let answer = reply.await.map_err(|_| StoreError::Closed)?;
+        self.wait_for_answer().await;
+        answer
     }
 
     /// Closes the database, for every clone, after all earlier requests.
@@ -441,7 +453,9 @@ impl Store {
         let (answer, reply) = oneshot::channel();
         let job: StoreJob = Box::new(move |open| send_answer(answer, open.and_then(work)));
         self.requests.send(StoreRequest::Run(job)).await.map_err(|_| StoreError::Closed)?;
-        reply.await.map_err(|_| StoreError::Closed)?
+        let answer = reply.await.map_err(|_| StoreError::Closed)?;
+        self.wait_for_answer().await;
+        answer
     }
 }
 

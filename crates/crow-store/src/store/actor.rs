@@ -1,6 +1,6 @@
 //! The owner of an open database, and of the leases of this process.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, ops::ControlFlow};
 
 use crow_core::SessionId;
 use tokio::sync::mpsc;
@@ -97,6 +97,8 @@ impl OpenDatabase {
 pub(super) struct StoreActor<F> {
     pub(super) open: F,
     pub(super) state: Option<OpenDatabase>,
+    /// The error of the opening, for a request that has waited for it.
+    pub(super) opening_error: Option<StoreError>,
     pub(super) inbox: mpsc::Receiver<StoreRequest>,
     pub(super) released: ReleasedLeases,
     /// Leases that were lost with a connection.
@@ -106,26 +108,35 @@ pub(super) struct StoreActor<F> {
 impl<F: Fn() -> Result<Database, StoreError>> StoreActor<F> {
     pub(super) fn run(mut self) {
         // A request that waits for the opening gets its error; later ones try again.
-        let mut opening_error = self.ensure_open().err().filter(|_| !self.inbox.is_empty());
+        self.opening_error = self.ensure_open().err().filter(|_| !self.inbox.is_empty());
         while let Some(request) = self.inbox.blocking_recv() {
-            let released = self.released.take_all();
-            if let Some(open) = &mut self.state {
-                released.iter().for_each(|key| open.release_lease(key));
+            if self.handle_request(request).is_break() {
+                return;
             }
-            self.lost_leases.retain(|key| !released.contains(key));
-            // A connection may have broken while it was idle.
-            self.drop_lost_connection();
-            match request {
-                StoreRequest::Run(work) => match opening_error.take() {
-                    Some(error) => work(Err(error)),
-                    None => work(self.ensure_open()),
-                },
-                StoreRequest::Close(answer) => {
-                    return send_answer(answer, self.state.map_or(Ok(()), |open| open.database.close()));
-                }
-            }
-            self.drop_lost_connection();
         }
+    }
+
+    /// Handles one request; breaks after the last.
+    pub(super) fn handle_request(&mut self, request: StoreRequest) -> ControlFlow<()> {
+        let released = self.released.take_all();
+        if let Some(open) = &mut self.state {
+            released.iter().for_each(|key| open.release_lease(key));
+        }
+        self.lost_leases.retain(|key| !released.contains(key));
+        // A connection may have broken while it was idle.
+        self.drop_lost_connection();
+        match request {
+            StoreRequest::Run(work) => match self.opening_error.take() {
+                Some(error) => work(Err(error)),
+                None => work(self.ensure_open()),
+            },
+            StoreRequest::Close(answer) => {
+                send_answer(answer, self.state.take().map_or(Ok(()), |open| open.database.close()));
+                return ControlFlow::Break(());
+            }
+        }
+        self.drop_lost_connection();
+        ControlFlow::Continue(())
     }
 
     fn ensure_open(&mut self) -> Result<&mut OpenDatabase, StoreError> {
