@@ -8,12 +8,14 @@ use std::time::Duration;
 use crow_core::{Failure, FailureKind};
 use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
-use reqwest::{Certificate, Client, ClientBuilder, Request, Url};
+use reqwest::{Certificate, Client, ClientBuilder, Request, Response, Url};
 use tokio::sync::OnceCell;
 
 use crate::api::KeyHeader;
 use crate::recording::RequestRecording;
-use crate::{ModelSettings, ProviderSettings, RequestRecorder};
+use crate::retry::random_jitter;
+use crate::simulated::send_simulated;
+use crate::{ModelSettings, ProviderSettings, RequestRecorder, SimulatedProvider};
 
 /// A server that does not accept a connection within this time is down.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
@@ -33,6 +35,8 @@ pub struct HttpClients {
     local: Client,
     /// Records requests, if requested.
     recorder: Option<RequestRecorder>,
+    /// Answers model requests in a simulation.
+    simulated: Option<Arc<dyn SimulatedProvider>>,
 }
 
 impl HttpClients {
@@ -43,7 +47,16 @@ impl HttpClients {
         // Plain HTTP only, so it needs no certificates.
         let local = client_builder().no_proxy().tls_certs_only([]).build();
         let local = local.map_err(|error| client_failure(&error))?;
-        Ok(Self { remote: Arc::default(), local, recorder: None })
+        Ok(Self { remote: Arc::default(), local, recorder: None, simulated: None })
+    }
+
+    /// Sends model requests to a simulated provider.
+    pub fn simulated(provider: Arc<dyn SimulatedProvider>) -> Result<Self, Failure> {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let unused = client_builder().no_proxy().tls_certs_only([]).build();
+        let unused = unused.map_err(|error| client_failure(&error))?;
+        let remote = Arc::new(OnceCell::new_with(Some(unused.clone())));
+        Ok(Self { remote, local: unused, recorder: None, simulated: Some(provider) })
     }
 
     /// Records every model request and response.
@@ -60,6 +73,19 @@ impl HttpClients {
     /// Prepares the client for a provider's requests, so that the first one does not wait for certificates.
     pub async fn prepare_for(&self, provider: &ProviderSettings) -> Result<(), Failure> {
         self.client_for(&endpoint_url(provider, &[])?).await.map(drop)
+    }
+
+    /// Sends a model request with the client for its URL.
+    pub(crate) async fn send_request(&self, client: &Client, request: Request) -> reqwest::Result<Response> {
+        match &self.simulated {
+            Some(provider) => Ok(send_simulated(provider.as_ref(), &request).await),
+            None => client.execute(request).await,
+        }
+    }
+
+    /// Returns the jitter of the next retry, from 0 to 1.
+    pub(crate) fn retry_jitter(&self) -> f64 {
+        self.simulated.as_ref().map_or_else(random_jitter, |provider| provider.retry_jitter())
     }
 
     /// Returns the client for a URL.

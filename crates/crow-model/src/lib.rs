@@ -7,6 +7,7 @@ mod settings;
 mod http;
 mod models;
 mod reply_stream;
+mod simulated;
 
 mod api;
 mod api_table;
@@ -37,3 +38,4 @@ pub use models::{ListedModel, ModelListing, ModelServerKind, check_key, list_mod
 pub use recording::{RequestRecorder, redact_provider_secrets};
 pub use reply_stream::{ModelRequest, ReplyListener, stream_reply};
 pub use settings::{ApiKey, ModelPrice, ModelSettings, ProviderSettings, ToolCallMode};
+pub use simulated::{ProviderResponse, SimulatedProvider};

@@ -2,7 +2,6 @@
 //! cancellation ends it here, and what arrived until then is the reply.
 
 use std::future::Future;
-use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use crow_core::{
     without_images,
 };
 use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, HeaderValue, RETRY_AFTER};
-use reqwest::{Client, Method, Request, Response};
+use reqwest::{Method, Request, Response};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
@@ -113,7 +112,7 @@ async fn stream_with_retries(
             previous_error: &mut previous_error,
             recording: http.start_recording(&attempt_request, model_request.settings),
         };
-        let end = attempt.run(client, attempt_request, listener).await;
+        let end = attempt.run(http.send_request(client, attempt_request), listener).await;
         std::mem::take(&mut attempt.recording).finish().await;
         let failed = match end {
             AttemptEnd::Finished(end) => return attempt.finish(model_request, end, listener),
@@ -121,8 +120,8 @@ async fn stream_with_retries(
         };
         n_failed += 1;
         let retries_max = model_request.settings.retries_max;
-        let delay =
-            next_retry_delay(n_failed, retries_max, &failed, random_jitter()).filter(|_| !attempt.has_output);
+        let delay = next_retry_delay(n_failed, retries_max, &failed, http.retry_jitter())
+            .filter(|_| !attempt.has_output);
         let Some(delay) = delay else {
             if failed.is_overload() {
                 listener.overloaded();
@@ -177,12 +176,6 @@ fn serialization_failure(error: &dyn std::error::Error) -> Failure {
     Failure::new(FailureKind::Internal, format!("the request could not be encoded: {error}"))
 }
 
-/// A random number from 0 to 1; the hasher's keys are good enough.
-fn random_jitter() -> f64 {
-    let random_bits = RandomState::new().build_hasher().finish();
-    f64::from((random_bits >> 32) as u32) / f64::from(u32::MAX)
-}
-
 /// The end of one attempt.
 enum AttemptEnd {
     /// Final.
@@ -215,12 +208,11 @@ struct RequestAttempt<'a> {
 impl RequestAttempt<'_> {
     async fn run(
         &mut self,
-        client: &Client,
-        request: Request,
+        response: impl Future<Output = reqwest::Result<Response>>,
         listener: &mut impl ReplyListener,
     ) -> AttemptEnd {
         let started_at = Instant::now();
-        let mut pending_response = Box::pin(client.execute(request));
+        let mut pending_response = Box::pin(response);
         let result = loop {
             // The user is told of a long wait, once for each interval that would be a timeout elsewhere.
             let timeout_left = IDLE_TIMEOUT.min(self.first_byte_timeout.saturating_sub(started_at.elapsed()));

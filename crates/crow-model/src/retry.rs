@@ -1,8 +1,9 @@
-//! Decides whether to retry, and the delay. A pure function of the error.
+//! Decides whether to retry, and the delay: a pure function of the error and the jitter.
 
 #[cfg(test)]
 mod tests;
 
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::time::Duration;
 
 use crow_core::{Failure, FailureKind};
@@ -15,6 +16,12 @@ const DELAY_MAX: Duration = Duration::from_secs(30);
 
 /// The longest delay that a provider may ask for; users do not wait longer.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(120);
+
+/// Returns a random number from 0 to 1; the hasher's keys are good enough.
+pub(crate) fn random_jitter() -> f64 {
+    let random_bits = RandomState::new().build_hasher().finish();
+    f64::from((random_bits >> 32) as u32) / f64::from(u32::MAX)
+}
 
 /// One failed attempt.
 #[derive(Debug, Clone, PartialEq)]
