@@ -54,4 +54,4 @@ pub use socket::{
     SocketListener, TransportSecurity, accept_connections, classify_address, connect_socket, serve_socket,
 };
 pub use splice::{SplicePeer, splice_transports};
-pub use transport::{LineTransport, duplex_transport, stdio_transport};
+pub use transport::{LineTransport, channel_transport, duplex_transport, stdio_transport};

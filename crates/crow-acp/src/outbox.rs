@@ -137,6 +137,7 @@ impl Outbox {
         loop {
             let pause_end = self.lock().paused.values().min().copied();
             tokio::select! {
+                biased;
                 () = self.pushed.notified() => {}
                 () = sleep_until(pause_end.unwrap_or_else(Instant::now)), if pause_end.is_some() => {
                     self.lock().end_pauses(Instant::now());

@@ -53,6 +53,7 @@ pub async fn serve_client<E: From<IncomingRequest> + Send + 'static>(
             connected(Client::new(connection.clone(), outbox.clone()));
             // A task that waits for capacity or a flush must not outlive the client.
             tokio::select! {
+                biased;
                 () = outbox.pump_updates(&connection) => {}
                 () = connection.incoming_closed() => {}
             }

@@ -31,13 +31,19 @@ impl std::fmt::Debug for LineTransport {
     }
 }
 
+/// Creates an end of a connection from channels of lines; an error ends it.
+pub fn channel_transport(
+    incoming: mpsc::Receiver<io::Result<String>>,
+    outgoing: mpsc::Sender<io::Result<String>>,
+) -> LineTransport {
+    LineTransport { outgoing: sink_from(outgoing), incoming: stream_from(incoming) }
+}
+
 /// Creates both ends of an in-memory connection.
 pub fn duplex_transport() -> (LineTransport, LineTransport) {
     let (to_agent, agent_receiver) = mpsc::channel(QUEUED_LINES_MAX);
     let (to_client, client_receiver) = mpsc::channel(QUEUED_LINES_MAX);
-    let client = LineTransport { outgoing: sink_from(to_agent), incoming: stream_from(client_receiver) };
-    let agent = LineTransport { outgoing: sink_from(to_client), incoming: stream_from(agent_receiver) };
-    (client, agent)
+    (channel_transport(client_receiver, to_agent), channel_transport(agent_receiver, to_client))
 }
 
 /// Reads and writes lines on two blocking files, each on its own thread: pipes, files and terminals alike, without

@@ -47,7 +47,7 @@ impl GrantStore {
         let config: Option<Value> = config.and_then(|config| serde_json::from_str(config).ok());
         let session_grants = config.and_then(|config| config.get(CONFIG_KEY).map(GrantSet::from_json));
         let (config_dir, cwd) = (self.runtime.config().config_dir.clone(), cwd.to_owned());
-        let loaded = tokio::task::spawn_blocking(move || {
+        let loaded = self.runtime.spawn_blocking(move || {
             let project = project_root(&cwd);
             let grants = read_grants(&config_dir, &project);
             (project, grants)
@@ -182,9 +182,10 @@ impl GrantStore {
         change: impl FnOnce(&mut GrantSet) + Send + 'static,
     ) -> Result<GrantSet, String> {
         let (config_dir, project) = (self.runtime.config().config_dir.clone(), project.to_owned());
-        let changed =
-            tokio::task::spawn_blocking(move || crow_project::change_grants(&config_dir, &project, change))
-                .await;
+        let changed = self
+            .runtime
+            .spawn_blocking(move || crow_project::change_grants(&config_dir, &project, change))
+            .await;
         changed.unwrap_or_else(|error| Err(error.to_string()))
     }
 

@@ -183,10 +183,10 @@ pub(crate) async fn send_side_request(
 
 async fn render_instructions(cx: &TurnCx<'_>, focus: &str) -> Result<String, Failure> {
     let (settings, focus) = (cx.runtime.config(), focus.to_owned());
-    let rendered = tokio::task::spawn_blocking(move || {
-        crow_project::render_compaction_prompt(&settings.prompts_dir, &focus)
-    })
-    .await;
+    let rendered = cx
+        .runtime
+        .spawn_blocking(move || crow_project::render_compaction_prompt(&settings.prompts_dir, &focus))
+        .await;
     rendered.map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?
 }
 

@@ -137,6 +137,7 @@ impl ProjectConfigLoader {
             (state, survey)
         };
         let (mut state, survey) = tokio::select! {
+            biased;
             looked = survey_task => looked,
             // A disk that does not respond must not delay the cancellation.
             () = cancel.cancelled() => return,
@@ -155,7 +156,7 @@ impl ProjectConfigLoader {
         let (sources, cwd) = (self.runtime.config().config_sources(), self.cwd.clone());
         let pending_survey = state
             .pending_survey
-            .insert(tokio::task::spawn_blocking(move || ConfigSurvey::take_survey(&sources, &cwd)));
+            .insert(self.runtime.spawn_blocking(move || ConfigSurvey::take_survey(&sources, &cwd)));
         let survey = pending_survey.await;
         state.pending_survey = None;
         survey
@@ -211,7 +212,7 @@ impl ProjectConfigLoader {
     ) -> Option<ConfigSurvey> {
         let config_dir = self.runtime.config().config_dir.clone();
         let subjects = subjects.to_vec();
-        let store_result = tokio::task::spawn_blocking(move || {
+        let store_result = self.runtime.spawn_blocking(move || {
             let store_result = survey.store_decision(&config_dir, &subjects, answer);
             (survey, store_result)
         });

@@ -108,6 +108,7 @@ where
         }
     });
     let result = tokio::select! {
+        biased;
         served = server => served,
         () = stop => Ok(()),
     };
@@ -315,7 +316,9 @@ impl SessionHost {
         let live = stored.as_ref().and_then(|session| self.sessions.get(session)).cloned();
         match (stored, live) {
             (_, Some(handle)) => drop(tokio::spawn(async move {
-                match location::check_location(location).await {
+                let checked =
+                    async { location::check_location(shared.runtime().await?.as_ref(), location).await };
+                match checked.await {
                     Ok(location) => {
                         let request = OpenSessionRequest { kind, location, answer };
                         open_live(&shared, &client, handle, request).await;

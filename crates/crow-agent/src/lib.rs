@@ -32,6 +32,7 @@ mod session_directory;
 mod session_init;
 mod session_prompt;
 mod session_settings;
+mod simulated_ports;
 mod stored_session;
 mod tool_set;
 mod toolbox;
@@ -41,6 +42,7 @@ mod workflow;
 
 pub use host::serve_sessions;
 pub use runtime::{AgentConfig, AgentRuntime};
+pub use simulated_ports::SimulatedPorts;
 
 /// The target of the tracing span around the work of a session; its field `session` is the session's name.
 pub const SESSION_SPAN: &str = "session";

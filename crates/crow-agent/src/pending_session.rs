@@ -119,6 +119,6 @@ pub(crate) async fn render_prompt_blocking(
     let (settings, id) = (runtime.config(), id.clone());
     let render =
         move || session_prompt::render_system_prompt(&cwd, &more_roots, &id, &settings, &clock::today());
-    let rendered = tokio::task::spawn_blocking(render).await;
+    let rendered = runtime.spawn_blocking(render).await;
     rendered.map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?
 }

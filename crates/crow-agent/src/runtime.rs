@@ -19,6 +19,7 @@ use crow_workflow::WorkflowConfig;
 use tokio::sync::OnceCell;
 
 use crate::clock;
+use crate::simulated_ports::SimulatedPorts;
 use crate::tool_set::ToolSet;
 use crow_project::{ConfigSources, RepositoryConfigReader};
 
@@ -118,6 +119,8 @@ pub struct AgentRuntime {
     /// The MCP servers that no session waits for again.
     pub(crate) slow_servers: Arc<SlowServers>,
     http: OnceCell<HttpClients>,
+    /// `None` outside of simulations.
+    pub(crate) simulated_ports: Option<SimulatedPorts>,
     /// True after empty old sessions were deleted.
     has_swept_empty_sessions: AtomicBool,
     n_ids: AtomicU64,
@@ -141,10 +144,18 @@ impl AgentRuntime {
             own_tools: OnceLock::new(),
             slow_servers: Arc::default(),
             http: OnceCell::new(),
+            simulated_ports: None,
             has_swept_empty_sessions: AtomicBool::new(false),
             n_ids: AtomicU64::new(0),
             has_sent_notices: AtomicBool::new(false),
         }
+    }
+
+    /// Lets a simulation replace what is outside of the process.
+    #[must_use]
+    pub fn with_simulated_ports(self, ports: SimulatedPorts) -> Self {
+        let http = OnceCell::new_with(Some(ports.http.clone()));
+        Self { http, simulated_ports: Some(ports), ..self }
     }
 
     /// Returns an id for a message that is not stored, unique in this process.

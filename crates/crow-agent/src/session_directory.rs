@@ -36,9 +36,9 @@ pub(crate) fn session_workspace(runtime: &AgentRuntime, location: &SessionLocati
 pub(crate) async fn describe_directory(runtime: &AgentRuntime, workspace: &Workspace) -> String {
     let cwd = workspace.cwd().to_owned();
     let search_path = runtime.config().search_path.clone();
-    let programs = tokio::task::spawn_blocking(move || crow_tools::find_common_programs(&search_path));
+    let programs = runtime.spawn_blocking(move || crow_tools::find_common_programs(&search_path));
     let programs = tokio::time::timeout(PROGRAMS_TIMEOUT, programs);
-    let listing = tokio::task::spawn_blocking(move || (list_directory(&cwd), is_in_repository(&cwd)));
+    let listing = runtime.spawn_blocking(move || (list_directory(&cwd), is_in_repository(&cwd)));
     let (programs, listing) = tokio::join!(programs, listing);
     let (listing, is_in_repository) = listing.unwrap_or_else(|error| {
         tracing::error!(%error, "listing the working directory panicked");

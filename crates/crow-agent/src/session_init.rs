@@ -8,7 +8,6 @@ use crow_core::{
     SideRequestUsage, ThoughtLevel, TokenUsage, TranscriptEntry,
 };
 use crow_model::ModelSettings;
-use crow_store::invent_name;
 
 use crate::failures::store_failure;
 use crate::pending_session::PendingSession;
@@ -40,7 +39,7 @@ pub(crate) fn new_session(runtime: &Arc<AgentRuntime>, location: SessionLocation
     let model = runtime.find_model(None).ok().map(|model| model.name);
     let settings =
         SessionSettings { mode: runtime.config().mode, model, thought_level: ThoughtLevel::Default };
-    let id = invent_name();
+    let id = runtime.store.new_session_id();
     let stored_state = StoredState::Pending(PendingSession::start(runtime, &id, &location, settings.clone()));
     let state = SessionState { stored_state, ..SessionState::default() };
     let (compactions, side_requests, usage) = (Vec::new(), Vec::new(), TokenUsage::default());
@@ -95,7 +94,7 @@ pub(crate) async fn fork_session(
     before: Option<&MessageId>,
     location: SessionLocation,
 ) -> Result<SessionInit, Failure> {
-    let fork_id = invent_name();
+    let fork_id = runtime.store.new_session_id();
     let end = match before {
         Some(message) => Some(message.seq().ok_or_else(|| no_such_prompt(message))?),
         None => None,

@@ -52,6 +52,9 @@ pub trait ParentSession: Send + Sync {
         grants: &'a [Grant],
     ) -> BoxFuture<'a, Result<(), String>>;
 
+    /// Returns whether a directory exists.
+    fn has_directory(&self, path: &Path) -> BoxFuture<'static, bool>;
+
     /// Called when the mailbox has a message for which the model should be called; must not block.
     fn on_mail(&self);
 

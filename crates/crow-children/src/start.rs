@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crow_core::{AgentServer, AgentTransport, SessionId};
-use crow_store::{NewSession, invent_name};
+use crow_store::NewSession;
 use crow_tools::Worktree;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -49,10 +49,10 @@ impl ChildAgents {
         let is_remote = agent.cwd.is_some();
         let cwd = request.cwd.clone().or_else(|| agent.cwd.clone()).unwrap_or_else(|| session_cwd.clone());
         if !is_remote {
-            check_directory(&cwd).await?;
+            self.check_directory(&cwd).await?;
         }
         let title = new_task_title(&request);
-        let task = invent_name();
+        let task = shared.store.new_session_id();
         let worktree = match request.worktree {
             true if is_remote || matches!(agent.transport, AgentTransport::Socket { .. }) => {
                 return Err(format!(
@@ -193,6 +193,13 @@ impl ChildAgents {
         self.find_agent(Some(name)).is_ok_and(|agent| self.child_kind(&agent) == ChildKind::Crow)
     }
 
+    async fn check_directory(&self, path: &Path) -> Result<(), String> {
+        match self.shared.session.has_directory(path).await {
+            true => Ok(()),
+            false => Err(format!("there is no directory {}", path.display())),
+        }
+    }
+
     async fn create_worktree(
         &self,
         directory: &Path,
@@ -201,7 +208,7 @@ impl ChildAgents {
     ) -> Result<Worktree, String> {
         let (git, config) = (self.shared.session.git(), self.shared.session.agents_config());
         let legacy_dir = &config.legacy_worktrees_dir;
-        let is_legacy = tokio::fs::try_exists(legacy_dir.join(task.as_str())).await.unwrap_or_default();
+        let is_legacy = self.shared.session.has_directory(&legacy_dir.join(task.as_str())).await;
         let worktrees_dir = if is_legacy { legacy_dir } else { &config.worktrees_dir };
         let worktree = Worktree::create(&git, directory, worktrees_dir, task.as_str(), cancel).await;
         worktree.map_err(|error| format!("could not create a worktree: {error}"))
@@ -250,13 +257,6 @@ const WORKTREE_OF: &str = "worktree_of";
 fn stored_worktree(config: &str) -> Option<PathBuf> {
     let config: Value = serde_json::from_str(config).ok()?;
     config.get(WORKTREE_OF)?.as_str().map(PathBuf::from)
-}
-
-async fn check_directory(path: &Path) -> Result<(), String> {
-    match tokio::fs::metadata(path).await {
-        Ok(metadata) if metadata.is_dir() => Ok(()),
-        Ok(_) | Err(_) => Err(format!("there is no directory {}", path.display())),
-    }
 }
 
 /// Returns the requested title, or one made from the prompt.

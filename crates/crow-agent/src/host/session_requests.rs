@@ -37,8 +37,8 @@ pub(super) async fn open_stored(
     OpenSessionRequest { kind, location, answer }: OpenSessionRequest,
 ) {
     let opened = async {
-        let location = location::check_location(location).await?;
         let runtime = shared.runtime().await?;
+        let location = location::check_location(runtime, location).await?;
         let init = match &kind {
             SessionOpenKind::New => session_init::new_session(runtime, location),
             SessionOpenKind::Load(session) | SessionOpenKind::Resume(session) => {

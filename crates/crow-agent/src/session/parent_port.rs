@@ -139,6 +139,12 @@ impl ParentSession for ParentSessionPort {
         }
     }
 
+    fn has_directory(&self, path: &Path) -> BoxFuture<'static, bool> {
+        let path = path.to_owned();
+        let found = self.runtime.spawn_blocking(move || path.is_dir());
+        Box::pin(async move { found.await.unwrap_or_default() })
+    }
+
     fn now(&self) -> Timestamp {
         clock::now()
     }

@@ -58,7 +58,7 @@ fn create_children(
     cancel: CancellationToken,
 ) -> Arc<ChildAgents> {
     ChildAgents::new(ChildAgentsInit {
-        launcher: Arc::new(session.runtime.launcher.clone()),
+        launcher: session.runtime.child_launcher(),
         store: session.runtime.store.clone(),
         client: client.clone(),
         parent: session.session.clone(),

@@ -83,7 +83,7 @@ impl WorkflowPort for SessionPort<'_> {
             let repository = crow_project::repository_root(&cwd).to_owned();
             (cwd, repository)
         };
-        let resolved = tokio::task::spawn_blocking(resolve).await;
+        let resolved = cx.runtime.spawn_blocking(resolve).await;
         let (cwd, repository) =
             resolved.map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
         Ok(SessionFacts {

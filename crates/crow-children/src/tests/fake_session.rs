@@ -92,6 +92,11 @@ impl ParentSession for FakeSession {
         self.log.push("session: mail");
     }
 
+    fn has_directory(&self, path: &Path) -> BoxFuture<'static, bool> {
+        let is_there = path.is_dir();
+        Box::pin(async move { is_there })
+    }
+
     fn now(&self) -> Timestamp {
         Timestamp(0)
     }
