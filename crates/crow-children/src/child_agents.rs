@@ -144,7 +144,7 @@ impl ChildAgents {
         if let Some(child) = child.as_ref().filter(|living| living.is_working()) {
             return Ok(told(format!("{heading}\n{}\n", child.lock_view().render_view())));
         }
-        let mail = self.task_deliveries(task).await;
+        let mail = self.task_deliveries(task).await.map_err(|error| error.to_string())?;
         if !mail.is_empty() {
             let text = mail.iter().map(|delivery| delivery.text.as_str()).collect::<Vec<_>>().join("\n");
             return Ok(TaskReport { text, deliveries: mail.iter().map(|delivery| delivery.id).collect() });
@@ -157,7 +157,16 @@ impl ChildAgents {
 
     /// Returns the report on the end of a turn, with the deliveries that contain it.
     pub(crate) async fn task_report(&self, task: &SessionId, report: String) -> TaskReport {
-        let mail = self.task_deliveries(task).await;
+        let mail = match self.task_deliveries(task).await {
+            Ok(mail) => mail,
+            Err(error) => {
+                tracing::warn!(%error, %task, "could not read the mailbox; the report is a message of its own");
+                // With the report in it, this text would tell the model what the message tells it again.
+                self.mark_mail_pending();
+                let text = format!("Task {task} has ended; its report comes to you as a message.\n");
+                return TaskReport { text, deliveries: Vec::new() };
+            }
+        };
         let matching = mail.iter().filter(|delivery| delivery.text == report);
         TaskReport { deliveries: matching.map(|delivery| delivery.id).collect(), text: report }
     }

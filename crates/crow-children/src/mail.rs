@@ -66,14 +66,8 @@ impl ChildAgents {
     }
 
     /// Returns the pending deliveries of a task.
-    pub(crate) async fn task_deliveries(&self, task: &SessionId) -> Vec<Delivery> {
-        match self.shared.store.pending_task_deliveries(task).await {
-            Ok(deliveries) => deliveries,
-            Err(error) => {
-                tracing::warn!(%error, "could not read the mailbox; the model may get a report twice");
-                Vec::new()
-            }
-        }
+    pub(crate) async fn task_deliveries(&self, task: &SessionId) -> Result<Vec<Delivery>, StoreError> {
+        self.shared.store.pending_task_deliveries(task).await
     }
 
     fn lock_deliveries(&self) -> MutexGuard<'_, HashMap<CallId, Vec<DeliveryId>>> {
