@@ -1,6 +1,7 @@
 //! Runs the calls of one reply: in parallel unless they access the same things, each one evaluated first, each result
 //! on disk before it is shown.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, PoisonError};
 
 use crow_acp::ClientTerminal;
@@ -10,8 +11,8 @@ use crow_core::{
     count_equal_calls, note_equal_calls,
 };
 use crow_tools::{ToolCx, ToolProgress, ToolRegistry};
-use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
 use tokio_util::sync::CancellationToken;
 
 use crate::call_approval::{ACCESS_CHANGED, PreparedCall, approve_call};
@@ -22,6 +23,8 @@ use crate::sandbox_retry::{self, SandboxedCallResult};
 use crate::turn_context::{ClaimOutcome, SessionState, TurnCx};
 
 const NOT_STORED: &str = "its result could not be stored; the turn ends here";
+
+const PANICKED: &str = "the tool failed unexpectedly; this is an error in Crow, and the log says more";
 
 /// Runs calls until each one has its result in the transcript.
 pub(crate) async fn run_calls(
@@ -51,7 +54,12 @@ pub(crate) async fn run_calls(
             };
             // A call that ran before this one may have changed what this one would access.
             let info = tools.call_info(call, cx.workspace);
-            let mut outcome = run_call(cx, tools, call, &info, gate).await;
+            let run = AssertUnwindSafe(run_call(cx, tools, call, &info, gate)).catch_unwind();
+            // The call must end in the history and for the client, and the others go on.
+            let mut outcome = run.await.unwrap_or_else(|_| {
+                tracing::error!(tool = call.name, "a tool panicked");
+                CallOutcome { result: ToolResult::failure(PANICKED), display: OutputDisplay::AsContent }
+            });
             hooks::append_context(&mut outcome.result, context);
             (index, outcome)
         });

@@ -7,8 +7,9 @@ use crow_acp::{Client, ClientEditor, TurnScope};
 use crow_children::{ChildAgents, ContextUsage};
 use crow_core::{
     CallId, Confinement, ContentPart, Failure, FailureKind, Prompt, Reply, SelectableTools, SelectingModel,
-    SessionId, SessionUpdate, TokenUsage, ToolAccess, ToolCall, ToolCallInfo, ToolProfile, ToolResult,
-    ToolSpec, Transcript, TranscriptEntry, TurnLimits, context_limit, model_family,
+    SessionId, SessionUpdate, TokenUsage, ToolAccess, ToolCall, ToolCallContent, ToolCallInfo,
+    ToolCallStatus, ToolProfile, ToolResult, ToolSpec, Transcript, TranscriptEntry, TurnLimits,
+    context_limit, model_family,
 };
 use crow_history::CallUndoRecorder;
 use crow_model::ModelSettings;
@@ -416,13 +417,24 @@ impl TurnCx<'_> {
         &self,
         state: &mut SessionState,
         reason: &str,
-    ) -> Result<(), Failure> {
+    ) -> Result<Vec<CallId>, Failure> {
+        let mut closed = Vec::new();
         for call in state.transcript.open_calls().to_vec() {
             let info = self.current_tools().tools.call_info(&call, self.workspace);
             let result = ToolResult::failure(reason);
             self.append_entry(state, TranscriptEntry::Result { call: call.id, info, result }).await?;
+            closed.push(call.id);
         }
-        Ok(())
+        Ok(closed)
+    }
+
+    /// Shows the end of calls that the client knows.
+    pub(crate) fn show_failed_calls(&self, calls: &[CallId], reason: &str) {
+        for &call in calls {
+            let content = Some(vec![ToolCallContent::Text(reason.to_owned())]);
+            let update = SessionUpdate::CallChanged { call, status: ToolCallStatus::Failed, content };
+            self.client.send_update(self.session, update);
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use crow_core::{
     ContextCommand, Failure, FailureKind, MessageId, RESULT_UNKNOWN, SessionId, SessionUpdate,
     TranscriptEntry, TurnEnd, UndoRequest,
 };
+use crow_store::SessionTip;
 use crow_tools::Workspace;
 use crow_workflow::WorkflowRequest;
 use tokio::sync::{mpsc, watch};
@@ -160,20 +161,13 @@ impl TurnJob {
         if let Some(problem) = cx.approvals.load_grants(config, &self.location.cwd).await {
             cx.client.send_update(cx.session, SessionUpdate::Notice(problem));
         }
-        match stored_state {
-            // Another process may have continued or deleted the session.
-            StoredState::Current | StoredState::Pending(_) => {
-                let transcript = &state.transcript;
-                let is_current = tip.as_ref().is_some_and(|tip| {
-                    (tip.n_messages, tip.compaction.as_ref())
-                        == (transcript.next_seq(), transcript.compaction())
-                });
-                if !is_current {
-                    reload_state(cx, state, &self.location).await?;
-                    self.config_loader.forget_known_skills().await;
-                }
+        // Its calls are open in the client as well.
+        let was_interrupted = matches!(stored_state, StoredState::Unknown);
+        if was_interrupted || !is_current(state, tip.as_ref()) {
+            reload_state(cx, state, &self.location).await?;
+            if !was_interrupted {
+                self.config_loader.forget_known_skills().await;
             }
-            StoredState::Unknown => reload_state(cx, state, &self.location).await?,
         }
         if let Some(in_memory) = state.unfinished.take() {
             // The other process may have received more of the reply.
@@ -186,7 +180,10 @@ impl TurnJob {
                 state.unfinished = None;
             }
         }
-        cx.close_open_calls(state, RESULT_UNKNOWN).await?;
+        let closed_calls = cx.close_open_calls(state, RESULT_UNKNOWN).await?;
+        if was_interrupted {
+            cx.show_failed_calls(&closed_calls, RESULT_UNKNOWN);
+        }
         let end = match work {
             TurnWork::Prompt(content) => {
                 let undo_note = tip.and_then(|tip| crow_history::pending_undo_part(&tip.config));
@@ -213,6 +210,14 @@ impl TurnJob {
         state.stored_state = StoredState::Current;
         Ok(end)
     }
+}
+
+/// Whether the store has the same transcript: another process may have continued or deleted the session.
+fn is_current(state: &SessionState, tip: Option<&SessionTip>) -> bool {
+    let transcript = &state.transcript;
+    tip.is_some_and(|tip| {
+        (tip.n_messages, tip.compaction.as_ref()) == (transcript.next_seq(), transcript.compaction())
+    })
 }
 
 /// Reloads the state from disk; a session that is not stored yet is stored now.
