@@ -8,6 +8,10 @@ check:
 test *ARGS:
     cargo nextest run --workspace {{ARGS}}
 
+# Run the kernel in a simulated world, with faults: see docs/dev/simulation.md.
+simulate *ARGS="10000":
+    cargo run --profile simulation -p crow-agent --example simulate -- {{ARGS}}
+
 # Accept what `expect!` tests show now; read the diff.
 accept:
     UPDATE_EXPECT=1 cargo test --workspace

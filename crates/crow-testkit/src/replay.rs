@@ -43,6 +43,11 @@ pub fn check(session: &str, live: &FakeClient, loaded: &FakeClient) {
     assert_eq!(replayed, seen_live, "{session}: what was told (left) is not what was seen (right)");
 }
 
+/// Renders the final view of one session, one line for each message and call.
+pub fn render_updates<'a>(updates: impl Iterator<Item = &'a Value>) -> String {
+    SessionView::from_updates(updates, &BTreeMap::new()).render()
+}
+
 /// Renders both sides, with live terminals replaced by their text.
 fn render_both(mut loaded: SessionView, mut live: SessionView) -> (String, String) {
     for (key, line) in &mut live.lines {
