@@ -10,7 +10,7 @@ use std::io::{self, BufWriter, Write};
 
 use console::Term;
 use crow_acp::{AgentUpdate, StopReason};
-use crow_core::{Failure, SessionId};
+use crow_core::{Failure, FailureKind, SessionId};
 use crow_tui::text::{TextStyle, sanitize_text};
 
 use self::live::LiveRegion;
@@ -359,7 +359,11 @@ impl<O: Write + Send, E: Write + Send> RunOutput for TerminalScreen<O, E> {
         }
     }
 
-    fn on_turn_failed(&mut self, _: &Failure) -> io::Result<()> {
+    fn on_turn_failed(&mut self, failure: &Failure) -> io::Result<()> {
+        if failure.kind == FailureKind::Store {
+            // Its prompt may not be stored, and then the session is not either.
+            self.n_turns = self.n_turns.saturating_sub(1);
+        }
         self.end_turn()?;
         self.prepare_for_input()
     }
