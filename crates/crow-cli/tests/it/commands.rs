@@ -6,6 +6,7 @@ mod agents;
 mod config;
 mod configuration;
 mod doctor;
+mod faults;
 mod models;
 mod run_options;
 mod sessions;

@@ -11,7 +11,7 @@ use super::Stage;
 /// A way to damage what is around Crow, and what a person then sees.
 struct Fault {
     title: &'static str,
-    /// What happened, before the output.
+    /// The event, before the output.
     event: &'static str,
     /// The configuration; `$URL` is the address of the model server.
     config: &'static str,
@@ -21,7 +21,7 @@ struct Fault {
     prepare: fn(&Stage) -> Option<Child>,
     /// The commands, as a person types them.
     commands: &'static [&'static str],
-    /// What is kept and what to do, after the output.
+    /// The rest of the section: the state that is kept, and advice.
     advice: &'static str,
 }
 
