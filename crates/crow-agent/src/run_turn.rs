@@ -141,8 +141,9 @@ impl TurnCx<'_> {
                     let parts = linked_content::with_contents(self, state, parts).await;
                     let parts = self.config_loader.current_config().expand_prompt(parts);
                     let prompt = Prompt { id: state.transcript.next_message_id(), parts };
-                    self.append_entry(state, TranscriptEntry::Prompt(prompt)).await?;
-                    answer.send(Ok(SteerOutcome::Injected));
+                    let stored = self.append_entry(state, TranscriptEntry::Prompt(prompt)).await;
+                    answer.send(stored.clone().map(|()| SteerOutcome::Injected));
+                    stored?;
                     n_prompts += 1;
                 }
                 Err(failure) => answer.send(Err(failure)),
