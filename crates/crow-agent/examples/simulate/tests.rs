@@ -1,9 +1,35 @@
-//! A short run.
+//! A short run, and the seeds of bugs that were found.
 
 use crate::report::Report;
+use crate::run::run_seed;
 
 /// A debug build runs a few seeds in a second; `just simulate` runs many.
 const N_SEEDS: u64 = 16;
+
+/// Fails if a seed breaks an invariant, or if no event of it contains a text.
+#[track_caller]
+fn check(seed: u64, event: &str) {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let journal = run_seed(seed, directory.path(), true).expect("the run begins");
+    let trace = journal.trace.join("\n");
+    assert!(journal.violations.is_empty(), "seed {seed}: {:#?}\n{trace}", journal.violations);
+    assert!(trace.contains(event), "seed {seed} has no event {event}");
+}
+
+#[test]
+fn panicking_tool_ends_its_call() {
+    check(4, "fault ToolPanics");
+}
+
+#[test]
+fn report_is_told_once_if_the_mailbox_cannot_be_read() {
+    check(169, "its report comes to you as a message");
+}
+
+#[test]
+fn steering_that_is_not_stored_is_answered_with_the_reason() {
+    check(2, r#""id":10,"error":{"code":-32603,"message":"Internal error","data":{"kind":"store""#);
+}
 
 #[test]
 fn seeds_break_no_invariant() {
