@@ -22,11 +22,11 @@ const SIZE_LIMIT_NOTE: &str =
 const ANNOUNCED_WORK_NOTE: &str = "You announced what comes next, but your reply has no call, and steps of your plan are open. Go on \
                                    now. If nothing more is to be done, complete the plan and say so.";
 
-/// The notice at the end of a turn whose model does not stop reading.
+/// The notice at the end of a turn whose model repeats a call that changes nothing.
 const EQUAL_CALLS_NOTICE: &str =
     "The model makes the same call again and again, and nothing changes. The turn was ended.";
 
-/// Notifies the user that the model only reads the same again; the turn ends.
+/// Notifies the user that the model makes the same call again; the turn ends.
 pub(crate) fn report_equal_calls(cx: &TurnCx<'_>) -> TurnAction {
     cx.client.send_update(cx.session, SessionUpdate::Notice(EQUAL_CALLS_NOTICE.to_owned()));
     TurnAction::End(TurnEnd::Completed)
