@@ -38,7 +38,7 @@ pub(crate) async fn serve_child(world: Arc<World>, pipes: ChildPipes) {
     let mut child = FakeChild { world, to_parent, open_prompt: None, n_requests: 0 };
     while let Some(Ok(line)) = from_parent.recv().await {
         child.world.pass_boundary("child").await;
-        let message: Value = serde_json::from_str(&line).unwrap_or_default();
+        let message = child.world.read_json(line.as_bytes());
         if child.handle_message(&message).await.is_err() {
             return;
         }

@@ -224,7 +224,7 @@ impl<'a> FakeClient<'a> {
     }
 
     fn read_line(&mut self, line: &str) {
-        let message: Value = serde_json::from_str(line).unwrap_or_default();
+        let message = self.world.read_json(line.as_bytes());
         if let (Some(id), true) = (message["id"].as_str(), message["method"].is_string()) {
             self.request_ids.push(id.to_owned());
         }

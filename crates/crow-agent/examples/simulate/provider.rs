@@ -55,7 +55,7 @@ impl SimulatedProvider for FakeProvider {
 
 async fn answer_request(world: Arc<World>, body: Vec<u8>) -> ProviderResponse {
     world.pass_boundary("model request").await;
-    let request: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let request = world.read_json(&body);
     for violation in crow_testkit::violations(&request) {
         world.add_violation(format!("a provider rejects the request: {violation}"));
     }
@@ -140,7 +140,7 @@ fn end_body(world: &World, events: Vec<String>) -> Vec<BodyStep> {
 }
 
 fn plan_call(world: &World, index: u64) -> String {
-    let mut name = TOOL_NAMES[usize::try_from(world.draw_below(TOOL_NAMES.len() as u64)).unwrap_or_default()];
+    let mut name = world.draw_item(&TOOL_NAMES);
     let mut arguments = json!({ "what": world.next_words() }).to_string();
     if world.draws_chance(35) {
         (name, arguments) = draw_task_call(world);
@@ -178,7 +178,7 @@ fn draw_task_call(world: &World) -> (&'static str, String) {
 
 fn draw_broken_arguments(world: &World) -> String {
     let broken = ["", "{\"what\": \"cut", "[1, 2]", "null", "{\"other\": 1}", "{'what': 'single'}"];
-    broken[usize::try_from(world.draw_below(broken.len() as u64)).unwrap_or_default()].to_owned()
+    world.draw_item(&broken).to_owned()
 }
 
 fn chunk(delta: &Value) -> String {

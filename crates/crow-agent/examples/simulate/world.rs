@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crow_store::{DiskFault, DiskWait, SimulatedDisk};
+use serde_json::Value;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
@@ -154,6 +155,10 @@ impl World {
         self.lock().random.below(end)
     }
 
+    pub(crate) fn draw_item<T: Copy>(&self, items: &[T]) -> T {
+        self.lock().random.choose(items)
+    }
+
     pub(crate) fn draws_chance(&self, percent: u64) -> bool {
         self.lock().random.is_chosen(percent)
     }
@@ -186,6 +191,14 @@ impl World {
     }
 
     /// Records that an invariant does not hold.
+    /// Reads JSON that Crow wrote; anything else is a violation.
+    pub(crate) fn read_json(&self, text: &[u8]) -> Value {
+        serde_json::from_slice(text).unwrap_or_else(|error| {
+            self.add_violation(format!("Crow wrote no JSON: {error} in {}", String::from_utf8_lossy(text)));
+            Value::Null
+        })
+    }
+
     pub(crate) fn add_violation(&self, violation: String) {
         let mut state = self.lock();
         state.add_event(&format!("VIOLATION {violation}"));

@@ -51,8 +51,7 @@ impl FakeClient<'_> {
         }
         if self.world.draws_fault(Fault::ClientSendsGarbage) {
             let garbage = ["{", "[]", "{\"jsonrpc\":\"2.0\"}", "null", "\"text\""];
-            let index = usize::try_from(self.world.draw_below(garbage.len() as u64)).unwrap_or_default();
-            self.plan_action(after_ms, Action::Send(garbage[index].to_owned()));
+            self.plan_action(after_ms, Action::Send(self.world.draw_item(&garbage).to_owned()));
         }
         if self.world.draws_fault(Fault::ClientStopsReading) {
             self.plan_action(after_ms, Action::StopReading);

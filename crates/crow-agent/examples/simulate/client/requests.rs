@@ -54,9 +54,8 @@ impl FakeClient<'_> {
                 ("_session/steering", json!({"sessionId": session, "prompt": content}))
             }
             PendingRequest::SetMode { session } => {
-                let modes = ["ask", "auto", "plan"];
-                let index = usize::try_from(self.world.draw_below(modes.len() as u64)).unwrap_or_default();
-                ("session/set_mode", json!({"sessionId": session, "modeId": modes[index]}))
+                let mode = self.world.draw_item(&["ask", "auto", "plan"]);
+                ("session/set_mode", json!({"sessionId": session, "modeId": mode}))
             }
             PendingRequest::Close { session, .. } => ("session/close", json!({ "sessionId": session })),
         }
