@@ -5,6 +5,7 @@
 
 mod ansi;
 mod diff;
+mod elapsed;
 mod highlight;
 mod markdown;
 mod row;
@@ -16,6 +17,7 @@ pub(crate) use self::markdown::{PartDivider, PartStart, TextPart, render_part};
 pub use self::{
     ansi::ansi_rows,
     diff::{DIFF_ROWS_MAX, fold_diff, render_diff},
+    elapsed::format_elapsed,
     highlight::{CodeHighlighter, HIGHLIGHT_BYTES_MAX, highlight_code},
     markdown::{MarkdownStream, render_markdown},
     row::{LinkTarget, PaletteColor, StyledRow, StyledSpan, TextStyle, cluster_width, text_width},

@@ -16,7 +16,6 @@ use std::time::Instant;
 
 use self::rows::{LiveBlock, RowContext};
 pub(crate) use self::{
-    call::format_elapsed,
     fullscreen::scroll_transcript,
     live::next_frame_in,
     pager::{PagerRows, pager_rows},

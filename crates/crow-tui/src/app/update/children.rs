@@ -10,8 +10,9 @@ use crate::app::{
     pager::{PagerSource, TextPager},
     picker::{ListPicker, PickerEntry, PickerKind},
     state::{AppOverlay, AppState},
-    status_report, view,
+    status_report,
 };
+use crate::text::format_elapsed;
 
 /// A child was started, or its state changed. Its parent is a child of the session, or none.
 pub(super) fn on_child(state: &mut AppState, parent: Option<SessionId>, update: AgentUpdate, now: Instant) {
@@ -71,7 +72,7 @@ pub(super) fn refresh_list(state: &mut AppState, now: Instant) {
 fn list_entries(state: &AppState, now: Instant) -> Vec<PickerEntry> {
     let entries = state.children.tree().into_iter().map(|(branch, child)| {
         let word = if child.is_running { "working" } else { "idle" };
-        let time = view::format_elapsed(child.elapsed(now));
+        let time = format_elapsed(child.elapsed(now));
         PickerEntry {
             value: child.session.to_string(),
             label: format!("{branch} {}", child.title),

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     app::cells::{CallCell, CommandEnd},
-    text::{StyledRow, StyledSpan, sanitize_line, split_row, truncate_row},
+    text::{StyledRow, StyledSpan, format_elapsed, sanitize_line, split_row, truncate_row},
 };
 
 /// Lines of output below a call that is running, that succeeded and that failed.
@@ -111,16 +111,6 @@ pub(super) fn describe_end(end: &CommandEnd) -> String {
     match end {
         CommandEnd::Exited(code) => format!("exit code {code}"),
         CommandEnd::Signalled(signal) => format!("signal {}", sanitize_line(signal)),
-    }
-}
-
-/// A duration as in `5 s` or `2 min 5 s`.
-pub(crate) fn format_elapsed(elapsed: Duration) -> String {
-    let seconds = elapsed.as_secs();
-    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
-        (0, 0, seconds) => format!("{seconds} s"),
-        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
-        (hours, minutes, _) => format!("{hours} h {minutes} min"),
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crow_core::ToolCallStatus;
 
 use super::{
-    call::{SPINNER, SPINNER_TIME, format_elapsed},
+    call::{SPINNER, SPINNER_TIME},
     cell,
     rows::{LiveBlock, RowContext, styled_row},
 };
@@ -15,7 +15,7 @@ use crate::{
         keys::{KeyAction, key_for},
         state::{AppState, RunningTurn},
     },
-    text::{StyledRow, StyledSpan, sanitize_line, text_width, truncate_row},
+    text::{StyledRow, StyledSpan, format_elapsed, sanitize_line, text_width, truncate_row},
 };
 
 /// Letters of a token, about.
