@@ -5,6 +5,7 @@
 
 mod agents;
 mod arguments;
+mod batch;
 mod child;
 mod code_fence;
 mod compaction;
@@ -61,6 +62,9 @@ pub mod undo;
 
 pub use agents::{AgentServer, AgentTransport, TreeLimits};
 pub use arguments::{DoubtKind, RepairDoubt, TextPosition, ToolArguments};
+pub use batch::{
+    BatchAdmission, BatchSchedule, BatchSlot, BatchStopCause, BatchStopOrder, BatchStopStep, BatchTaskLimits,
+};
 pub use child::{
     ChildAction, ChildEvent, ChildExit, ChildExitStatus, ChildInterests, ChildMachine, ChildOutcome,
     ChildProfile, ChildStopReason, ChildTimer, ChildTimes, ChildTurnEnd, ProgramEnding,
