@@ -21,6 +21,8 @@ pub struct AcpClientCapabilities {
     pub forms: bool,
     /// Shows the sessions that a session starts.
     pub children: bool,
+    /// Wants the tokens that a session has used with each update of its usage, as a parent gets them.
+    pub session_tokens: bool,
     /// The depth in the tree of agents, if the client is Crow and keeps the tree's budget.
     pub tree_depth: Option<u32>,
     /// Can start this program in a terminal to authenticate.

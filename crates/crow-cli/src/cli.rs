@@ -2,6 +2,7 @@
 
 mod approvals;
 mod bridge;
+mod config;
 mod report;
 mod run;
 mod speckit;
@@ -15,6 +16,7 @@ use clap_complete::ArgValueCandidates;
 
 pub(crate) use self::approvals::{PermissionsArgs, PermissionsSubcommand, TrustArgs, TrustSubcommand};
 pub(crate) use self::bridge::{BridgeArgs, BridgeOptions};
+pub(crate) use self::config::{ConfigSubcommand, InitArgs};
 pub(crate) use self::report::ReportArgs;
 use self::run::ModeValueParser;
 pub(crate) use self::run::{OutputFormat, RunOverrides};
@@ -22,6 +24,12 @@ pub(crate) use self::speckit::{NewFeatureArgs, PrereqArgs, SpeckitArgs, SpeckitS
 pub(crate) use self::usage::UsageArgs;
 pub(crate) use self::values::{ExportFormat, ReplaySpan};
 use crate::{completion, sessions::SessionAge, socket::ListenAddress};
+
+/// Tasks that run at once by default: providers limit requests, and a machine its compilers.
+const PARALLEL: u16 = 4;
+
+/// Tasks that may run at once; their agents share one thread.
+const PARALLEL_MAX: i64 = 256;
 
 /// A coding agent that speaks the Agent Client Protocol.
 #[derive(Debug, Parser)]
@@ -81,6 +89,8 @@ pub(crate) enum CliCommand {
     AcpBridge(BridgeArgs),
     /// Run a task in the terminal
     Run(RunArgs),
+    /// Run many tasks from a file, several at once
+    Batch(BatchArgs),
     /// Watch the agent fix a small project with a scripted model; needs no key and no network
     Demo,
     /// Set up providers and models
@@ -202,6 +212,45 @@ pub(crate) struct RunArgs {
     pub(crate) options: ConversationOptions,
 }
 
+/// Arguments of `batch`.
+#[derive(Debug, Args)]
+pub(crate) struct BatchArgs {
+    /// The tasks, one JSON object per line with a `prompt`; `-` reads them from stdin
+    pub(crate) tasks: PathBuf,
+    /// Append the results to this file; tasks that it has are not run again [default: TASKS.results.jsonl]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Run this many tasks at once
+    #[arg(long, value_name = "N", default_value_t = PARALLEL, value_parser = clap::value_parser!(u16).range(1..=PARALLEL_MAX))]
+    pub(crate) parallel: u16,
+    /// Use at most this many tokens for all tasks
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) max_tokens: Option<u64>,
+    /// Run failed tasks again
+    #[arg(long)]
+    pub(crate) retry_failed: bool,
+    /// Print one JSON event per line
+    #[arg(short, long)]
+    pub(crate) json: bool,
+    /// Work in this directory instead of the current one, unless a task has a `cwd`
+    #[arg(short = 'c', long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// Use this model, unless a task has another
+    #[arg(short, long, value_name = "MODEL", add = ArgValueCandidates::new(completion::list_models))]
+    pub(crate) model: Option<String>,
+    /// Set the permission mode, unless a task has another
+    #[arg(long, value_name = "MODE", value_parser = ModeValueParser)]
+    pub(crate) mode: Option<String>,
+    /// Drive this agent from `agent_servers` instead of Crow
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(completion::list_agents))]
+    pub(crate) agent: Option<String>,
+    /// Approve every permission request
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) overrides: RunOverrides,
+}
+
 /// Options of a conversation, the same for `run` and without a subcommand.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ConversationOptions {
@@ -244,40 +293,6 @@ impl ConversationOptions {
             || !images.is_empty()
             || !allow.is_empty()
     }
-}
-
-/// Arguments of `init`.
-#[derive(Debug, Args)]
-pub(crate) struct InitArgs {
-    /// Take everything from the environment and ask no questions
-    #[arg(short, long)]
-    pub(crate) yes: bool,
-    /// Import the directory of the Python version, such as ~/.agents/crow, and ask no questions
-    #[arg(long, value_name = "DIR")]
-    pub(crate) from: Option<PathBuf>,
-}
-
-/// Subcommands of `config`.
-#[derive(Debug, Subcommand)]
-pub(crate) enum ConfigSubcommand {
-    /// Print a value as written in the file; keys and passwords are hidden
-    Get {
-        /// The key, such as permissions.mode or models.NAME.context_window
-        key: String,
-    },
-    /// Set a value; comments and all other values stay, and the file before is kept as config.yaml.bak
-    Set {
-        /// The key, such as permissions.mode or models.NAME.context_window
-        key: String,
-        /// The value: text, a number, true or false, or a list or map such as [a, b]
-        value: String,
-    },
-    /// Edit a copy of the file in $VISUAL or $EDITOR, which replaces it once it is valid
-    Edit,
-    /// Print the path of the file
-    Path,
-    /// Print the JSON Schema of the file, for editors
-    Schema,
 }
 
 /// Arguments of `inspect`.

@@ -25,7 +25,7 @@ pub(crate) enum CliExitCode {
 }
 
 /// An exit before the work was done.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct CliError {
     code: CliExitCode,
     message: Option<String>,
@@ -52,6 +52,14 @@ impl CliError {
     pub(crate) fn no_session(id: &str) -> Self {
         let error = Self::new(CliExitCode::NoSession, format!("there is no session {id}"));
         error.with_hint("`crow-cli inspect` lists the sessions")
+    }
+
+    pub(crate) fn code(&self) -> CliExitCode {
+        self.code
+    }
+
+    pub(crate) fn message(&self) -> Option<&str> {
+        self.message.as_deref()
     }
 
     pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {

@@ -3,6 +3,7 @@
 mod agent;
 mod agents;
 mod auth;
+mod batch;
 mod bridge;
 mod cli;
 mod completion;
@@ -51,8 +52,8 @@ use crow_tui::SessionChoice;
 use crate::{
     agent::ConfigSource,
     cli::{
-        AcpArgs, AuthArgs, Cli, CliCommand, InitArgs, InspectArgs, ModelsArgs, RunArgs, SessionsSubcommand,
-        TerminalArgs, UndoArgs, UsageArgs,
+        AcpArgs, AuthArgs, BatchArgs, Cli, CliCommand, InitArgs, InspectArgs, ModelsArgs, RunArgs,
+        SessionsSubcommand, TerminalArgs, UndoArgs, UsageArgs,
     },
     failure::{CliError, CliExitCode},
     init::{InitContext, RemoteModelServers, USUAL_SERVERS},
@@ -110,6 +111,10 @@ fn run_command(cli: Cli) -> Result<(), CliError> {
         CliCommand::Run(args) => {
             log::start_logging(&dir, verbosity);
             prompt(args, None, dir, env)?;
+        }
+        CliCommand::Batch(args) => {
+            log::start_logging(&dir, verbosity);
+            run_batch(args, dir, env)?;
         }
         CliCommand::Demo => demo::run(run::terminal_output(), demo::choose_pace(), &mut out)?,
         CliCommand::Mcp(args) => {
@@ -215,6 +220,13 @@ fn prompt(
     let _migration_notice = MigrationNotice::for_database(&settings.database);
     let source = ConfigSource { overrides: args.options.overrides.clone(), ..ConfigSource::new(dir, env) };
     run::run(args, target, &settings, source, &current_dir()?)
+}
+
+fn run_batch(args: BatchArgs, dir: PathBuf, env: Environment) -> Result<(), CliError> {
+    let settings = load_settings(&dir, &env)?;
+    let _migration_notice = MigrationNotice::for_database(&settings.database);
+    let source = ConfigSource { overrides: args.overrides.clone(), ..ConfigSource::new(dir, env) };
+    batch::run(args, &settings, &source, &current_dir()?)
 }
 
 fn inspect_sessions(

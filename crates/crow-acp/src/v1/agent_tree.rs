@@ -20,6 +20,8 @@ const CROW: &str = "crow";
 
 const TASKS_ENDED: &str = "tasks_ended";
 
+const DEPTH: &str = "depth";
+
 const SPENT: &str = "spent";
 
 const ESTIMATED: &str = "estimated";
@@ -60,10 +62,14 @@ pub(crate) fn initialize_request(client_info: &ClientInfo) -> wire::InitializeRe
     let files = wire::FileSystemCapabilities::new()
         .read_text_file(client_capabilities.reads_files)
         .write_text_file(client_capabilities.writes_files);
-    let depth = client_capabilities.tree_depth.map(|depth| (CROW, json!({ "depth": depth })));
+    let depth = client_capabilities.tree_depth.map(|depth| (DEPTH, json!(depth)));
+    let spent = client_capabilities.session_tokens.then(|| (SPENT, json!(true)));
+    let crow: serde_json::Map<_, _> =
+        depth.into_iter().chain(spent).map(|(name, value)| (name.to_owned(), value)).collect();
+    let crow = (!crow.is_empty()).then(|| (CROW, Value::Object(crow)));
     let output = client_capabilities.terminal_output.then(|| ("terminal_output", json!(true)));
     let meta: serde_json::Map<_, _> =
-        depth.into_iter().chain(output).map(|(name, value)| (name.to_owned(), value)).collect();
+        crow.into_iter().chain(output).map(|(name, value)| (name.to_owned(), value)).collect();
     let capabilities = wire::ClientCapabilities::new()
         .fs(files)
         .terminal(client_capabilities.terminals)
@@ -100,8 +106,13 @@ pub(crate) fn agent_capabilities(answer: &wire::InitializeResponse) -> Result<Ac
 
 /// Parses this agent's depth in the tree.
 pub(super) fn tree_depth(meta: Option<&wire::Meta>) -> Option<u32> {
-    let depth = meta?.get(CROW)?.get("depth")?.as_u64()?;
+    let depth = meta?.get(CROW)?.get(DEPTH)?.as_u64()?;
     Some(u32::try_from(depth).unwrap_or(u32::MAX))
+}
+
+/// Whether a client wants the tokens of its sessions.
+pub(super) fn wants_session_tokens(meta: Option<&wire::Meta>) -> bool {
+    meta.and_then(|meta| meta.get(CROW)?.get(SPENT)?.as_bool()) == Some(true)
 }
 
 /// Converts the start of a child session.

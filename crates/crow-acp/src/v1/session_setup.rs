@@ -34,6 +34,7 @@ pub(crate) fn client_capabilities(request: &wire::InitializeRequest) -> AcpClien
         compactions: client.session.as_ref().is_some_and(|session| session.compaction.is_some()),
         forms: client.elicitation.as_ref().is_some_and(wire::ElicitationCapabilities::supports_form),
         children: client.subagents.is_some(),
+        session_tokens: super::agent_tree::wants_session_tokens(client.meta.as_ref()),
         tree_depth: super::agent_tree::tree_depth(client.meta.as_ref()),
         terminal_auth: client.auth.terminal,
         terminal_auth_by_command: meta_flag("terminal-auth"),

@@ -63,7 +63,7 @@ fn session_update(client: AcpClientCapabilities, update: SessionUpdate) -> Optio
             wire::SessionUpdate::SessionInfoUpdate(wire::SessionInfoUpdate::new().updated_at(updated_at))
         }
         SessionUpdate::Usage { used, size, tokens_spent, cost, is_estimate } => {
-            let tokens_spent = tokens_spent.filter(|_| client.tree_depth.is_some());
+            let tokens_spent = tokens_spent.filter(|_| client.tree_depth.is_some() || client.session_tokens);
             let usage = wire::UsageUpdate::new(used, size).cost(cost.map(agent_tree::to_wire_cost));
             wire::SessionUpdate::UsageUpdate(usage.meta(agent_tree::usage_meta(tokens_spent, is_estimate)))
         }

@@ -25,7 +25,7 @@ use crate::{
     agent,
     cli::{ConversationOptions, RunArgs},
     failure::{CliError, CliExitCode},
-    run::{self, RunOutput, RunPlan, SessionRetention},
+    run::{self, RunControl, RunOutput, RunPlan, SessionRetention},
     settings::{RepositoryReader, Settings},
 };
 
@@ -92,6 +92,8 @@ async fn run_scripted_session(
         images,
         output,
         retention: SessionRetention::Gone,
+        control: RunControl::User,
+        counts_tokens: false,
         terminal: None,
     };
     run::drive_own_agent(plan, move || {

@@ -4,12 +4,11 @@ use crow_acp::{AcpClientCapabilities, ClientInfo, LineTransport};
 use crow_core::Failure;
 use tokio::sync::{mpsc, oneshot};
 
-use super::{driver::RunDriver, interrupts::listen_for_signals, plan::RunPlan, terminal_client, typed_input};
+use super::{driver::RunDriver, interrupts::StopListener, plan::RunPlan, terminal_client};
 use crate::{
     agent,
     failure::{CliError, CliExitCode},
 };
-use crow_process::SignalListener;
 
 /// Events between the connection and the screen; a slow screen slows the agent down.
 const EVENTS_LEN: usize = 256;
@@ -46,17 +45,18 @@ impl ConnectionLoss {
 pub(super) async fn run_conversation(
     mut plan: RunPlan,
     transport: LineTransport,
-    early_signals: SignalListener,
+    early_signals: StopListener,
 ) -> Result<ConversationEnd, CliError> {
     if let Some(setup) = plan.terminal.take() {
         return terminal_client::run_client(plan, setup, transport, early_signals).await;
     }
-    let signals = listen_for_signals()?;
+    let signals = plan.control.listen()?;
     let (event_sender, events) = mpsc::channel(EVENTS_LEN);
     let (initialized_sender, initialized) = oneshot::channel();
     let capabilities = AcpClientCapabilities {
         compactions: true,
-        forms: typed_input::is_interactive(),
+        forms: plan.control.can_ask(),
+        session_tokens: plan.counts_tokens,
         ..AcpClientCapabilities::default()
     };
     let client_info = ClientInfo {
@@ -96,7 +96,7 @@ pub(super) async fn run_conversation(
 
 /// Waits for an interrupt during initialization; later ones are handled by the driver.
 async fn wait_for_interrupt(
-    mut signals: SignalListener,
+    mut signals: StopListener,
     initialized: oneshot::Receiver<()>,
     is_initialized: &mut bool,
 ) {

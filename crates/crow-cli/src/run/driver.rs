@@ -1,13 +1,16 @@
 //! Drives an agent through its turns. The only place that waits for the agent, the keyboard and signals at once.
 
-use std::{collections::VecDeque, io, time::Duration};
+use std::{collections::VecDeque, time::Duration};
 
-use crow_acp::{AgentConnection, AgentUpdate, ClientEvent, OpenedSession, StopReason, TurnScope};
+use crow_acp::{
+    AgentConnection, AgentUpdate, ClientEvent, OpenedSession, PromptOutcome, StopReason, TurnScope,
+};
 use crow_core::{ContentPart, Failure, FailureKind, ReportOutcome, SessionId};
 use tokio::{sync::mpsc, time::MissedTickBehavior};
 
 use super::{
     agent_failure::exit_for_failure,
+    interrupts::StopListener,
     output::{ContinuationHint, SessionRetention},
     pending_question::{PendingQuestion, wait_until_withdrawn},
     plain::{PaintMode, to_one_line},
@@ -19,7 +22,7 @@ use crate::{
     cli::ReplaySpan,
     failure::{CliError, CliExitCode},
 };
-use crow_process::{SignalListener, StopRequest};
+use crow_process::StopRequest;
 
 /// Interval of the spinner; a longer one looks stuck, a shorter one nervous.
 pub(super) const TICK: Duration = Duration::from_millis(120);
@@ -38,7 +41,7 @@ type TurnResult = Result<(), CliError>;
 pub(super) struct RunDriver {
     pub(super) connection: AgentConnection,
     pub(super) events: mpsc::Receiver<ClientEvent>,
-    pub(super) signals: SignalListener,
+    pub(super) signals: StopListener,
     pub(super) plan: RunPlan,
     pub(super) input: TypedLines,
     /// Whether a call of the turn was rejected because there was no terminal to ask on.
@@ -69,7 +72,7 @@ impl RunDriver {
     pub(super) fn new(
         connection: AgentConnection,
         events: mpsc::Receiver<ClientEvent>,
-        signals: SignalListener,
+        signals: StopListener,
         plan: RunPlan,
     ) -> Self {
         let (input, deferred) = (TypedLines::default(), VecDeque::new());
@@ -104,8 +107,7 @@ impl RunDriver {
         };
         if let Err(error) = &result {
             // The error comes before the lines that say how to continue.
-            self.plan.output.prepare_for_input()?;
-            error.report(&mut io::stderr().lock());
+            self.plan.output.on_error(error)?;
         }
         let agent = self.plan.args.options.agent.as_deref();
         let continuation = ContinuationHint { agent, is_interactive: false };
@@ -150,8 +152,7 @@ impl RunDriver {
     /// Runs one turn and reports a failure, after which the user may continue.
     async fn run_turn_and_report(&mut self, session: &SessionId, prompt: &str) -> Result<(), CliError> {
         if let Err(error) = self.run_turn(session, prompt).await? {
-            self.plan.output.prepare_for_input()?;
-            error.report(&mut io::stderr().lock());
+            self.plan.output.on_error(&error)?;
         }
         Ok(())
     }
@@ -164,9 +165,7 @@ impl RunDriver {
         let turn_scope = if is_last { TurnScope::WithTasks } else { TurnScope::WithoutTasks };
         let mut content = vec![ContentPart::Text(prompt.to_owned())];
         content.append(&mut self.plan.images);
-        let turn = async {
-            connection.send_prompt(session, content, turn_scope).await.map(|response| response.stop_reason)
-        };
+        let turn = connection.send_prompt(session, content, turn_scope);
         tokio::pin!(turn);
         let mut ticks = tokio::time::interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -287,7 +286,7 @@ impl RunDriver {
             pending.answer_unavailable("-y does not answer questions about trust");
             return Ok(None);
         }
-        if !typed_input::is_interactive() {
+        if !self.plan.control.can_ask() {
             if pending.is_required() {
                 self.has_rejected_call = true;
             }
@@ -324,13 +323,13 @@ impl RunDriver {
 
     fn turn_result(
         &mut self,
-        result: Result<StopReason, Failure>,
+        result: Result<PromptOutcome, Failure>,
         interrupt: InterruptAction,
     ) -> Result<TurnResult, CliError> {
         // How another agent ends a turn after a rejection is its own affair.
         let is_rejected = self.has_rejected_call && interrupt == InterruptAction::CancelTurn;
-        let reason = match result {
-            Ok(reason) => reason,
+        let outcome = match result {
+            Ok(outcome) => outcome,
             Err(failure) => {
                 self.plan.output.on_turn_failed(&failure)?;
                 // The connection is lost, so no turn can follow.
@@ -342,8 +341,8 @@ impl RunDriver {
                 };
             }
         };
-        self.plan.output.on_turn_end(reason)?;
-        Ok(match (reason, is_rejected) {
+        self.plan.output.on_turn_end(outcome)?;
+        Ok(match (outcome.stop_reason, is_rejected) {
             (StopReason::Cancelled, false) => Err(CliError::without_message(CliExitCode::Interrupted)),
             (StopReason::MaxTurnRequests, _) => {
                 let error =

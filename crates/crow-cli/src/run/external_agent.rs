@@ -11,7 +11,6 @@ use tokio_util::task::TaskTracker;
 
 use super::{
     conversation::{ConversationEnd, run_conversation},
-    interrupts::listen_for_signals,
     plain::to_one_line,
     plan::RunPlan,
 };
@@ -29,7 +28,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Runs the plan with another agent.
-pub(super) async fn drive_external_agent(
+pub(crate) async fn drive_external_agent(
     plan: RunPlan,
     server: &AgentServer,
     lookup: &ProgramLookup<'_>,
@@ -61,7 +60,7 @@ async fn drive_over_socket(
     url: &str,
     headers: &[(String, String)],
 ) -> Result<(), CliError> {
-    let mut early_signals = listen_for_signals()?;
+    let mut early_signals = plan.control.listen()?;
     let tasks = TaskTracker::new();
     let transport = tokio::select! {
         biased;
@@ -71,7 +70,7 @@ async fn drive_over_socket(
     let transport = transport.map_err(|error| {
         CliError::new(CliExitCode::Failed, format!("the agent {name} cannot be reached: {error}"))
     })?;
-    let end = run_conversation(plan, transport, early_signals).await;
+    let end = Box::pin(run_conversation(plan, transport, early_signals)).await;
     tasks.close();
     if timeout(LEAVE_TIMEOUT, tasks.wait()).await.is_err() {
         tracing::debug!("the agent was not told that its client leaves");
@@ -103,12 +102,12 @@ async fn drive_program(
     command: CommandSpec,
     launcher: &AgentLauncher,
 ) -> Result<(), CliError> {
-    let early_signals = listen_for_signals()?;
+    let early_signals = plan.control.listen()?;
     let started = launcher.start(name, command).await;
     let (transport, program) = started.map_err(|error| {
         CliError::new(CliExitCode::Failed, format!("the agent {name} could not be started: {error}"))
     })?;
-    let loss = match run_conversation(plan, transport, early_signals).await? {
+    let loss = match Box::pin(run_conversation(plan, transport, early_signals)).await? {
         ConversationEnd::Completed(result) => {
             program.shut_down().await;
             return result;

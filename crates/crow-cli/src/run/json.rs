@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use crow_acp::{AgentUpdate, StopReason};
+use crow_acp::{AgentUpdate, PromptOutcome};
 use crow_core::{Failure, PlanEntry, PlanStatus, ReportOutcome, SessionId, ToolCallContent, ToolCallStatus};
 use serde_json::{Value, json};
 
-use super::output::{ContinuationHint, RunOutput, SessionRetention};
-use crate::money;
+use super::{
+    answer_text::AnswerText,
+    output::{ContinuationHint, RunOutput, SessionRetention},
+};
+use crate::{failure::CliError, money};
 
 /// Calls in progress whose titles are remembered. Agents run a handful at a time; those beyond have only the titles
 /// that they send.
@@ -27,8 +30,7 @@ pub(super) struct JsonLines<W> {
     out: W,
     filter: JsonEventFilter,
     session: String,
-    /// The model's last message of the turn, which is its answer.
-    text: String,
+    answer: AnswerText,
     /// The outcome of the last task report in the turn.
     outcome: Option<ReportOutcome>,
     /// Titles of the calls in progress, by ID: an agent sends a title once, and each event has it.
@@ -43,7 +45,7 @@ impl<W: Write> JsonLines<W> {
             out,
             filter,
             session: String::new(),
-            text: String::new(),
+            answer: AnswerText::default(),
             outcome: None,
             titles: BTreeMap::new(),
             is_replay: false,
@@ -87,19 +89,13 @@ impl<W: Write + Send> RunOutput for JsonLines<W> {
     }
 
     fn on_update(&mut self, update: AgentUpdate) -> io::Result<()> {
+        self.answer.on_update(&update);
         let event = match update {
-            AgentUpdate::Text(text) => {
-                self.text.push_str(&text);
-                json!({"type": "message", "text": text})
-            }
+            AgentUpdate::Text(text) => json!({"type": "message", "text": text}),
             AgentUpdate::Thought(text) | AgentUpdate::Notice(text) | AgentUpdate::Compaction(text) => {
                 json!({"type": "thought", "text": text})
             }
             AgentUpdate::Call { id, title, status, content, input, .. } => {
-                if title.is_some() {
-                    // Text before a call is not the answer.
-                    self.text.clear();
-                }
                 let title = self.call_title(&id, title, status);
                 let mut event = json!({"type": "tool_call", "id": id});
                 let fields = [
@@ -144,8 +140,8 @@ impl<W: Write + Send> RunOutput for JsonLines<W> {
         self.write_event(&event)
     }
 
-    fn on_turn_end(&mut self, reason: StopReason) -> io::Result<()> {
-        let text = std::mem::take(&mut self.text);
+    fn on_turn_end(&mut self, outcome: PromptOutcome) -> io::Result<()> {
+        let (reason, text) = (outcome.stop_reason, self.answer.take());
         let session = &self.session;
         let mut event =
             json!({"type": "result", "session": session, "stop_reason": reason.as_str(), "text": text});
@@ -156,9 +152,14 @@ impl<W: Write + Send> RunOutput for JsonLines<W> {
     }
 
     fn on_turn_failed(&mut self, failure: &Failure) -> io::Result<()> {
-        self.text.clear();
+        self.answer.clear();
         self.outcome = None;
         self.write_event(&json!({"type": "error", "kind": failure.kind.as_str(), "message": failure.message}))
+    }
+
+    fn on_error(&mut self, error: &CliError) -> io::Result<()> {
+        error.report(&mut io::stderr().lock());
+        Ok(())
     }
 
     fn on_first_prompt(&mut self) -> io::Result<()> {
@@ -167,7 +168,7 @@ impl<W: Write + Send> RunOutput for JsonLines<W> {
 
     fn on_turn_start(&mut self) -> io::Result<()> {
         // Output between turns is not an answer.
-        self.text.clear();
+        self.answer.clear();
         self.outcome = None;
         Ok(())
     }
@@ -187,7 +188,7 @@ impl<W: Write + Send> RunOutput for JsonLines<W> {
 
     fn on_replay_end(&mut self) -> io::Result<()> {
         self.is_replay = false;
-        self.text.clear();
+        self.answer.clear();
         Ok(())
     }
 

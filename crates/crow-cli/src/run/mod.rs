@@ -1,6 +1,7 @@
 //! `run`: an ACP client in the terminal that starts its own agent and drives it.
 
 mod agent_failure;
+mod answer_text;
 mod between_turns;
 mod clipboard;
 mod conversation;
@@ -38,13 +39,16 @@ use crow_tui::SessionChoice;
 use self::{
     agent_failure::exit_for_failure,
     conversation::{ConversationEnd, run_conversation},
-    interrupts::listen_for_signals,
     json::{JsonEventFilter, JsonLines},
     screen::TerminalScreen,
     terminal_setup::TerminalSetup,
 };
 pub(crate) use self::{
-    output::{RunOutput, SessionRetention},
+    answer_text::AnswerText,
+    external_agent::drive_external_agent,
+    interrupts::{RunControl, listen_for_signals},
+    output::{ContinuationHint, RunOutput, SessionRetention},
+    plain::{PaintMode, THEME},
     plan::RunPlan,
 };
 use crate::{
@@ -91,8 +95,17 @@ pub(crate) fn run(
         None if args.json => Box::new(JsonLines::new(io::stdout(), JsonEventFilter::Events)),
         Some(OutputFormat::Text) | None => terminal_output(),
     };
-    let plan =
-        RunPlan { args, cwd, first_prompt, images, output, retention: SessionRetention::Stored, terminal };
+    let plan = RunPlan {
+        args,
+        cwd,
+        first_prompt,
+        images,
+        output,
+        retention: SessionRetention::Stored,
+        control: RunControl::User,
+        counts_tokens: false,
+        terminal,
+    };
     let runtime = agent::tokio_runtime()?;
     let result = runtime.block_on(async {
         match external {
@@ -102,7 +115,7 @@ pub(crate) fn run(
                 let program_cwd =
                     if server.cwd.is_some() { current_dir.to_owned() } else { plan.cwd.clone() };
                 let lookup = ProgramLookup { env: &source.env, cwd: &program_cwd };
-                Box::pin(external_agent::drive_external_agent(plan, server, &lookup, settings)).await
+                Box::pin(drive_external_agent(plan, server, &lookup, settings)).await
             }
         }
     });
@@ -111,7 +124,7 @@ pub(crate) fn run(
 }
 
 /// Crow's modes; another agent has its own.
-fn check_mode(mode: Option<&str>) -> Result<(), CliError> {
+pub(crate) fn check_mode(mode: Option<&str>) -> Result<(), CliError> {
     match mode {
         Some(mode) if Mode::parse(mode).is_none() => {
             let error = CliError::new(CliExitCode::Usage, format!("unknown mode {mode:?}"));
@@ -131,12 +144,12 @@ where
     L: Fn() -> F + Send + Sync + 'static,
     F: Future<Output = Result<crow_agent::AgentRuntime, Failure>> + Send + 'static,
 {
-    let early_signals = listen_for_signals()?;
+    let early_signals = plan.control.listen()?;
     let (client, server) = crow_acp::duplex_transport();
     // The agent ends when we disconnect; if it handled signals too, both sides would act on them.
     let stop = std::future::pending();
     let agent = tokio::spawn(crow_agent::serve_sessions(server, agent::agent_info(), stop, load));
-    let result = match run_conversation(plan, client, early_signals).await? {
+    let result = match Box::pin(run_conversation(plan, client, early_signals)).await? {
         ConversationEnd::Completed(result) => result,
         ConversationEnd::Disconnected(loss) => Err(exit_for_failure(loss.failure())),
     };
@@ -150,7 +163,7 @@ where
 }
 
 /// Checks a directory on another machine, which may not exist here.
-fn remote_dir(dir: &Path) -> Result<PathBuf, CliError> {
+pub(crate) fn remote_dir(dir: &Path) -> Result<PathBuf, CliError> {
     if dir.is_absolute() {
         return crate::require_utf8_dir(dir.to_owned());
     }
@@ -158,7 +171,7 @@ fn remote_dir(dir: &Path) -> Result<PathBuf, CliError> {
     Err(error.with_hint("the agent has a cwd in agent_servers, so -c is a directory on its machine"))
 }
 
-fn local_dir(dir: &Path) -> Result<PathBuf, CliError> {
+pub(crate) fn local_dir(dir: &Path) -> Result<PathBuf, CliError> {
     match crow_files::resolve_existing(dir) {
         Ok(dir) if dir.is_dir() => crate::require_utf8_dir(dir),
         Ok(_) => Err(CliError::new(CliExitCode::Usage, format!("{} is not a directory", dir.display()))),

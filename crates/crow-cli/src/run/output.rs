@@ -2,8 +2,10 @@
 
 use std::io;
 
-use crow_acp::{AgentUpdate, StopReason};
+use crow_acp::{AgentUpdate, PromptOutcome};
 use crow_core::{Failure, SessionId};
+
+use crate::failure::CliError;
 
 /// Whether the session can be continued later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,8 +34,10 @@ pub(crate) trait RunOutput: Send {
     /// The next update belongs to a new message.
     fn on_new_message(&mut self) -> io::Result<()>;
     fn on_update(&mut self, update: AgentUpdate) -> io::Result<()>;
-    fn on_turn_end(&mut self, reason: StopReason) -> io::Result<()>;
+    fn on_turn_end(&mut self, outcome: PromptOutcome) -> io::Result<()>;
     fn on_turn_failed(&mut self, failure: &Failure) -> io::Result<()>;
+    /// A turn or the run ended with an error, which is not reported elsewhere.
+    fn on_error(&mut self, error: &CliError) -> io::Result<()>;
     /// The run ends; prints how to continue, with the agent's name if it is not Crow.
     fn on_session_end(
         &mut self,

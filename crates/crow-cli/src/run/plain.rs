@@ -7,7 +7,7 @@ use crow_tui::{
 };
 
 /// The styles of lines; a terminal without colours gets none of them.
-pub(super) const THEME: ColorTheme = ColorTheme { has_color: true, is_light: false };
+pub(crate) const THEME: ColorTheme = ColorTheme { has_color: true, is_light: false };
 
 /// Lines are not wrapped here: the terminal does it, or a file has them whole.
 pub(super) const UNWRAPPED: usize = 1 << 16;
@@ -19,14 +19,14 @@ pub(super) fn to_one_line(text: &str) -> String {
 
 /// Whether output is styled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum PaintMode {
+pub(crate) enum PaintMode {
     Plain,
     Styled,
 }
 
 impl PaintMode {
     /// Returns the mode for stderr.
-    pub(super) fn for_stderr() -> Self {
+    pub(crate) fn for_stderr() -> Self {
         if console::colors_enabled_stderr() { Self::Styled } else { Self::Plain }
     }
 
@@ -35,7 +35,7 @@ impl PaintMode {
     }
 
     /// Returns a row as a line.
-    pub(super) fn paint_row(self, row: &StyledRow) -> String {
+    pub(crate) fn paint_row(self, row: &StyledRow) -> String {
         match self {
             Self::Plain => row.text().trim_end().to_owned(),
             Self::Styled => style_row(row),

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use crow_core::ContentPart;
 
 use super::{
+    interrupts::RunControl,
     output::{RunOutput, SessionRetention},
     terminal_setup::TerminalSetup,
 };
@@ -19,6 +20,9 @@ pub(crate) struct RunPlan {
     pub(crate) images: Vec<ContentPart>,
     pub(crate) output: Box<dyn RunOutput>,
     pub(crate) retention: SessionRetention,
+    pub(crate) control: RunControl,
+    /// Whether the output needs the tokens used so far with each update.
+    pub(crate) counts_tokens: bool,
     /// The interactive terminal, if the run has one.
     pub(crate) terminal: Option<TerminalSetup>,
 }

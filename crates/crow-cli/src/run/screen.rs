@@ -9,7 +9,7 @@ mod live;
 use std::io::{self, BufWriter, Write};
 
 use console::Term;
-use crow_acp::{AgentUpdate, StopReason};
+use crow_acp::{AgentUpdate, PromptOutcome, StopReason};
 use crow_core::{Failure, FailureKind, SessionId};
 use crow_tui::text::{TextStyle, sanitize_text};
 
@@ -20,7 +20,7 @@ use super::{
     plain::{PaintMode, THEME, to_one_line},
     terminal_size::TerminalSize,
 };
-use crate::money;
+use crate::{failure::CliError, money};
 
 /// Renders updates on a terminal.
 pub(super) struct TerminalScreen<O, E: Write> {
@@ -342,9 +342,9 @@ impl<O: Write + Send, E: Write + Send> RunOutput for TerminalScreen<O, E> {
         self.set_apart()
     }
 
-    fn on_turn_end(&mut self, reason: StopReason) -> io::Result<()> {
+    fn on_turn_end(&mut self, outcome: PromptOutcome) -> io::Result<()> {
         self.end_turn()?;
-        match reason {
+        match outcome.stop_reason {
             StopReason::Cancelled => {
                 if self.terminal.is_some() {
                     // The terminal echoed `^C` at the cursor.
@@ -366,6 +366,12 @@ impl<O: Write + Send, E: Write + Send> RunOutput for TerminalScreen<O, E> {
         }
         self.end_turn()?;
         self.prepare_for_input()
+    }
+
+    fn on_error(&mut self, error: &CliError) -> io::Result<()> {
+        self.prepare_for_input()?;
+        error.report(&mut io::stderr().lock());
+        Ok(())
     }
 
     fn on_session_end(

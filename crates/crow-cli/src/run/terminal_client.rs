@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     conversation::{ConnectionLoss, ConversationEnd},
+    interrupts::StopListener,
     output::ContinuationHint,
     plan::RunPlan,
     terminal_setup::TerminalSetup,
@@ -17,14 +18,13 @@ use crate::{
     agent,
     failure::{CliError, CliExitCode},
 };
-use crow_process::SignalListener;
 
 /// Runs the client over a transport.
 pub(super) async fn run_client(
     mut plan: RunPlan,
     setup: TerminalSetup,
     transport: LineTransport,
-    mut signals: SignalListener,
+    mut signals: StopListener,
 ) -> Result<ConversationEnd, CliError> {
     let terminate = CancellationToken::new();
     let options = [("mode", &plan.args.options.mode), ("model", &plan.args.options.model)];

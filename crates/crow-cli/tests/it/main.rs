@@ -1,6 +1,7 @@
 //! Tests of the whole program in one test binary, so that it is linked once.
 
 mod approvals;
+mod batch;
 mod bridge;
 mod cancel;
 mod capabilities;

@@ -1,3 +1,4 @@
+use crow_acp::StopReason;
 use crow_core::{FailureKind, PlanEntry, ToolCallStatus};
 use expect_test::{Expect, expect};
 
@@ -60,7 +61,7 @@ fn events_are_lines_and_the_result_is_the_answer() {
                 cost,
                 is_estimate: false,
             })?;
-            lines.on_turn_end(StopReason::EndTurn)
+            lines.on_turn_end(PromptOutcome { stop_reason: StopReason::EndTurn, tokens_spent: None })
         },
         &expect![[r#"
             {"type":"session","session":"brave-otter"}
@@ -86,7 +87,7 @@ fn failed_turn_leaves_no_text_to_the_next() {
             lines.on_update(AgentUpdate::Text("Half".into()))?;
             lines.on_turn_failed(&Failure::new(FailureKind::ProviderRate, "too often"))?;
             lines.on_update(AgentUpdate::Text("Whole".into()))?;
-            lines.on_turn_end(StopReason::EndTurn)
+            lines.on_turn_end(PromptOutcome { stop_reason: StopReason::EndTurn, tokens_spent: None })
         },
         &expect![[r#"
             {"type":"session","session":"brave-otter"}
@@ -105,10 +106,10 @@ fn result_has_the_outcome_of_reported_work() {
             lines.on_update(AgentUpdate::Text("T001 failed.".into()))?;
             lines.on_update(AgentUpdate::Outcome(ReportOutcome::Done))?;
             lines.on_update(AgentUpdate::Outcome(ReportOutcome::Incomplete))?;
-            lines.on_turn_end(StopReason::EndTurn)?;
+            lines.on_turn_end(PromptOutcome { stop_reason: StopReason::EndTurn, tokens_spent: None })?;
             lines.on_update(AgentUpdate::Outcome(ReportOutcome::NotStarted))?;
             lines.on_turn_start()?;
-            lines.on_turn_end(StopReason::EndTurn)
+            lines.on_turn_end(PromptOutcome { stop_reason: StopReason::EndTurn, tokens_spent: None })
         },
         &expect![[r#"
             {"type":"session","session":"brave-otter"}

@@ -65,8 +65,10 @@ fn say(screen: &mut TerminalScreen<FakeTerminal, FakeTerminal>, line: &str) -> i
                 is_estimate: false,
             })
         }
-        "end" => screen.on_turn_end(StopReason::EndTurn),
-        "cancelled" => screen.on_turn_end(StopReason::Cancelled),
+        "end" => screen.on_turn_end(PromptOutcome { stop_reason: StopReason::EndTurn, tokens_spent: None }),
+        "cancelled" => {
+            screen.on_turn_end(PromptOutcome { stop_reason: StopReason::Cancelled, tokens_spent: None })
+        }
         "goodbye" => {
             let retention = if id == "gone" { SessionRetention::Gone } else { SessionRetention::Stored };
             let agent = Some(id).filter(|id| !["", "gone"].contains(id));

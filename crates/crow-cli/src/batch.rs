@@ -1,0 +1,117 @@
+//! `batch`: runs many tasks from a file, several at once, each like a `run` of its own.
+
+mod result_file;
+mod result_line;
+mod runner;
+mod screen;
+mod tally;
+mod task_file;
+mod task_line;
+mod task_output;
+
+use std::path::{Path, PathBuf};
+
+use crow_core::{AgentServer, BatchSchedule};
+
+use self::{
+    result_file::ResultFile,
+    runner::{BatchContext, BatchFiles, BatchRunner},
+    task_file::TaskFile,
+    task_line::{BatchTask, LineError, TaskRules},
+};
+use crate::{
+    agent::{self, ConfigSource},
+    agents,
+    cli::BatchArgs,
+    failure::{CliError, CliExitCode},
+    run,
+    settings::Settings,
+};
+
+/// Replaces the extension of the task file in the name of the result file.
+const RESULTS_EXTENSION: &str = "results.jsonl";
+
+/// Runs the tasks of a file that have not ended yet. Nothing begins before the whole file is checked.
+pub(crate) fn run(
+    args: BatchArgs,
+    settings: &Settings,
+    source: &ConfigSource,
+    current_dir: &Path,
+) -> Result<(), CliError> {
+    let external = match &args.agent {
+        Some(name) => agents::find_agent(name, settings)?,
+        None => None,
+    };
+    let dirs = TaskDirs::new(args.cwd.as_deref(), external, current_dir)?;
+    let models: Vec<&str> = settings.models.iter().map(|model| model.name.as_str()).collect();
+    if external.is_none() {
+        run::check_mode(args.mode.as_deref())?;
+        settings.find_model(args.model.as_deref())?;
+    }
+    let rules =
+        TaskRules { models: external.is_none().then_some(models.as_slice()), tokens_max: args.max_tokens };
+    let output = output_path(&args)?;
+    let mut tasks = TaskFile::open(&args.tasks)?;
+    let ids = tasks.check_tasks(rules, |task| dirs.check(task))?;
+    let (results, earlier) = ResultFile::open(&output, args.retry_failed)?;
+    let survey = earlier.survey(&ids);
+    drop(ids);
+    let schedule = BatchSchedule::new(args.parallel.into(), args.max_tokens, earlier.tokens);
+    let files = BatchFiles { tasks, results, earlier };
+    let context = BatchContext { args, output, external, dirs, rules, settings, source, current_dir };
+    let runtime = agent::tokio_runtime()?;
+    let result = runtime.block_on(async {
+        let runner = BatchRunner::new(&context, files, schedule, survey)?;
+        Box::pin(runner.run()).await
+    });
+    runtime.shutdown_background();
+    result
+}
+
+/// The directories in which tasks work.
+#[derive(Debug)]
+struct TaskDirs {
+    default: PathBuf,
+    /// Whether they are on the machine of another agent.
+    is_remote: bool,
+}
+
+impl TaskDirs {
+    fn new(cwd: Option<&Path>, external: Option<&AgentServer>, current_dir: &Path) -> Result<Self, CliError> {
+        let remote = external.and_then(|server| server.cwd.as_ref());
+        let default = match (cwd, remote) {
+            (Some(dir), Some(_)) => run::remote_dir(dir)?,
+            (None, Some(dir)) => dir.clone(),
+            (Some(dir), None) => run::local_dir(dir)?,
+            (None, None) => current_dir.to_owned(),
+        };
+        Ok(Self { default, is_remote: remote.is_some() })
+    }
+
+    /// Returns the directory of a task.
+    fn resolve(&self, task: &BatchTask) -> Result<PathBuf, CliError> {
+        match &task.cwd {
+            None => Ok(self.default.clone()),
+            Some(dir) if self.is_remote => run::remote_dir(dir),
+            Some(dir) => run::local_dir(&self.default.join(dir)),
+        }
+    }
+
+    fn check(&self, task: &BatchTask) -> Result<(), LineError> {
+        match self.resolve(task) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(LineError::new(format!("cwd: {}", error.message().unwrap_or_default()))),
+        }
+    }
+}
+
+fn output_path(args: &BatchArgs) -> Result<PathBuf, CliError> {
+    match &args.output {
+        Some(path) => Ok(path.clone()),
+        None if args.tasks == Path::new("-") => {
+            let error = CliError::new(CliExitCode::Usage, "tasks from stdin need a file for their results");
+            Err(error.with_hint("give it with -o FILE"))
+        }
+        None => Ok(args.tasks.with_extension(RESULTS_EXTENSION)),
+    }
+}

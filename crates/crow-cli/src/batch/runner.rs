@@ -1,0 +1,425 @@
+//! Runs the tasks. The only place that waits for them, for signals and for time at once; what happens next is decided
+//! by [`BatchSchedule`].
+
+mod conclusion;
+
+use std::{
+    collections::BTreeMap,
+    io::{self, Write},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use crow_core::{
+    AgentServer, BatchAdmission, BatchSchedule, BatchSlot, BatchStopCause, BatchStopOrder, BatchStopStep,
+};
+use crow_process::{SignalListener, StopRequest};
+use futures_util::{FutureExt, StreamExt, future::LocalBoxFuture, stream::FuturesUnordered};
+use serde_json::json;
+use tokio::{
+    sync::{Notify, watch},
+    time::{Instant, MissedTickBehavior, interval, sleep_until},
+};
+
+use self::conclusion::{TaskConclusion, conclude_task, exit_of_batch};
+use super::{
+    TaskDirs,
+    result_file::{EarlierResults, ResultFile},
+    result_line::{BatchTaskState, TaskResult},
+    screen::{BatchScreen, BatchStatus},
+    tally::{self, BatchTally},
+    task_file::{TaskFile, TaskSurvey},
+    task_line::{BatchTask, TaskRules},
+    task_output::{TaskOutput, TaskRecord},
+};
+use crate::{
+    agent::ConfigSource,
+    agents::ProgramLookup,
+    cli::{BatchArgs, ConversationOptions, RunArgs},
+    failure::{CliError, CliExitCode},
+    run::{self, PaintMode, RunControl, RunPlan, SessionRetention},
+    settings::Settings,
+};
+
+/// Interval of the last line; its time changes each second.
+const TICK: Duration = Duration::from_millis(250);
+
+/// Everything that stays the same during a batch.
+pub(super) struct BatchContext<'a> {
+    pub(super) args: BatchArgs,
+    /// The file of results.
+    pub(super) output: PathBuf,
+    /// The agent; `None` is Crow.
+    pub(super) external: Option<&'a AgentServer>,
+    pub(super) dirs: TaskDirs,
+    pub(super) rules: TaskRules<'a>,
+    pub(super) settings: &'a Settings,
+    pub(super) source: &'a ConfigSource,
+    pub(super) current_dir: &'a Path,
+}
+
+/// The files of a batch, checked and read.
+pub(super) struct BatchFiles {
+    pub(super) tasks: TaskFile,
+    pub(super) results: ResultFile,
+    pub(super) earlier: EarlierResults,
+}
+
+/// A batch that runs.
+pub(super) struct BatchRunner<'a> {
+    context: &'a BatchContext<'a>,
+    tasks: TaskFile,
+    results: ResultFile,
+    earlier: EarlierResults,
+    schedule: BatchSchedule,
+    tally: BatchTally,
+    /// `None` if events are printed instead.
+    screen: Option<BatchScreen<io::Stderr>>,
+    signals: SignalListener,
+    start: Instant,
+    /// The next task, which could not start yet.
+    next_task: Option<BatchTask>,
+    running: BTreeMap<BatchSlot, RunningTask>,
+    ends: FuturesUnordered<LocalBoxFuture<'a, TaskEnd>>,
+    tokens_changed: Arc<Notify>,
+    /// The reason why the batch cannot go on.
+    abort_error: Option<CliError>,
+    has_warned_of_tokens: bool,
+}
+
+struct RunningTask {
+    id: String,
+    record: TaskRecord,
+    stop: watch::Sender<Option<StopRequest>>,
+    start: Instant,
+}
+
+struct TaskEnd {
+    slot: BatchSlot,
+    result: Result<(), CliError>,
+}
+
+impl<'a> BatchRunner<'a> {
+    pub(super) fn new(
+        context: &'a BatchContext<'a>,
+        files: BatchFiles,
+        schedule: BatchSchedule,
+        survey: TaskSurvey,
+    ) -> Result<Self, CliError> {
+        let screen = (!context.args.json).then(|| BatchScreen {
+            err: io::stderr(),
+            paint: PaintMode::for_stderr(),
+            live_columns: live_columns(context),
+        });
+        Ok(Self {
+            context,
+            tasks: files.tasks,
+            results: files.results,
+            earlier: files.earlier,
+            schedule,
+            tally: BatchTally::new(survey),
+            screen,
+            signals: run::listen_for_signals()?,
+            start: Instant::now(),
+            next_task: None,
+            running: BTreeMap::new(),
+            ends: FuturesUnordered::new(),
+            tokens_changed: Arc::default(),
+            abort_error: None,
+            has_warned_of_tokens: false,
+        })
+    }
+
+    /// Runs all tasks and reports.
+    pub(super) async fn run(mut self) -> Result<(), CliError> {
+        let tokens_changed = Arc::clone(&self.tokens_changed);
+        let mut ticks = interval(TICK);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        loop {
+            self.start_tasks();
+            if self.running.is_empty() {
+                break;
+            }
+            let deadline = self.schedule.next_deadline().map(|at| self.start + at);
+            tokio::select! {
+                biased;
+                request = self.signals.next_request() => self.on_signal(request),
+                Some(end) = self.ends.next() => self.on_end(end).await,
+                () = tokens_changed.notified() => self.on_tokens(),
+                () = wait_until(deadline) => {
+                    let orders = self.schedule.on_time(self.start.elapsed());
+                    self.stop_tasks(orders);
+                }
+                _ = ticks.tick(), if self.screen.is_some() => self.draw_status(),
+            }
+        }
+        self.report()
+    }
+
+    fn start_tasks(&mut self) {
+        loop {
+            let task = match self.next_task.take().map_or_else(|| self.read_task(), |task| Ok(Some(task))) {
+                Ok(Some(task)) => task,
+                Ok(None) => return,
+                Err(error) => return self.abort(error),
+            };
+            match self.schedule.admit(task.limits) {
+                BatchAdmission::Start => self.start_task(task),
+                BatchAdmission::Wait | BatchAdmission::Closed => {
+                    self.next_task = Some(task);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Reads the next task that has not ended in an earlier run.
+    fn read_task(&mut self) -> Result<Option<BatchTask>, CliError> {
+        while let Some(task) = self.tasks.next_task(self.context.rules)? {
+            if !self.earlier.has_ended(&task.id) {
+                return Ok(Some(task));
+            }
+        }
+        Ok(None)
+    }
+
+    fn start_task(&mut self, task: BatchTask) {
+        let slot = self.schedule.start(task.limits, self.start.elapsed());
+        let (stop, requests) = watch::channel(None);
+        let record = TaskRecord::default();
+        let id = task.id.clone();
+        self.print_event(|| json!({"type": "started", "id": id}));
+        self.running.insert(slot, RunningTask { id, record: record.clone(), stop, start: Instant::now() });
+        let output = TaskOutput { record, tokens_changed: Arc::clone(&self.tokens_changed) };
+        let context = self.context;
+        let end = async move {
+            let result = match plan_task(context, task, output, requests) {
+                Ok(plan) => drive_task(context, plan).await,
+                Err(error) => Err(error),
+            };
+            TaskEnd { slot, result }
+        };
+        self.ends.push(end.boxed_local());
+    }
+
+    fn on_signal(&mut self, request: StopRequest) {
+        let now = self.start.elapsed();
+        let is_first = self.schedule.stop_cause().is_none();
+        let orders = match request {
+            StopRequest::Interrupt if is_first => self.schedule.stop_all(BatchStopCause::Interrupted, now),
+            StopRequest::Interrupt | StopRequest::Terminate => {
+                self.schedule.quit_all(BatchStopCause::Interrupted, now)
+            }
+        };
+        self.stop_tasks(orders);
+        if is_first && request == StopRequest::Interrupt {
+            let n_running = self.schedule.n_running();
+            self.notice(&format!("stopping {n_running} running; Ctrl-C again ends them at once"));
+        }
+    }
+
+    fn on_tokens(&mut self) {
+        let tokens: Vec<_> = self
+            .running
+            .iter()
+            .filter_map(|(slot, task)| Some((*slot, task.record.lock().tokens?)))
+            .collect();
+        for (slot, tokens) in tokens {
+            let orders = self.schedule.on_tokens(slot, tokens, self.start.elapsed());
+            self.stop_tasks(orders);
+        }
+    }
+
+    async fn on_end(&mut self, TaskEnd { slot, result }: TaskEnd) {
+        let Some(task) = self.running.remove(&slot) else { return };
+        let mut progress = std::mem::take(&mut *task.record.lock());
+        let cause = self.schedule.on_end(slot, progress.tokens);
+        let result = match conclude_task(result, cause, progress.error.take(), progress.failure_kind) {
+            TaskConclusion::Ended { state, error } => TaskResult {
+                id: task.id,
+                state,
+                text: progress.answer.take(),
+                session: progress.session,
+                tokens: progress.tokens,
+                seconds: (task.start.elapsed().as_secs_f64() * 10.0).round() / 10.0,
+                error,
+            },
+            TaskConclusion::Aborted(error) => return self.abort(error),
+        };
+        self.warn_of_tokens(&result);
+        if self.abort_error.is_none()
+            && let Err(error) = self.results.append(&result).await
+        {
+            let reason = format!("could not write the results to {}: {error}", self.context.output.display());
+            self.abort(CliError::new(CliExitCode::Failed, reason));
+        }
+        self.tally.add(&result);
+        if let Some(screen) = &mut self.screen {
+            // A closed stderr is not an error.
+            let _ = screen.show_result(&result, &self.tally);
+            self.draw_status();
+        }
+        self.print_event(|| {
+            let mut event = json!({"type": "result"});
+            if let (Some(event), Ok(serde_json::Value::Object(fields))) =
+                (event.as_object_mut(), serde_json::to_value(&result))
+            {
+                event.extend(fields);
+            }
+            event
+        });
+    }
+
+    /// Ends the batch, since no further task can succeed or be recorded. The first reason counts.
+    fn abort(&mut self, error: CliError) {
+        self.abort_error.get_or_insert(error);
+        let orders = self.schedule.stop_all(BatchStopCause::Aborted, self.start.elapsed());
+        self.stop_tasks(orders);
+    }
+
+    fn stop_tasks(&self, orders: Vec<BatchStopOrder>) {
+        for BatchStopOrder { slot, step } in orders {
+            let request = match step {
+                BatchStopStep::Cancel => StopRequest::Interrupt,
+                BatchStopStep::Quit => StopRequest::Terminate,
+            };
+            if let Some(task) = self.running.get(&slot) {
+                task.stop.send_replace(Some(request));
+            }
+        }
+    }
+
+    /// Shows a notice, once, if tokens are limited and the agent does not count them.
+    fn warn_of_tokens(&mut self, result: &TaskResult) {
+        let is_uncounted = result.state == BatchTaskState::Done && result.tokens.is_none();
+        if is_uncounted && self.context.args.max_tokens.is_some() && !self.has_warned_of_tokens {
+            self.has_warned_of_tokens = true;
+            self.notice("the agent does not say how many tokens it uses; only each max_tokens is counted");
+        }
+    }
+
+    fn notice(&mut self, text: &str) {
+        // A closed stderr is not an error.
+        let _ = match &mut self.screen {
+            Some(screen) => screen.show_notice(text),
+            None => writeln!(io::stderr(), "{text}"),
+        };
+    }
+
+    fn draw_status(&mut self) {
+        let Some(screen) = &mut self.screen else { return };
+        let status = BatchStatus {
+            n_running: self.schedule.n_running(),
+            tokens: self.schedule.tokens(),
+            elapsed: self.start.elapsed(),
+            is_stopping: self.schedule.stop_cause().is_some(),
+        };
+        // A closed stderr is not an error.
+        let _ = screen.draw_status(status, &self.tally);
+    }
+
+    fn print_event(&mut self, event: impl FnOnce() -> serde_json::Value) {
+        if !self.context.args.json {
+            return;
+        }
+        let mut out = io::stdout().lock();
+        if let Err(error) = writeln!(out, "{}", event()).and_then(|()| out.flush()) {
+            drop(out);
+            self.abort(error.into());
+        }
+    }
+
+    /// Prints the tables, or the last event, and returns how the batch ended.
+    fn report(mut self) -> Result<(), CliError> {
+        if let Some(screen) = &mut self.screen {
+            // A closed stderr is not an error.
+            let _ = screen.erase_status();
+            if self.tally.n_ended() > 0 {
+                let _ = screen.show_gap();
+            }
+            let columns = crow_process::terminal_size(&io::stdout()).ok().flatten();
+            let columns = columns.map_or(tally::COLUMNS, |cells| usize::from(cells.columns));
+            let mut out = io::stdout().lock();
+            self.tally.write_tables(&mut out, columns)?;
+            out.flush()?;
+            let _ = screen.show_gap();
+            let _ = screen.show_labelled("results", &self.context.output.display().to_string());
+            let next_step = match (self.tally.is_incomplete(), self.tally.has_failures()) {
+                (true, _) => Some("run the same command again"),
+                (false, true) => Some("add --retry-failed to run failed tasks again"),
+                (false, false) => None,
+            };
+            if let Some(next_step) = next_step {
+                let _ = screen.show_labelled("continue", next_step);
+            }
+        }
+        let event = self.tally.to_json();
+        self.print_event(|| event);
+        exit_of_batch(self.abort_error, self.schedule.stop_cause(), &self.tally)
+    }
+}
+
+/// Returns how wide the last line may be. Only a terminal that can move its cursor has one.
+fn live_columns(context: &BatchContext<'_>) -> fn() -> Option<usize> {
+    let is_dumb = context.source.env.get("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
+    if is_dumb {
+        return || None;
+    }
+    || {
+        let cells = crow_process::terminal_size(&io::stderr()).ok().flatten()?;
+        Some(usize::from(cells.columns))
+    }
+}
+
+async fn wait_until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Makes the plan of a run from a task.
+fn plan_task(
+    context: &BatchContext<'_>,
+    task: BatchTask,
+    output: TaskOutput,
+    requests: watch::Receiver<Option<StopRequest>>,
+) -> Result<RunPlan, CliError> {
+    let cwd = context.dirs.resolve(&task)?;
+    let args = &context.args;
+    let options = ConversationOptions {
+        model: task.model.or_else(|| args.model.clone()),
+        mode: task.mode.or_else(|| args.mode.clone()),
+        agent: context.external.map(|server| server.name.clone()),
+        yes: args.yes,
+        ..ConversationOptions::default()
+    };
+    Ok(RunPlan {
+        args: RunArgs { options, ..RunArgs::default() },
+        cwd,
+        first_prompt: Some(task.prompt),
+        images: Vec::new(),
+        output: Box::new(output),
+        retention: SessionRetention::Stored,
+        control: RunControl::Program(requests),
+        counts_tokens: true,
+        terminal: None,
+    })
+}
+
+/// Runs a task as `run` would, with an agent of its own.
+async fn drive_task(context: &BatchContext<'_>, plan: RunPlan) -> Result<(), CliError> {
+    match context.external {
+        None => {
+            let source = context.source.clone();
+            Box::pin(run::drive_own_agent(plan, move || source.clone().load_runtime())).await
+        }
+        Some(server) => {
+            let program_cwd =
+                if server.cwd.is_some() { context.current_dir.to_owned() } else { plan.cwd.clone() };
+            let lookup = ProgramLookup { env: &context.source.env, cwd: &program_cwd };
+            Box::pin(run::drive_external_agent(plan, server, &lookup, context.settings)).await
+        }
+    }
+}
