@@ -12,6 +12,14 @@ test *ARGS:
 simulate *ARGS="10000":
     cargo run --profile simulation -p crow-agent --example simulate -- {{ARGS}}
 
+# Check every promise, and print one table: see docs/dev/promises.md.
+proof *ARGS:
+    .ci/proof {{ARGS}}
+
+# Measure this tree beside another revision.
+bench-compare REV:
+    .ci/proof --compare {{REV}}
+
 # Accept what `expect!` tests show now; read the diff.
 accept:
     UPDATE_EXPECT=1 cargo test --workspace

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::rc::Rc;
 use std::sync::mpsc::{Receiver, channel};
@@ -18,6 +19,25 @@ pub(crate) struct Agent {
     next_id: u64,
 }
 
+/// An agent that speaks ACP on stdio.
+#[derive(Clone)]
+pub(crate) struct AgentProgram {
+    pub(crate) path: PathBuf,
+    pub(crate) argument: &'static str,
+}
+
+impl AgentProgram {
+    /// Any build of Crow.
+    pub(crate) fn crow(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), argument: "acp" }
+    }
+
+    /// The build that belongs to this benchmark.
+    pub(crate) fn built() -> Self {
+        Self::crow(env!("CARGO_BIN_EXE_crow-cli"))
+    }
+}
+
 /// A message of the agent, and its arrival time.
 pub(crate) struct ReceivedMessage {
     pub(crate) at: Instant,
@@ -29,12 +49,16 @@ const START_LIMITED: &str = r#"ulimit -Sn 1024; exec "$0" acp"#;
 
 impl Agent {
     pub(crate) fn start(port: u16) -> Self {
-        Self::at(port, Rc::new(TempDir::new().unwrap()))
+        Self::start_program(&AgentProgram::built(), port)
     }
 
-    pub(crate) fn at(port: u16, home: Rc<TempDir>) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_crow-cli"));
-        command.arg("acp");
+    pub(crate) fn start_program(program: &AgentProgram, port: u16) -> Self {
+        Self::at(program, port, Rc::new(TempDir::new().unwrap()))
+    }
+
+    pub(crate) fn at(program: &AgentProgram, port: u16, home: Rc<TempDir>) -> Self {
+        let mut command = Command::new(&program.path);
+        command.arg(program.argument);
         Self::spawn(command, port, "", home)
     }
 
@@ -159,6 +183,11 @@ impl Agent {
 
     pub(crate) fn resident_kb(&self) -> u64 {
         self.status("VmRSS:")
+    }
+
+    /// Pages that belong to this process alone.
+    pub(crate) fn private_kb(&self) -> u64 {
+        self.status("RssAnon:")
     }
 
     pub(crate) fn peak_kb(&self) -> u64 {

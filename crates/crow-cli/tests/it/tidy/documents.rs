@@ -40,6 +40,11 @@ fn each_quirk_has_its_test() {
 }
 
 #[test]
+fn each_promise_has_its_test() {
+    check_tests_of_tables("docs/dev/promises.md", "| promise | tests", 13);
+}
+
+#[test]
 fn each_defence_has_its_test() {
     check_tests_of_tables("docs/dev/threat-model.md", "| attempt | defence | tests", 40);
     check_tests_of_tables("docs/dev/threat-model.md", "| leak | defence | tests", 3);
