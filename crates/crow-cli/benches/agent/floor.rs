@@ -47,7 +47,11 @@ fn field<'a>(line: &'a str, mark: &str) -> Option<&'a str> {
     Some(&rest[..end])
 }
 
-fn stream_reply(port: u16, connection: &mut Option<BufReader<TcpStream>>, output: &mut impl Write) -> io::Result<()> {
+fn stream_reply(
+    port: u16,
+    connection: &mut Option<BufReader<TcpStream>>,
+    output: &mut impl Write,
+) -> io::Result<()> {
     let mut stream = match connection.take() {
         Some(stream) => stream,
         None => BufReader::with_capacity(64 * 1024, connect(port)?),

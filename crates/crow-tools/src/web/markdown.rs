@@ -4,8 +4,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use dom_query::Document;
 use dom_smoothie::{Config, Readability};
-use html_to_markdown_rs::{ConversionOptions, InlineDataMedia};
 use reqwest::Url;
 
 use super::{
@@ -37,8 +37,8 @@ pub(super) fn html_to_markdown(html: &str, url: &Url) -> Option<String> {
         return Some(strip_tags(html));
     }
     catch_panic(|| {
-        let MainContent { title, html } = extract_main_content(html, url)?;
-        Some(prepend_title(&title, &render_markdown(&html, url)?))
+        let MainContent { title, document } = extract_main_content(html, url)?;
+        Some(prepend_title(&title, &render_markdown(&document, url)))
     })
     .flatten()
 }
@@ -57,7 +57,7 @@ fn catch_panic<T>(work: impl FnOnce() -> T) -> Option<T> {
 /// The content of a page worth reading.
 struct MainContent {
     title: String,
-    html: String,
+    document: Document,
 }
 
 /// Extracts the main content, or returns the whole page.
@@ -65,30 +65,33 @@ fn extract_main_content(html: &str, url: &Url) -> Option<MainContent> {
     // Classes give the language of a code block.
     let config = Config { keep_classes: true, max_elements_to_parse: ELEMENTS_MAX * 2, ..Config::default() };
     let mut page = Readability::new(html, Some(url.as_str()), Some(config)).ok()?;
-    // As parsed by this engine: the other one has a simpler parser.
-    let full_page = MainContent { title: String::new(), html: page.doc.html().to_string() };
-    if !page.is_probably_readable() {
-        return Some(full_page);
+    // Taken first, because the search for an article changes the document.
+    let full_page = page.doc.clone();
+    if page.is_probably_readable()
+        && let Ok(article) = page.parse()
+        && article.text_content.chars().nth(ARTICLE_CHARS_MIN).is_some()
+    {
+        return Some(MainContent { title: article.title, document: Document::from(article.content) });
     }
-    let Ok(article) = page.parse() else { return Some(full_page) };
-    let is_long_enough = article.text_content.chars().nth(ARTICLE_CHARS_MIN).is_some();
-    Some(if is_long_enough {
-        MainContent { title: article.title, html: article.content.to_string() }
-    } else {
-        full_page
-    })
+    Some(MainContent { title: String::new(), document: full_page })
 }
 
-fn render_markdown(html: &str, url: &Url) -> Option<String> {
-    let options = ConversionOptions {
-        extract_metadata: false,
-        compact_tables: true,
-        inline_data_media: InlineDataMedia::DropElement,
-        max_depth: Some(DEPTH_MAX),
-        base_url: Some(url.as_str().to_owned()),
-        ..ConversionOptions::default()
-    };
-    html_to_markdown_rs::convert(html, options).ok()?.content.map(|text| text.trim().to_owned())
+fn render_markdown(document: &Document, url: &Url) -> String {
+    let base = document.base_uri().and_then(|base| url.join(&base).ok());
+    let base = base.as_ref().unwrap_or(url);
+    // The content of a file in an address would fill the model's context.
+    document.select("img[src^='data:']").remove();
+    document.select("a[href^='data:']").remove_attr("href");
+    for (elements, attribute) in [("a[href]", "href"), ("img[src]", "src")] {
+        for element in document.select(elements).iter() {
+            if let Ok(absolute) = base.join(&element.attr_or(attribute, "")) {
+                element.set_attr(attribute, absolute.as_str());
+            }
+        }
+    }
+    // The converter would join a term and its definition.
+    document.select("dt, dd").rename("div");
+    document.md(None).trim().to_owned()
 }
 
 /// Prepends the title unless the text begins with it.

@@ -30,29 +30,30 @@ fn article_is_extracted() {
     check(
         &html,
         &expect![[r#"
-        # The page | Site
+            # The page | Site
 
-        Long sentences with commas, clauses, and more of them, are what an article is made of, as everybody knows who has read one, or two, and no site would put so many of them into a menu, or a footer.
+            Long sentences with commas, clauses, and more of them, are what an article is made of, as everybody knows who has read one, or two, and no site would put so many of them into a menu, or a footer.
 
-        Long sentences with commas, clauses, and more of them, are what an article is made of, as everybody knows who has read one, or two, and no site would put so many of them into a menu, or a footer.
+            Long sentences with commas, clauses, and more of them, are what an article is made of, as everybody knows who has read one, or two, and no site would put so many of them into a menu, or a footer.
 
-        See [the other](https://example.com/docs/other#x) and [docs](https://docs.rs/).
+            See [the other](https://example.com/docs/other#x) and [docs](https://docs.rs/).
 
-        - one
-          * deep
-        - two
+            - one
+                - deep
+            - two
 
-        ```rust
-        fn main() {
-            run(a < b);
-        }
-        ```
+            ```rust
+            fn main() {
+                run(a < b);
+            }
+            ```
 
-        | key | meaning |
-        | --- | --- |
-        | a | x \| y |
 
-        ![a picture](https://example.com/i.png)"#]],
+            | key | meaning |
+            | --- | ------- |
+            | a | x \| y |
+
+            ![a picture](https://example.com/i.png)"#]],
     );
 }
 
@@ -67,6 +68,21 @@ fn page_without_an_article_is_converted_as_a_whole() {
             - [second](https://example.com/docs/b)
 
             a & b © A"#]],
+    );
+    check(
+        "<dl><dt>term<dd>meaning<dt>other<dd>one</dl>",
+        &expect![[r#"
+        term
+
+        meaning
+
+        other
+
+        one"#]],
+    );
+    check(
+        "<p>a <img src='data:image/png;base64,AAAA' alt=x> b <a href='data:text/html,x'>c</a>",
+        &expect!["a b c"],
     );
     check("just text", &expect!["just text"]);
     check("", &expect![[""]]);
