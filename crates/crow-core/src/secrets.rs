@@ -126,7 +126,7 @@ fn secret_strength(words: &[&str]) -> Option<SecretStrength> {
     let (last, before) = words.split_last()?;
     let kind = before.last().copied().unwrap_or_default();
     let first = before.first().copied().unwrap_or_default();
-    let has_owner = is_in(PROVIDER_NAMES, kind) || is_in(PROVIDER_NAMES, first);
+    let has_owner = || is_in(PROVIDER_NAMES, kind) || is_in(PROVIDER_NAMES, first);
     let last = strip_number(last);
     let singular = last.strip_suffix('S').filter(|one| !one.ends_with('S')).unwrap_or(last);
     if SECRET_WORDS.iter().any(|word| singular.ends_with(word)) {
@@ -134,7 +134,7 @@ fn secret_strength(words: &[&str]) -> Option<SecretStrength> {
     }
     match singular {
         "KEY" if is_in(KEY_KINDS, kind) => Some(SecretStrength::Certain),
-        "KEY" if has_owner => Some(SecretStrength::Plain),
+        "KEY" if has_owner() => Some(SecretStrength::Plain),
         "ID" if before.ends_with(&["ACCESS", "KEY"]) => Some(SecretStrength::Plain),
         "TOKEN" if is_in(TOKEN_KINDS, kind) || is_in(PROVIDER_NAMES, kind) => Some(SecretStrength::Certain),
         "TOKEN" if singular == last && !kind.is_empty() => Some(SecretStrength::Plain),
