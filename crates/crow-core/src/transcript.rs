@@ -5,6 +5,7 @@
 
 mod dialogue;
 mod entry;
+mod estimated_entries;
 
 use std::collections::BTreeSet;
 
@@ -16,16 +17,18 @@ use crate::session_context::kept_context;
 use crate::{CallId, Compaction, ContentPart, MessageId, Prompt, Reply, TokenUsage, ToolCall, ToolResult};
 
 pub use entry::TranscriptEntry;
+use estimated_entries::EstimatedEntries;
 
 /// A valid conversation.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Transcript {
     system: String,
+    system_tokens: u64,
     /// Tokens of the tool descriptions.
     tool_tokens: u64,
     /// The sequence number of the first entry.
     first_seq: u64,
-    entries: Vec<TranscriptEntry>,
+    entries: EstimatedEntries,
     open_calls: Vec<ToolCall>,
     applied_compaction: Option<AppliedCompaction>,
 }
@@ -73,12 +76,13 @@ pub enum InvalidEntry {
 impl Transcript {
     /// Starts a conversation.
     pub fn new(system: impl Into<String>) -> Self {
-        Self { system: system.into(), ..Self::default() }
+        let system = system.into();
+        Self { system_tokens: estimate_text_tokens(&system), system, ..Self::default() }
     }
 
     /// Returns the sequence number of the next entry; IDs are derived from it.
     pub fn next_seq(&self) -> u64 {
-        self.first_seq + self.entries.len() as u64
+        self.first_seq + self.entries().len() as u64
     }
 
     /// Returns the sequence number of the first of [`Transcript::entries`].
@@ -98,12 +102,12 @@ impl Transcript {
 
     /// Returns the tokens of each request besides the messages.
     pub(crate) fn overhead_tokens(&self) -> u64 {
-        estimate_text_tokens(&self.system) + self.tool_tokens
+        self.system_tokens + self.tool_tokens
     }
 
     /// Returns the entries from the first one that the current compaction keeps.
     pub fn entries(&self) -> &[TranscriptEntry] {
-        &self.entries
+        self.entries.as_slice()
     }
 
     /// Returns the calls without result, in the model's order.
@@ -115,10 +119,10 @@ impl Transcript {
     pub fn push(&mut self, entry: TranscriptEntry) -> Result<(), InvalidEntry> {
         self.check_entry(&entry)?;
         let index = match &entry {
-            TranscriptEntry::Prompt(_) => self.entries.len(),
+            TranscriptEntry::Prompt(_) => self.entries().len(),
             TranscriptEntry::Reply(reply) => {
                 self.open_calls.clone_from(&reply.calls);
-                self.entries.len()
+                self.entries().len()
             }
             TranscriptEntry::Result { call, .. } => {
                 self.open_calls.retain(|open_call| open_call.id != *call);
@@ -131,13 +135,13 @@ impl Transcript {
 
     /// Returns the index for a result: results arrive in any order and are kept in the order of their calls.
     fn result_index(&self, call: &CallId) -> usize {
-        let n_later = self.entries.iter().rev().take_while(|entry| match entry {
+        let n_later = self.entries().iter().rev().take_while(|entry| match entry {
             TranscriptEntry::Result { call: other, .. } => {
                 other > call && other.reply_seq() == call.reply_seq()
             }
             TranscriptEntry::Prompt(_) | TranscriptEntry::Reply(_) => false,
         });
-        self.entries.len() - n_later.count()
+        self.entries().len() - n_later.count()
     }
 
     /// Checks whether an entry is allowed next.
@@ -174,23 +178,29 @@ impl Transcript {
             compaction.verbatim_prompts.iter().filter_map(|seq| Some((*seq, self.prompt_at(*seq)?.clone())));
         let verbatim_prompts: Vec<(u64, Prompt)> = verbatim_prompts.collect();
         // A reply can only follow a message.
-        let begins_with_reply = matches!(self.entries.get(index), Some(TranscriptEntry::Reply(_)));
+        let begins_with_reply = matches!(self.entries().get(index), Some(TranscriptEntry::Reply(_)));
         let needs_summary_message =
             begins_with_reply || !verbatim_prompts.is_empty() || compaction.summary.is_some();
         let message = needs_summary_message.then(|| {
             let prompts = verbatim_prompts.iter().map(|(_, prompt)| prompt);
             summary_message(self.context_before(index), prompts, compaction.summary.as_deref())
         });
-        self.entries.drain(..index);
-        self.entries.shrink_to_fit();
         self.first_seq = compaction.keep_from;
-        let pruned = compaction.pruned.iter().copied().collect();
+        let pruned: BTreeSet<CallId> = compaction.pruned.iter().copied().collect();
+        let removed_output = removed_output();
+        let removed_tokens = estimate_result_tokens(&removed_output);
+        self.entries.remove_before(index, |entry| match entry {
+            TranscriptEntry::Result { call, .. } if pruned.contains(call) => removed_tokens,
+            TranscriptEntry::Result { .. } | TranscriptEntry::Prompt(_) | TranscriptEntry::Reply(_) => {
+                estimate_entry_tokens(entry)
+            }
+        });
         self.applied_compaction = Some(AppliedCompaction {
             compaction,
             verbatim_prompts,
             summary_message: message,
             pruned,
-            removed_output: removed_output(),
+            removed_output,
         });
         Ok(())
     }
@@ -205,7 +215,7 @@ impl Transcript {
         }
         let first = usize::try_from(compaction.keep_from - self.first_seq)
             .ok()
-            .and_then(|index| self.entries.get(index));
+            .and_then(|index| self.entries().get(index));
         if matches!(first, Some(TranscriptEntry::Result { .. })) {
             return mismatch("it separates a call from its result");
         }
@@ -237,7 +247,7 @@ impl Transcript {
 
     /// Returns the prompts in the model's view; the first may be the summary message.
     pub fn prompts(&self) -> impl DoubleEndedIterator<Item = &Prompt> {
-        self.summary_message().into_iter().chain(self.entries.iter().filter_map(|entry| match entry {
+        self.summary_message().into_iter().chain(self.entries().iter().filter_map(|entry| match entry {
             TranscriptEntry::Prompt(prompt) => Some(prompt),
             TranscriptEntry::Reply(_) | TranscriptEntry::Result { .. } => None,
         }))
@@ -245,7 +255,7 @@ impl Transcript {
 
     /// Returns the parts about the session that stay when the entries before an index are removed.
     pub(crate) fn context_before(&self, index: usize) -> Vec<ContentPart> {
-        let n_removed = self.entries.iter().take(index);
+        let n_removed = self.entries().iter().take(index);
         let n_removed = n_removed.filter(|entry| matches!(entry, TranscriptEntry::Prompt(_))).count();
         let n_removed = n_removed + usize::from(self.has_summary_message());
         kept_context(self.prompts().take(n_removed))
@@ -257,7 +267,7 @@ impl Transcript {
             return Some(prompt);
         }
         let index = usize::try_from(seq.checked_sub(self.first_seq)?).ok()?;
-        match self.entries.get(index)? {
+        match self.entries().get(index)? {
             TranscriptEntry::Prompt(prompt) => Some(prompt),
             TranscriptEntry::Reply(_) | TranscriptEntry::Result { .. } => None,
         }
@@ -266,7 +276,7 @@ impl Transcript {
     /// Returns the context size.
     pub fn context_tokens(&self) -> ContextTokens {
         let overhead = self.overhead_tokens() + self.summary_message().map_or(0, estimate_prompt_tokens);
-        let measured = overhead + self.entries.iter().map(|entry| self.entry_tokens(entry)).sum::<u64>();
+        let measured = overhead + self.entries.tokens().iter().sum::<u64>();
         ContextTokens { tokens: self.provider_count(measured).unwrap_or(measured), measured }
     }
 
@@ -274,7 +284,9 @@ impl Transcript {
     fn provider_count(&self, measured: u64) -> Option<u64> {
         let compaction = self.compaction();
         let mut later_tokens = 0;
-        for (index, entry) in self.entries.iter().enumerate().rev() {
+        for (index, (entry, tokens_of_entry)) in
+            self.entries().iter().zip(self.entries.tokens()).enumerate().rev()
+        {
             if compaction.is_some_and(|compaction| self.first_seq + (index as u64) < compaction.at_seq) {
                 break;
             }
@@ -284,20 +296,9 @@ impl Transcript {
                         .saturating_add(later_tokens),
                 );
             }
-            later_tokens += self.entry_tokens(entry);
+            later_tokens += tokens_of_entry;
         }
         compaction.map(|compaction| compaction.tokens_after.saturating_add(later_tokens))
-    }
-
-    fn entry_tokens(&self, entry: &TranscriptEntry) -> u64 {
-        match (entry, &self.applied_compaction) {
-            (TranscriptEntry::Result { call, .. }, Some(compacted)) if compacted.pruned.contains(call) => {
-                estimate_result_tokens(&compacted.removed_output)
-            }
-            (TranscriptEntry::Result { .. } | TranscriptEntry::Prompt(_) | TranscriptEntry::Reply(_), _) => {
-                estimate_entry_tokens(entry)
-            }
-        }
     }
 
     /// Returns the ID of the next prompt.
@@ -339,7 +340,7 @@ impl<'a> ModelTranscript<'a> {
         let Transcript { entries, applied_compaction: compacted, .. } = self.transcript;
         let compaction_of =
             move |call: &CallId| compacted.as_ref().filter(|compaction| compaction.pruned.contains(call));
-        let entry_steps = entries.iter().map(move |entry| match entry {
+        let entry_steps = entries.as_slice().iter().map(move |entry| match entry {
             TranscriptEntry::Prompt(prompt) => ModelStep::Prompt(prompt),
             TranscriptEntry::Reply(reply) => ModelStep::Reply(reply),
             TranscriptEntry::Result { call, result, .. } => {
