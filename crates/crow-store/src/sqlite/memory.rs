@@ -13,6 +13,7 @@ use std::{
 
 use crow_core::SessionId;
 use rusqlite::Connection;
+use rusqlite::config::DbConfig;
 
 use super::{errors::from_sqlite, schema::make_tables, statements::SqliteTransaction};
 use crate::{
@@ -82,6 +83,7 @@ fn create_connection() -> rusqlite::Result<Connection> {
     make_tables(&transaction)?;
     transaction.commit()?;
     connection.pragma_update(None, "foreign_keys", true)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(connection)
 }
 

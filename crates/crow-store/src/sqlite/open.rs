@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use super::{
@@ -160,6 +161,9 @@ fn configure_connection(connection: &Connection) -> rusqlite::Result<()> {
     switch_to_wal(connection)?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.pragma_update(None, "foreign_keys", true)?;
+    // A statement is prepared once. Otherwise SQLite prepares it again whenever a value is bound on which its plan could
+    // depend, which for each stored message takes as long as writing it.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     // Deleted data is overwritten.
     connection.pragma_update(None, "secure_delete", true)
 }
