@@ -39,11 +39,10 @@ pub(crate) async fn run_turn(
     loop {
         next = match next {
             TurnAction::RequestReply => {
-                cx.prepare_request(state, steering).await?;
+                tools = cx.prepare_request(state, steering).await?;
                 if turn.needs_compaction(state.transcript.context_tokens(), cx.context_limit()) {
                     TurnAction::Compact(CompactionTrigger::LimitReached)
                 } else {
-                    tools = cx.current_tools().in_order_of(&state.offered_tools);
                     cx.request_reply(state, &tools, &mut turn).await?
                 }
             }
@@ -108,20 +107,21 @@ impl TurnCx<'_> {
         Ok(if found_work { SettleFinding::MoreWork } else { SettleFinding::Nothing })
     }
 
-    /// Appends what the next request must contain.
+    /// Appends what the next request must contain, and returns its tools.
     async fn prepare_request(
         &self,
         state: &mut SessionState,
         steering: &mut mpsc::Receiver<SteeringInput>,
-    ) -> Result<(), Failure> {
+    ) -> Result<Arc<ToolSet>, Failure> {
         self.drain_steering(state, steering).await?;
         self.append_mail(state).await?;
-        self.remember_tools(state).await?;
+        let tools = self.current_tools().in_order_of(&state.offered_tools);
+        self.remember_tools(state, &tools.specs).await?;
         if let Some(notice) = self.toolbox.take_offer_notice() {
             self.client.send_update(self.session, SessionUpdate::Notice(notice));
         }
-        state.transcript.set_tool_tokens(estimate_tool_tokens(&self.current_tools().specs));
-        Ok(())
+        state.transcript.set_tool_tokens(estimate_tool_tokens(&tools.specs));
+        Ok(tools)
     }
 
     /// Appends steering input as prompts; returns their number.
@@ -183,23 +183,26 @@ impl TurnCx<'_> {
     }
 
     /// Stores the definitions of the tools if they have changed, and appends what else changed since the last request.
-    async fn remember_tools(&self, state: &mut SessionState) -> Result<(), Failure> {
-        let specs = self.current_tools().in_order_of(&state.offered_tools).specs.clone();
+    async fn remember_tools(&self, state: &mut SessionState, specs: &Arc<[ToolSpec]>) -> Result<(), Failure> {
         let is_new = |spec: &&ToolSpec| !state.offered_tools.iter().any(|other| other.name == spec.name);
         // A step explains its tools itself.
         let tells_tools = !state.offered_tools.is_empty() && self.step_policy.is_none();
         let new_tools: Vec<&ToolSpec> = specs.iter().filter(|spec| tells_tools && is_new(spec)).collect();
         self.append_context_changes(state, &new_tools).await?;
-        if Arc::ptr_eq(&specs, &state.offered_tools) || specs == state.offered_tools {
+        if Arc::ptr_eq(specs, &state.offered_tools) {
             return Ok(());
         }
-        let definitions = specs.iter().map(|ToolSpec { name, description, parameters }| {
-            let function = json!({"name": name, "description": description, "parameters": parameters});
-            json!({"type": "function", "function": function})
-        });
-        let definitions = Value::Array(definitions.collect()).to_string();
-        self.runtime.store.set_tool_definitions(self.session, definitions).await.map_err(store_failure)?;
-        state.offered_tools = specs;
+        if *specs != state.offered_tools {
+            let definitions = specs.iter().map(|ToolSpec { name, description, parameters }| {
+                let function = json!({"name": name, "description": description, "parameters": parameters});
+                json!({"type": "function", "function": function})
+            });
+            let definitions = Value::Array(definitions.collect()).to_string();
+            let stored = self.runtime.store.set_tool_definitions(self.session, definitions).await;
+            stored.map_err(store_failure)?;
+        }
+        // Also if they are equal: the next request finds the same allocation and compares nothing.
+        state.offered_tools = specs.clone();
         Ok(())
     }
 

@@ -20,7 +20,7 @@ impl ToolSet {
 
     /// Returns the set with further tools, which are offered after the others.
     pub(crate) fn with_tools(&self, added: Vec<Arc<dyn Tool>>) -> Self {
-        let n_before = self.tools.tool_specs().len();
+        let n_before = self.tools.n_tools();
         let tools = self.tools.with_tools(added);
         let added_specs = tools.tool_specs().into_iter().skip(n_before);
         let specs = self.specs.iter().cloned().chain(added_specs).collect();

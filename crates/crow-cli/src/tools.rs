@@ -13,7 +13,7 @@ pub(crate) fn run(args: &ToolsArgs, settings: &Settings, out: &mut impl Write) -
     let mut specs = builtin.tool_specs();
     specs.extend(crow_history::memory_specs());
     specs.extend(crow_children::task_specs(&settings.agent_servers));
-    specs.extend(builtin.alternative_specs());
+    specs.extend(builtin.alternative_specs().into_iter().cloned());
     if args.json {
         let tools = specs.iter().map(
             |spec| json!({"name": spec.name, "description": spec.description, "parameters": spec.parameters}),

@@ -111,7 +111,7 @@ pub struct SelectableTools<'a> {
     /// Crow's own tools among them.
     pub own: &'a [ToolSpec],
     /// Crow's own tools that are offered only in place of others, or by name.
-    pub alternatives: &'a [ToolSpec],
+    pub alternatives: &'a [&'a ToolSpec],
 }
 
 /// A model for which tools are selected.
@@ -147,9 +147,10 @@ impl ToolSelection {
     }
 
     /// Returns the names of the profile that none of these tools has.
-    pub fn unknown_names<'s>(&'s self, own_tools: &[ToolSpec], alternatives: &[ToolSpec]) -> Vec<&'s str> {
+    pub fn unknown_names<'s>(&'s self, own_tools: &[ToolSpec], alternatives: &[&ToolSpec]) -> Vec<&'s str> {
         let ToolProfile::Named(names) = &self.profile else { return Vec::new() };
-        let is_known = |name: &&str| own_tools.iter().chain(alternatives).any(|tool| tool.name == *name);
+        let is_known =
+            |name: &&str| own_tools.iter().chain(alternatives.iter().copied()).any(|tool| tool.name == *name);
         names.iter().map(String::as_str).filter(|name| !is_known(name)).collect()
     }
 
@@ -163,10 +164,10 @@ impl ToolSelection {
             return None;
         }
         let is_own = |tool: &ToolSpec| tools.own.iter().any(|own| own.name == tool.name);
-        let named_alternatives = tools.alternatives.iter().filter(|_| is_named);
+        let named_alternatives = tools.alternatives.iter().copied().filter(|_| is_named);
         let candidates = tools.all.iter().chain(named_alternatives);
         let selected = candidates.filter_map(|tool| match &self.profile {
-            ToolProfile::Named(names) if is_own(tool) || tools.alternatives.contains(tool) => {
+            ToolProfile::Named(names) if is_own(tool) || tools.alternatives.contains(&tool) => {
                 names.contains(&tool.name).then(|| tool.clone())
             }
             _ if !is_own(tool) => Some(tool.clone()),
@@ -190,7 +191,7 @@ impl ToolSelection {
         let is_named = matches!(self.profile, ToolProfile::Named(_));
         let edit_tool = self.edit_tool(family_tool);
         let own = tools.own.iter().filter(|tool| is_named || !edit_tool.replaces(&tool.name));
-        let alternatives = tools.alternatives.iter().filter(|_| is_named);
+        let alternatives = tools.alternatives.iter().copied().filter(|_| is_named);
         let unselected = own.chain(alternatives).map(|tool| &tool.name).filter(|name| !is_selected(name));
         unselected.chain(&self.excluded).cloned().collect()
     }
@@ -200,13 +201,13 @@ impl ToolSelection {
 fn replace_tool<'a>(
     tool: &'a ToolSpec,
     edit_tool: EditToolKind,
-    alternatives: &'a [ToolSpec],
+    alternatives: &[&'a ToolSpec],
 ) -> Option<&'a ToolSpec> {
     if !edit_tool.replaces(&tool.name) {
         return Some(tool);
     }
     let replaced = EditToolKind::Edit.as_str();
-    alternatives.iter().find(|other| tool.name == replaced && other.name == edit_tool.as_str())
+    alternatives.iter().copied().find(|other| tool.name == replaced && other.name == edit_tool.as_str())
 }
 
 /// Returns a core tool with its short description; `None` for another tool.

@@ -118,8 +118,13 @@ impl ToolRegistry {
     }
 
     /// The specifications of the tools that are offered only in place of others, or by name.
-    pub fn alternative_specs(&self) -> Vec<ToolSpec> {
-        self.alternatives.iter().map(|tool| tool.spec().clone()).collect()
+    pub fn alternative_specs(&self) -> Vec<&ToolSpec> {
+        self.alternatives.iter().map(|tool| tool.spec()).collect()
+    }
+
+    /// The number of all other tools.
+    pub fn n_tools(&self) -> usize {
+        self.tools.len()
     }
 
     /// The specifications of all other tools, for the model.

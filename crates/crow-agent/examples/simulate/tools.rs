@@ -22,8 +22,12 @@ struct FakeTool {
 pub(crate) fn fake_tools(world: &Arc<World>) -> ToolRegistry {
     let accesses = [ToolAccess::Nothing, ToolAccess::Runs("change things".to_owned())];
     let builtin = ToolRegistry::with_builtin_tools(BuiltinToolConfig::default());
-    let names: Vec<String> =
-        builtin.tool_specs().into_iter().chain(builtin.alternative_specs()).map(|spec| spec.name).collect();
+    let names: Vec<String> = builtin
+        .tool_specs()
+        .iter()
+        .chain(builtin.alternative_specs())
+        .map(|spec| spec.name.clone())
+        .collect();
     let mut added: Vec<Arc<dyn Tool>> = Vec::new();
     for (name, access) in TOOL_NAMES.into_iter().zip(accesses) {
         let parameters = json!({

@@ -80,7 +80,7 @@ fn names_of_no_tool_are_found() {
         excluded: vec!["any".to_owned()],
         edit_tool: None,
     };
-    assert_eq!(selection.unknown_names(&["grep"].map(tool), &["read"].map(tool)), ["raed", "mcp"]);
+    assert_eq!(selection.unknown_names(&["grep"].map(tool), &["read"].map(tool).each_ref()), ["raed", "mcp"]);
     assert_eq!(ToolSelection::default().unknown_names(&[], &[]), [""; 0]);
 }
 
@@ -90,7 +90,7 @@ fn check_names(selection: &ToolSelection, family_tool: EditToolKind, expected: &
     let own = ["read", "write", "edit", "grep", "todo"].map(tool);
     let alternatives = ["apply_patch", "str_replace_based_edit_tool"].map(tool);
     let all: Vec<ToolSpec> = own.iter().cloned().chain([tool("mcp")]).collect();
-    let tools = SelectableTools { all: &all, own: &own, alternatives: &alternatives };
+    let tools = SelectableTools { all: &all, own: &own, alternatives: &alternatives.each_ref() };
     let model = SelectingModel { context_window: 200_000, family_tool };
     let shown = match selection.select_tools(tools, model) {
         None => "all".to_owned(),
