@@ -20,6 +20,10 @@ proof *ARGS:
 bench-compare REV:
     .ci/proof --compare {{REV}}
 
+# Kill real processes under load, 2,000 of them, on both databases: see docs/dev/kills.md.
+kill *ARGS:
+    cargo bench -p crow-cli --bench kill --profile dev -- {{ARGS}}
+
 # Accept what `expect!` tests show now; read the diff.
 accept:
     UPDATE_EXPECT=1 cargo test --workspace

@@ -9,6 +9,7 @@
 )]
 
 mod editor;
+mod home;
 mod log;
 mod serving;
 pub mod task_names;
@@ -17,12 +18,13 @@ mod terminals;
 mod tests;
 
 pub use editor::{Editor, ResponseFault};
+pub use home::TestHome;
 pub use terminals::MissingProgram;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{PipeReader, PipeWriter};
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -83,6 +85,8 @@ pub struct FakeClient {
     pending_waits: BTreeMap<String, Option<ResponseFault>>,
     exit_sender: mpsc::Sender<CommandExit>,
     exit_receiver: mpsc::Receiver<CommandExit>,
+    /// Whether the agent may exit while the client talks to it.
+    may_exit: bool,
     log: Vec<String>,
     masks: Vec<(String, String)>,
 }
@@ -159,6 +163,7 @@ impl FakeClient {
             pending_waits: BTreeMap::new(),
             exit_sender,
             exit_receiver,
+            may_exit: false,
             log: Vec::new(),
             masks: vec![(home.display().to_string(), "$HOME".into())],
         }
@@ -192,6 +197,11 @@ impl FakeClient {
             Agent::Process(child) => child,
             Agent::InProcess(_) => panic!("the agent is no process of its own"),
         }
+    }
+
+    /// Lets the agent exit at any time: what is sent to it afterwards is lost.
+    pub fn allow_exit(&mut self) {
+        self.may_exit = true;
     }
 
     /// Replaces a text in all later log lines.
@@ -231,8 +241,10 @@ impl FakeClient {
     pub async fn send_line(&mut self, line: &str) {
         self.contract.record_client_line(line);
         let stdin = self.stdin.as_mut().expect("stdin is open");
-        stdin.write_all(format!("{line}\n").as_bytes()).await.expect("the agent reads");
-        stdin.flush().await.expect("the agent reads");
+        let sent = stdin.write_all(format!("{line}\n").as_bytes()).await;
+        if !self.may_exit {
+            sent.expect("the agent reads");
+        }
     }
 
     /// Sends a notification.
@@ -281,6 +293,12 @@ impl FakeClient {
 
     /// Reads the next message: logs an update, answers a request.
     pub async fn next_message(&mut self) -> Value {
+        self.next_message_until_exit().await.expect("the agent still talks")
+    }
+
+    /// Reads the next message as `next_message` does; `None` if the agent has closed its stdout. An agent that may exit
+    /// may leave half a message.
+    pub async fn next_message_until_exit(&mut self) -> Option<Value> {
         let line = loop {
             let received = tokio::time::timeout(TIMEOUT, async {
                 tokio::select! {
@@ -289,11 +307,14 @@ impl FakeClient {
                 }
             });
             match received.await {
-                Ok(Ok(line)) => break line.expect("stdout can be read").expect("the agent still talks"),
+                Ok(Ok(line)) => break line.expect("stdout can be read")?,
                 Ok(Err(exit)) => self.answer_wait(exit.expect("this client holds the other end")).await,
                 Err(_) => panic!("nothing came after:\n{}{:?}", self.log(), self.contract.unanswered()),
             }
         };
+        if self.may_exit && serde_json::from_str::<Value>(&line).is_err() {
+            return None;
+        }
         let message = self.read_message(&line);
         for response in std::mem::take(&mut self.delayed) {
             self.send_line(&response).await;
@@ -307,7 +328,7 @@ impl FakeClient {
             Some(_) => {}
             None => self.store_response(&message),
         }
-        message
+        Some(message)
     }
 
     fn read_message(&mut self, line: &str) -> Value {
@@ -388,13 +409,13 @@ impl FakeClient {
     }
 
     /// Closes stdin and waits for the process to exit.
-    pub async fn close_stdin(mut self) -> ExitStatus {
+    pub async fn close_stdin(&mut self) -> ExitStatus {
         drop(self.stdin.take());
         self.wait_for_exit().await
     }
 
     /// Waits for the process to exit while stdin stays open.
-    pub async fn wait_for_exit(mut self) -> ExitStatus {
+    pub async fn wait_for_exit(&mut self) -> ExitStatus {
         let exit = tokio::time::timeout(TIMEOUT, async {
             while let Some(line) = self.lines.next_line().await.expect("stdout can be read") {
                 self.read_message(&line);
@@ -402,74 +423,5 @@ impl FakeClient {
             self.child_mut().wait().await.expect("it can be waited for")
         });
         exit.await.expect("the agent ends when its client does")
-    }
-}
-
-/// A temporary home directory with configuration and project.
-#[derive(Debug)]
-pub struct TestHome {
-    directory: tempfile::TempDir,
-}
-
-impl TestHome {
-    /// Creates a home whose only model is at `base_url`.
-    pub fn new(base_url: &str) -> Self {
-        let home = Self { directory: tempfile::tempdir().expect("a folder can be made") };
-        std::fs::create_dir_all(home.project()).expect("a folder can be made");
-        home.configure(&format!(
-            "providers:\n  fake: {{ base_url: {base_url} }}\nmodels:\n  scripted: {{ provider: fake, model: scripted, context_window: 32000, tools: full }}\nmax_retries_per_step: 0\n"
-        ));
-        home
-    }
-
-    /// Writes the configuration.
-    pub fn configure(&self, yaml: &str) {
-        let directory = self.home().join(".crow");
-        std::fs::create_dir_all(&directory).expect("a folder can be made");
-        let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o700);
-        std::fs::set_permissions(&directory, permissions).expect("the folder can be made private");
-        std::fs::write(directory.join("config.yaml"), yaml).expect("the configuration can be written");
-    }
-
-    /// Sets the model API of the provider.
-    pub fn set_model_api(&self, api: &str) {
-        let text = self.config_text();
-        self.configure(&text.replacen("{ base_url:", &format!("{{ api: {api}, base_url:"), 1));
-    }
-
-    /// Adds a line to the configuration.
-    pub fn add_config(&self, yaml: &str) {
-        let file = self.home().join(".crow/config.yaml");
-        let text = self.config_text();
-        std::fs::write(&file, format!("{text}{yaml}\n")).expect("the configuration can be written");
-    }
-
-    /// Adds a field to the model's configuration.
-    pub fn add_model_config(&self, yaml: &str) {
-        let file = self.home().join(".crow/config.yaml");
-        let text = self.config_text();
-        let fields = format!("model: scripted, {yaml}");
-        let text = text.replacen("model: scripted", &fields, 1);
-        std::fs::write(&file, text).expect("the configuration can be written");
-    }
-
-    /// Returns the text of the configuration.
-    pub fn config_text(&self) -> String {
-        std::fs::read_to_string(self.home().join(".crow/config.yaml")).expect("the configuration can be read")
-    }
-
-    /// Returns the canonical path of the home directory.
-    pub fn home(&self) -> PathBuf {
-        std::fs::canonicalize(self.directory.path()).expect("the folder is there")
-    }
-
-    /// Returns the directory in which the agent works.
-    pub fn project(&self) -> PathBuf {
-        self.home().join("project")
-    }
-
-    /// Writes a file of the project.
-    pub fn write_file(&self, name: &str, text: &str) {
-        std::fs::write(self.project().join(name), text).expect("the file can be written");
     }
 }

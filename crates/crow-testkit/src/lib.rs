@@ -8,15 +8,19 @@ mod contract;
 mod environment;
 mod helper_binary;
 mod model_server;
+mod random;
 mod recording;
 mod script;
+mod shown;
 
 pub use checker::messages::messages_violations;
 pub use checker::responses::responses_violations;
 pub use checker::violations;
 pub use contract::Contract;
 pub use model_server::ModelServer;
+pub use random::SeededRandom;
 pub use script::{Answer, Script, Step};
+pub use shown::ShownContent;
 
 pub mod agent;
 pub mod client;

@@ -3,6 +3,7 @@
 //! It runs on its own thread, independent of the test's runtime and paused clock.
 #![expect(clippy::panic, reason = "a server that cannot start or a wait without end fails the test")]
 
+mod flow;
 mod http;
 mod messages;
 mod reply_writer;
@@ -11,16 +12,18 @@ mod responses;
 mod tests;
 
 use std::path::Path;
+use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::sync::{oneshot, watch};
 
 use crate::environment::hide_environment;
 use crate::recording::Recording;
 use crate::{Answer, Script, messages_violations, responses_violations, violations};
+use flow::AnswerFlow;
 use http::{Connection, Request};
 use reply_writer::Api;
 
@@ -40,7 +43,7 @@ pub struct ModelServer {
 struct SharedState {
     state: Mutex<ServerState>,
     changed: watch::Sender<()>,
-    releases: Semaphore,
+    flow: AnswerFlow,
 }
 
 #[derive(Debug, Default)]
@@ -95,7 +98,7 @@ impl ModelServer {
         let shared = Arc::new(SharedState {
             state: Mutex::new(state),
             changed: watch::Sender::new(()),
-            releases: Semaphore::new(0),
+            flow: AnswerFlow::default(),
         });
         let (shutdown_sender, shutdown) = oneshot::channel();
         let thread_shared = Arc::clone(&shared);
@@ -183,7 +186,12 @@ impl ModelServer {
 
     /// Continues one `hold`, now or when it is reached.
     pub fn release(&self) {
-        self.shared.releases.add_permits(1);
+        self.shared.flow.releases.add_permits(1);
+    }
+
+    /// Sends a message when this many bytes of answers have been sent; replaces an earlier request for one.
+    pub fn notify_after_bytes(&self, n_bytes: u64, sender: SyncSender<()>) {
+        self.shared.flow.notify_after(n_bytes, sender);
     }
 
     /// Waits until `n` requests have arrived.
@@ -341,7 +349,7 @@ async fn serve_connection(stream: TcpStream, shared: Arc<SharedState>) {
             Err(answer) => (Api::Chat, 0, answer),
         };
         let context = reply_writer::ReplyContext { api, request_index: index };
-        if reply_writer::send_answer(&answer, context, &mut connection, &shared.releases).await.is_err() {
+        if reply_writer::send_answer(&answer, context, &mut connection, &shared.flow).await.is_err() {
             break;
         }
     }

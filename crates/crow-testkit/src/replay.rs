@@ -35,12 +35,22 @@ const NOTE_PREFIX: &str = "note-";
 /// If they differ.
 #[track_caller]
 pub fn check(session: &str, live: &FakeClient, loaded: &FakeClient) {
+    let (replayed, seen_live) = render_clients(session, live, loaded);
+    assert_eq!(replayed, seen_live, "{session}: what was told (left) is not what was seen (right)");
+}
+
+/// Describes how what `loaded` received for a session differs from what `live` received.
+pub fn difference(session: &str, live: &FakeClient, loaded: &FakeClient) -> Option<String> {
+    let (replayed, seen_live) = render_clients(session, live, loaded);
+    (replayed != seen_live).then(|| format!("the replay of {session} is\n{replayed}was:\n{seen_live}"))
+}
+
+fn render_clients(session: &str, live: &FakeClient, loaded: &FakeClient) -> (String, String) {
     let [live, loaded] = [live, loaded].map(|client| {
         let updates = client.updates.iter().filter(|(other_session, _)| other_session == session);
         SessionView::from_updates(updates.map(|(_, update)| update), client.editor.released_outputs())
     });
-    let (replayed, seen_live) = render_both(loaded, live);
-    assert_eq!(replayed, seen_live, "{session}: what was told (left) is not what was seen (right)");
+    render_both(loaded, live)
 }
 
 /// Renders the final view of one session, one line for each message and call.

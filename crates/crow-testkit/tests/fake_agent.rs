@@ -312,7 +312,7 @@ async fn silent_agent_ends_on_sigterm() {
     assert_eq!(status.signal(), Some(Signal::SIGTERM as i32));
 }
 
-async fn end_by(client: FakeClient, signal: Signal) -> ExitStatus {
+async fn end_by(mut client: FakeClient, signal: Signal) -> ExitStatus {
     kill(Pid::from_raw(client.pid().cast_signed()), signal).unwrap();
     client.wait_for_exit().await
 }

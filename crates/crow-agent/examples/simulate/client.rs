@@ -8,13 +8,12 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crow_testkit::Contract;
+use crow_testkit::{Contract, ShownContent};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
 use self::requests::PendingRequest;
-use crate::shown::ShownContent;
 use crate::world::World;
 
 /// Longer than anything that happens without the client, such as a turn for the mailbox.

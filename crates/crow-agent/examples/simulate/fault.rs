@@ -1,6 +1,6 @@
 //! The faults, and how often a seed injects each.
 
-use crate::random::SeededRandom;
+use crow_testkit::SeededRandom;
 
 /// A fault at a boundary of the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -11,10 +11,8 @@ mod launcher;
 mod panics;
 mod process;
 mod provider;
-mod random;
 mod report;
 mod run;
-mod shown;
 mod stored;
 #[cfg(test)]
 mod tests;

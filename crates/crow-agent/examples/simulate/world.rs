@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crow_store::{DiskFault, DiskWait, SimulatedDisk};
+use crow_testkit::SeededRandom;
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::fault::{Fault, FaultPlan};
-use crate::random::SeededRandom;
 
 /// Most waits are short, so that events of different origins meet.
 const WAIT_MAX: u64 = 4;

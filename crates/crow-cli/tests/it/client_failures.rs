@@ -226,10 +226,12 @@ fn check_death(prepare: impl FnOnce(&mut FakeClient), script: &str, begun: &str)
         stage.client.prompt(&session, "go").await;
         stage.client.wait_for_line(begun).await;
         let next = FakeClient::start(binary(), &stage.world.home()).await;
-        let client = std::mem::replace(&mut stage.client, next);
+        let mut client = std::mem::replace(&mut stage.client, next);
         let started = Instant::now();
         assert!(client.close_stdin().await.success(), "the agent ends well");
         assert!(started.elapsed() < ENDED_WITHIN, "it took {:?}", started.elapsed());
+        // The client's terminals end with it.
+        drop(client);
         leash.wait_until_gone("the client died").await;
         stage.client.load_session(&session, &stage.world.project()).await.expect("the session is stored");
         stage.server.replace_answers("text \"Again.\"");

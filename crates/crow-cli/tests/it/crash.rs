@@ -3,67 +3,19 @@
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 #![expect(clippy::disallowed_methods, reason = "an agent is started under a limit, as a shell does")]
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
-use crow_testkit::ModelServer;
 use crow_testkit::client::{FakeClient, TestHome};
-use serde_json::{Value, json};
+use crow_testkit::{ModelServer, ShownContent};
+use serde_json::json;
 
 fn binary() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_crow-cli"))
 }
 
-/// The updates of a session that a client must never lose.
-#[derive(Debug, Default)]
-struct Seen {
-    /// Text by kind and message.
-    words: BTreeMap<String, String>,
-    /// Title and status of the calls, by call.
-    calls: BTreeMap<String, (String, Option<String>)>,
-}
-
-impl Seen {
-    fn of(client: &FakeClient) -> Self {
-        let mut seen = Self::default();
-        for (_, update) in &client.updates {
-            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-            match text(&update["sessionUpdate"]).as_str() {
-                // Updates other than messages report a state.
-                "agent_message_chunk" | "agent_thought_chunk" if update["messageId"].is_null() => {}
-                kind @ ("agent_message_chunk" | "agent_thought_chunk") => {
-                    let key = format!("{kind} {}", text(&update["messageId"]));
-                    seen.words.entry(key).or_default().push_str(&text(&update["content"]["text"]));
-                }
-                "tool_call" | "tool_call_update" => {
-                    let call = seen.calls.entry(text(&update["toolCallId"])).or_default();
-                    if let Some(title) = update["title"].as_str() {
-                        title.clone_into(&mut call.0);
-                    }
-                    let status = update["status"].as_str();
-                    call.1 =
-                        status.filter(|status| ["completed", "failed"].contains(status)).map(str::to_owned);
-                }
-                _ => {}
-            }
-        }
-        seen
-    }
-
-    /// Fails unless the loaded session contains all of this.
-    fn is_in(&self, loaded: &Self) {
-        for (message, words) in &self.words {
-            let told = loaded.words.get(message).map(String::as_str).unwrap_or_default();
-            assert!(told.starts_with(words.as_str()), "{message}: {words:?} was shown, {told:?} is there");
-        }
-        for (call, (title, ended)) in &self.calls {
-            let told = loaded.calls.get(call);
-            assert_eq!(told.map(|(title, _)| title), Some(title), "{call}");
-            if ended.is_some() {
-                assert_eq!(told.map(|(_, ended)| ended), Some(ended), "{call}");
-            }
-        }
-    }
+/// Returns what a client was shown.
+fn shown_content(client: &FakeClient) -> ShownContent {
+    ShownContent::from_updates(client.updates.iter().map(|(_, update)| update))
 }
 
 /// Runs a turn repeatedly, killed one message later each time, until it completes; returns the number of kills.
@@ -88,7 +40,7 @@ fn killed_everywhere(script: &str, said: &str) -> usize {
                 }
             }
             client.crash().await;
-            let seen = Seen::of(&client);
+            let shown = shown_content(&client);
 
             // A continuation may request a summary and its verification first.
             server.replace_answers("text \"Still here.\"\n".repeat(4).as_str());
@@ -96,10 +48,10 @@ fn killed_everywhere(script: &str, said: &str) -> usize {
             let loaded = second.load_session(&session, &world.project()).await;
             if loaded.is_err() {
                 // It was killed before its session was stored.
-                assert!(seen.words.is_empty() && seen.calls.is_empty(), "{loaded:?}");
+                assert!(shown.is_empty(), "{loaded:?}");
                 continue;
             }
-            seen.is_in(&Seen::of(&second));
+            assert_eq!(shown.missing_in(&shown_content(&second)), Vec::<String>::new(), "something is lost");
             let id = second.prompt(&session, "go on").await;
             second.response_to(id).await.expect("the session goes on");
             assert_eq!(server.rejections(), Vec::<String>::new(), "the model refused a request");

@@ -137,7 +137,7 @@ fn idle_agent_ends_with_its_client() {
 fn agent_ends_with_its_client_before_initialize() {
     check(async {
         let world = TestHome::new("http://127.0.0.1:9/v1");
-        let client = FakeClient::start_silent(binary(), &world.home());
+        let mut client = FakeClient::start_silent(binary(), &world.home());
         assert!(client.close_stdin().await.success());
         assert!(!world.home().join(".crow/crow.db").exists(), "nothing is created without a client");
     });
@@ -148,7 +148,7 @@ fn busy_agent_ends_with_its_client() {
     check(async {
         let mut stage = Stage::new(FOR_EVER).await;
         let (session, pids) = stage.waits_for_ever().await;
-        let client =
+        let mut client =
             std::mem::replace(&mut stage.client, FakeClient::start(binary(), &stage.world.home()).await);
         let started = Instant::now();
         assert!(client.close_stdin().await.success());
@@ -169,7 +169,7 @@ fn streaming_agent_ends_with_its_client() {
         let session = stage.client.new_session(&stage.world.project()).await;
         stage.client.send("session/prompt", prompt(&session, "go on")).await;
         stage.client.wait_for_line("I begin").await;
-        let client =
+        let mut client =
             std::mem::replace(&mut stage.client, FakeClient::start(binary(), &stage.world.home()).await);
         let started = Instant::now();
         assert!(client.close_stdin().await.success());
@@ -191,7 +191,7 @@ fn busy_agent_ends_on_a_signal() {
             let mut stage = Stage::new(FOR_EVER).await;
             let (session, pids) = stage.waits_for_ever().await;
             let next = FakeClient::start(binary(), &stage.world.home()).await;
-            let client = std::mem::replace(&mut stage.client, next);
+            let mut client = std::mem::replace(&mut stage.client, next);
             let started = Instant::now();
             signal(name, client.pid()).await;
             client.wait_for_exit().await;

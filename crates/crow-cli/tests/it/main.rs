@@ -20,6 +20,7 @@ mod fallbacks;
 mod golden;
 mod hooks;
 mod hostile_input;
+mod kills;
 mod leftover_processes;
 mod linked_images;
 mod logs;

@@ -106,6 +106,11 @@ impl Editor {
         self.replaced_results.remove(method)
     }
 
+    /// Kills the commands of all terminals, as an editor does when its agent has exited.
+    pub fn close_terminals(&mut self) {
+        self.terminals.close_all();
+    }
+
     /// Lists the terminals that the agent created and did not release.
     pub fn unreleased(&self) -> Vec<String> {
         self.terminals.unreleased()

@@ -160,6 +160,11 @@ impl Terminals {
         Some(())
     }
 
+    /// Kills the commands of all terminals and removes them.
+    pub(crate) fn close_all(&mut self) {
+        self.open.clear();
+    }
+
     /// Returns the last output of the released terminals, by id.
     pub(crate) fn released_outputs(&self) -> &BTreeMap<String, String> {
         &self.released_outputs

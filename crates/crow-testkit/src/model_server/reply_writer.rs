@@ -3,8 +3,8 @@
 use std::io;
 
 use serde_json::{Value, json};
-use tokio::sync::Semaphore;
 
+use super::flow::AnswerFlow;
 use super::http::Connection;
 use super::{messages, responses};
 use crate::{Answer, Step};
@@ -76,9 +76,9 @@ pub(crate) async fn send_answer(
     answer: &Answer,
     context: ReplyContext,
     connection: &mut Connection,
-    releases: &Semaphore,
+    flow: &AnswerFlow,
 ) -> io::Result<()> {
-    let mut writer = AnswerWriter::new(answer, connection, releases);
+    let mut writer = AnswerWriter::new(answer, connection, flow);
     writer.encoder = match context.api {
         Api::Chat => None,
         Api::Messages => {
@@ -105,7 +105,7 @@ enum WriteState {
 
 struct AnswerWriter<'a> {
     connection: &'a mut Connection,
-    releases: &'a Semaphore,
+    flow: &'a AnswerFlow,
     split: Option<usize>,
     headers: String,
     code: u16,
@@ -120,10 +120,10 @@ struct AnswerWriter<'a> {
 }
 
 impl<'a> AnswerWriter<'a> {
-    fn new(answer: &Answer, connection: &'a mut Connection, releases: &'a Semaphore) -> Self {
+    fn new(answer: &Answer, connection: &'a mut Connection, flow: &'a AnswerFlow) -> Self {
         Self {
             connection,
-            releases,
+            flow,
             split: answer.split,
             headers: String::new(),
             code: 200,
@@ -248,6 +248,7 @@ impl<'a> AnswerWriter<'a> {
             chunk.extend_from_slice(piece);
             chunk.extend_from_slice(b"\r\n");
             self.connection.write(&chunk).await?;
+            self.flow.add_sent(piece.len());
         }
         Ok(())
     }
@@ -280,7 +281,7 @@ impl<'a> AnswerWriter<'a> {
 
     async fn wait_for_release(&mut self) -> io::Result<()> {
         tokio::select! {
-            permit = self.releases.acquire() => {
+            permit = self.flow.releases.acquire() => {
                 permit.map_err(io::Error::other)?.forget();
                 Ok(())
             }

@@ -2,15 +2,17 @@
 
 /// A SplitMix64 generator.
 #[derive(Debug, Clone)]
-pub(crate) struct SeededRandom(u64);
+pub struct SeededRandom(u64);
 
 impl SeededRandom {
-    pub(crate) fn new(seed: u64) -> Self {
+    /// Creates a generator; the same seed gives the same numbers.
+    pub fn new(seed: u64) -> Self {
         // The first numbers of neighbouring seeds must differ.
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0xD1B5_4A32_D192_ED03)
     }
 
-    pub(crate) fn next_number(&mut self) -> u64 {
+    /// Returns the next number.
+    pub fn next_number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -19,17 +21,17 @@ impl SeededRandom {
     }
 
     /// Returns a number below `end`, 0 if that is 0.
-    pub(crate) fn below(&mut self, end: u64) -> u64 {
+    pub fn below(&mut self, end: u64) -> u64 {
         self.next_number().checked_rem(end).unwrap_or(0)
     }
 
     /// Returns true with a probability in percent.
-    pub(crate) fn is_chosen(&mut self, percent: u64) -> bool {
+    pub fn is_chosen(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 
     /// Returns one of the items.
-    pub(crate) fn choose<T: Copy>(&mut self, items: &[T]) -> T {
+    pub fn choose<T: Copy>(&mut self, items: &[T]) -> T {
         let index = self.below(items.len() as u64);
         items[usize::try_from(index).unwrap_or_default()]
     }
