@@ -17,6 +17,7 @@ mod outbox;
 mod permission;
 mod program;
 mod program_loss;
+mod relay;
 mod server;
 mod socket;
 mod splice;
@@ -48,6 +49,7 @@ pub use permission::{
 };
 pub use program::{AgentExit, AgentLauncher, AgentProgram};
 pub use program_loss::ProgramLoss;
+pub use relay::{ParentRelay, ParentRelayAction, RelayOutcome, RelayTask, WorkerRelay, WorkerRelayAction};
 pub use server::{ServeError, serve_client};
 pub use socket::{
     AdmissionPolicy, BearerToken, CloseReason, ConnectError, ConnectionLimits, PendingConnection,

@@ -1,0 +1,312 @@
+//! The side of the agent: opens its session, sends its prompt, and keeps its requests while the parent is away.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::path::PathBuf;
+
+use agent_client_protocol as sdk;
+use crow_core::{ContentPart, Mode};
+use sdk::v1::schema as wire;
+use serde_json::{Map, Value, json};
+
+use super::message::{
+    INTERNAL_ERROR, METHOD_NOT_FOUND, RpcMessage, error_line, notification_line, request_line, response_line,
+    result_line, with_session,
+};
+use super::outcome::{RelayOutcome, error_body};
+use super::{CANCEL, CANCEL_REQUEST, FORWARDED_REQUESTS, OPEN_REQUESTS_MAX, PROMPT, STEERING, UPDATE};
+use crate::capabilities::{AcpClientCapabilities, ClientInfo};
+use crate::incoming::TurnScope;
+use crate::v1;
+
+/// The longest answer that is kept for a parent that missed it; a report shows less.
+const ANSWER_BYTES_MAX: usize = 64 * 1024;
+
+/// The work of the agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RelayTask {
+    pub cwd: PathBuf,
+    pub prompt: String,
+    pub model: Option<String>,
+    pub mode: Mode,
+    /// The version of this program.
+    pub version: &'static str,
+}
+
+/// A step of the relay's owner.
+#[derive(Debug, Clone, PartialEq)]
+pub enum WorkerRelayAction {
+    SendToAgent(String),
+    SendToParent(String),
+    /// The turn has ended; nothing follows.
+    End(RelayOutcome),
+}
+
+/// The response that the relay waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WorkerPhase {
+    Initialize,
+    Open,
+    SetOption,
+    Prompt,
+    Ended,
+}
+
+/// The client of an agent whose parent may be away.
+#[derive(Debug)]
+pub struct WorkerRelay {
+    task: RelayTask,
+    phase: WorkerPhase,
+    /// Options that are still to be set.
+    options: VecDeque<(&'static str, String)>,
+    session: String,
+    /// The number of the last request to the agent.
+    last_id: u64,
+    /// The number of the request whose response the phase waits for; steering input may follow it.
+    awaited_id: u64,
+    is_attached: bool,
+    /// Requests of the agent without an answer, by their IDs as JSON.
+    open_requests: BTreeMap<String, String>,
+    /// IDs of the parent for the requests that were passed to the agent.
+    passed_requests: HashMap<u64, Value>,
+    answer: String,
+    starts_new_answer: bool,
+    is_complete: bool,
+}
+
+impl WorkerRelay {
+    /// Creates a relay without a parent, and its first request.
+    pub fn start(task: RelayTask) -> (Self, Vec<WorkerRelayAction>) {
+        let client_info = ClientInfo {
+            name: "crow-cli",
+            version: task.version,
+            capabilities: AcpClientCapabilities { forms: true, ..AcpClientCapabilities::default() },
+            agent_name: None,
+            wants_raw_updates: false,
+        };
+        let model = task.model.clone().map(|model| ("model", model));
+        let options = model.into_iter().chain([("mode", task.mode.as_str().to_owned())]).collect();
+        let mut relay = Self {
+            task,
+            phase: WorkerPhase::Initialize,
+            options,
+            session: String::new(),
+            last_id: 0,
+            awaited_id: 1,
+            is_attached: false,
+            open_requests: BTreeMap::new(),
+            passed_requests: HashMap::new(),
+            answer: String::new(),
+            starts_new_answer: false,
+            is_complete: true,
+        };
+        let line = relay.next_request("initialize", &v1::initialize_request(&client_info));
+        (relay, vec![WorkerRelayAction::SendToAgent(line)])
+    }
+
+    /// Gives the session a parent that knows nothing of it: it gets all open requests.
+    pub fn attach(&mut self) -> Vec<WorkerRelayAction> {
+        self.is_attached = true;
+        self.passed_requests.clear();
+        self.open_requests.values().cloned().map(WorkerRelayAction::SendToParent).collect()
+    }
+
+    /// Records that the parent is away: updates are dropped, and requests wait.
+    pub fn detach(&mut self) {
+        self.is_attached = false;
+    }
+
+    /// Records that an update could not be passed on.
+    pub fn mark_incomplete(&mut self) {
+        self.is_complete = false;
+    }
+
+    /// Handles a line of the agent.
+    pub fn handle_agent_line(&mut self, line: &str) -> Vec<WorkerRelayAction> {
+        if self.phase == WorkerPhase::Ended {
+            return Vec::new();
+        }
+        match RpcMessage::parse(line) {
+            Some(RpcMessage::Response { id, body }) => self.handle_response(&id, body),
+            Some(RpcMessage::Request { id, method, .. }) => self.handle_request(line, &id, &method),
+            Some(RpcMessage::Notification { method, params }) => {
+                self.handle_notification(line, &method, &params)
+            }
+            None => Vec::new(),
+        }
+    }
+
+    /// Handles a line of the parent: an answer to a request of the agent, a cancellation, or steering input.
+    pub fn handle_parent_line(&mut self, line: &str) -> Vec<WorkerRelayAction> {
+        match RpcMessage::parse(line) {
+            Some(RpcMessage::Response { id, body }) => match self.open_requests.remove(&id.to_string()) {
+                Some(_) => vec![WorkerRelayAction::SendToAgent(response_line(&id, body))],
+                None => Vec::new(),
+            },
+            Some(RpcMessage::Notification { method, .. }) if method == CANCEL => self.cancel(),
+            Some(RpcMessage::Notification { .. }) | None => Vec::new(),
+            Some(RpcMessage::Request { id, method, params }) => {
+                let can_pass = self.phase == WorkerPhase::Prompt && method == STEERING;
+                if !can_pass || self.passed_requests.len() >= OPEN_REQUESTS_MAX {
+                    let line = error_line(&id, METHOD_NOT_FOUND, "the task does not take this at the moment");
+                    return vec![WorkerRelayAction::SendToParent(line)];
+                }
+                let line = self.next_request(&method, &with_session(params, &self.session));
+                self.passed_requests.insert(self.last_id, id);
+                vec![WorkerRelayAction::SendToAgent(line)]
+            }
+        }
+    }
+
+    /// Cancels the turn: its open requests are answered, and its end follows.
+    pub fn cancel(&mut self) -> Vec<WorkerRelayAction> {
+        match self.phase {
+            WorkerPhase::Ended => Vec::new(),
+            WorkerPhase::Initialize | WorkerPhase::Open | WorkerPhase::SetOption => {
+                let result = wire::PromptResponse::new(wire::StopReason::Cancelled);
+                self.end(Map::from_iter([("result".to_owned(), json!(result))]))
+            }
+            WorkerPhase::Prompt => {
+                let cancel = notification_line(CANCEL, &with_session(Map::new(), &self.session));
+                let mut actions = vec![WorkerRelayAction::SendToAgent(cancel)];
+                for request in std::mem::take(&mut self.open_requests).into_values() {
+                    if let Some(RpcMessage::Request { id, method, .. }) = RpcMessage::parse(&request) {
+                        actions.push(WorkerRelayAction::SendToAgent(cancelled_response(&id, &method)));
+                    }
+                }
+                actions
+            }
+        }
+    }
+
+    /// Ends the turn because the agent is gone.
+    pub fn fail(&mut self, reason: &str) -> Vec<WorkerRelayAction> {
+        if self.phase == WorkerPhase::Ended { Vec::new() } else { self.end(error_body(reason)) }
+    }
+
+    fn end(&mut self, response: Map<String, Value>) -> Vec<WorkerRelayAction> {
+        self.phase = WorkerPhase::Ended;
+        self.open_requests.clear();
+        let answer = std::mem::take(&mut self.answer);
+        vec![WorkerRelayAction::End(RelayOutcome { response, answer, is_complete: self.is_complete })]
+    }
+
+    fn next_request(&mut self, method: &str, params: &impl serde::Serialize) -> String {
+        self.last_id += 1;
+        request_line(&json!(self.last_id), method, params)
+    }
+
+    fn handle_response(&mut self, id: &Value, body: Map<String, Value>) -> Vec<WorkerRelayAction> {
+        let number = id.as_u64().unwrap_or_default();
+        if let Some(parent_id) = self.passed_requests.remove(&number) {
+            let line = response_line(&parent_id, body);
+            return if self.is_attached { vec![WorkerRelayAction::SendToParent(line)] } else { Vec::new() };
+        }
+        if number != self.awaited_id {
+            return Vec::new();
+        }
+        if self.phase == WorkerPhase::Prompt || body.contains_key("error") {
+            return self.end(body);
+        }
+        let result = body.get("result");
+        if self.phase == WorkerPhase::Open {
+            match result.and_then(|result| result.get("sessionId")).and_then(Value::as_str) {
+                Some(session) => session.clone_into(&mut self.session),
+                None => return self.end(error_body("the agent opened no session")),
+            }
+        }
+        let line = self.next_step();
+        self.awaited_id = self.last_id;
+        vec![WorkerRelayAction::SendToAgent(line)]
+    }
+
+    fn next_step(&mut self) -> String {
+        let session = wire::SessionId::new(self.session.as_str());
+        if self.phase == WorkerPhase::Initialize {
+            self.phase = WorkerPhase::Open;
+            return self.next_request("session/new", &wire::NewSessionRequest::new(self.task.cwd.clone()));
+        }
+        if let Some((option, value)) = self.options.pop_front() {
+            self.phase = WorkerPhase::SetOption;
+            let (option, value) =
+                (wire::SessionConfigId::new(option), wire::SessionConfigValueId::new(value));
+            let params = wire::SetSessionConfigOptionRequest::new(session, option, value);
+            return self.next_request("session/set_config_option", &params);
+        }
+        self.phase = WorkerPhase::Prompt;
+        let blocks = vec![v1::content_block(ContentPart::Text(self.task.prompt.clone()))];
+        let params =
+            wire::PromptRequest::new(session, blocks).meta(v1::turn_scope_meta(TurnScope::WithTasks));
+        self.next_request(PROMPT, &params)
+    }
+
+    fn handle_request(&mut self, line: &str, id: &Value, method: &str) -> Vec<WorkerRelayAction> {
+        let is_known = self.phase == WorkerPhase::Prompt && FORWARDED_REQUESTS.contains(&method);
+        if !is_known {
+            let line = error_line(id, METHOD_NOT_FOUND, "this client does not have that method");
+            return vec![WorkerRelayAction::SendToAgent(line)];
+        }
+        if self.open_requests.len() >= OPEN_REQUESTS_MAX {
+            let line = error_line(id, INTERNAL_ERROR, "too many requests are open; wait for their answers");
+            return vec![WorkerRelayAction::SendToAgent(line)];
+        }
+        self.open_requests.insert(id.to_string(), line.to_owned());
+        match self.is_attached {
+            true => vec![WorkerRelayAction::SendToParent(line.to_owned())],
+            false => Vec::new(),
+        }
+    }
+
+    fn handle_notification(
+        &mut self,
+        line: &str,
+        method: &str,
+        params: &Map<String, Value>,
+    ) -> Vec<WorkerRelayAction> {
+        match method {
+            UPDATE if self.phase == WorkerPhase::Prompt => self.keep_answer(params),
+            CANCEL_REQUEST => {
+                let id = params.get("requestId").map(Value::to_string).unwrap_or_default();
+                if self.open_requests.remove(&id).is_none() {
+                    return Vec::new();
+                }
+            }
+            _ => return Vec::new(),
+        }
+        if !self.is_attached {
+            self.is_complete = false;
+            return Vec::new();
+        }
+        vec![WorkerRelayAction::SendToParent(line.to_owned())]
+    }
+
+    /// Keeps the text since the last tool call.
+    fn keep_answer(&mut self, params: &Map<String, Value>) {
+        let Some(update) = params.get("update") else { return };
+        match update.get("sessionUpdate").and_then(Value::as_str) {
+            Some("tool_call") => self.starts_new_answer = true,
+            Some("agent_message_chunk") => {
+                let text = update.get("content").and_then(|content| content.get("text"));
+                if std::mem::take(&mut self.starts_new_answer) {
+                    self.answer.clear();
+                }
+                self.answer.push_str(text.and_then(Value::as_str).unwrap_or_default());
+                let n_excess = self.answer.len().saturating_sub(ANSWER_BYTES_MAX);
+                if n_excess > 0 {
+                    // Half is dropped at once, so that later additions rarely move the rest.
+                    let from = self.answer.ceil_char_boundary(n_excess.max(ANSWER_BYTES_MAX / 2));
+                    self.answer.drain(..from);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The answer to a request whose turn was cancelled.
+fn cancelled_response(id: &Value, method: &str) -> String {
+    if method == "session/request_permission" {
+        let outcome = wire::RequestPermissionOutcome::Cancelled;
+        return result_line(id, &wire::RequestPermissionResponse::new(outcome));
+    }
+    result_line(id, &json!({ "action": "cancel" }))
+}
