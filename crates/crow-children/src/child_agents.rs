@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crow_acp::Client;
 use crow_core::{CallId, ChildTimes, SessionId};
+use crow_fleet::FarmConnections;
 use crow_store::{DeliveryId, Store, TaskRow, TaskState};
 use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -61,6 +62,7 @@ impl ChildAgents {
             budget: TreeBudget::new(session.agents_config().tree_limits, upstream),
             session,
             launcher,
+            farms: FarmConnections::default(),
             store,
             client,
             parent,
@@ -201,7 +203,12 @@ impl ChildAgents {
         self.shared.cancel.cancel();
         self.lock_children().clear();
         self.shared.tasks.close();
-        if tokio::time::timeout(END_WAIT_MAX, self.shared.tasks.wait()).await.is_err() {
+        let ended = async {
+            self.shared.tasks.wait().await;
+            // The queues no longer have their tasks.
+            self.shared.farms.close().await;
+        };
+        if tokio::time::timeout(END_WAIT_MAX, ended).await.is_err() {
             tracing::warn!(session = %self.shared.parent, "a child did not end in time; its program is killed");
         }
     }

@@ -59,7 +59,7 @@ impl ChildAgents {
         let event_handler = self.event_handler(&spec, &handle, &turn_request);
         event_handler.send_child_state(true);
         let profile = ChildProfile {
-            ends_with_turn: spec.worktree.is_some(),
+            ends_with_turn: spec.worktree.is_some() || spec.agent.is_farm(),
             follows_mode: event_handler.kind == ChildKind::Crow,
             replays_session: matches!(start, ChildSessionStart::Resume { .. }),
             times: shared.times,
@@ -105,8 +105,8 @@ impl ChildAgents {
         let kind = self.child_kind(agent);
         let parent_client = || Arc::new(ParentClient::new(shared.client.clone(), shared.parent.clone()));
         ChildEventHandler {
-            // The client serves files of its own directories, which a worktree is not part of.
-            parent_client: worktree.is_none().then(parent_client),
+            // The client serves files of its own directories, which a worktree is not part of, nor another machine.
+            parent_client: (worktree.is_none() && !agent.is_farm()).then(parent_client),
             task: task.clone(),
             label: child_label(kind, &agent.name, title),
             parent_call: turn_request.parent_call.clone(),

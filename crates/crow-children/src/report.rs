@@ -20,6 +20,8 @@ const FILES_NAMED_MAX: usize = 50;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TaskContinuation {
     Possible,
+    /// It ran on another machine, where nothing of it is left.
+    OneTurn,
     /// Its agent never opened a session.
     NoSession,
 }
@@ -69,6 +71,9 @@ pub(crate) fn render_report(summary: &ChildTurnSummary<'_>, view: &ChildView) ->
         TaskContinuation::Possible => {
             format!("\nThe whole of it: query_session with session_id {task}. To go on with it: task_send.\n")
         }
+        TaskContinuation::OneTurn => format!(
+            "\nThe whole of it: query_session with session_id {task}. It has one turn; for more start a new task.\n"
+        ),
         TaskContinuation::NoSession => {
             "\nIts agent opened no session, so it cannot go on; start a new task.\n".to_owned()
         }

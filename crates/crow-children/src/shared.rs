@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crow_acp::Client;
 use crow_core::{ChildTimes, GrantOffer, GrantScope, SessionId, SessionUpdate, TreeLimits};
+use crow_fleet::FarmConnections;
 use crow_store::{Store, TaskState};
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
@@ -24,6 +25,7 @@ pub const OWN_AGENT: &str = "crow";
 pub(crate) struct ChildrenShared {
     pub(crate) session: Arc<dyn ParentSession>,
     pub(crate) launcher: Arc<dyn ChildLauncher>,
+    pub(crate) farms: FarmConnections,
     pub(crate) store: Store,
     pub(crate) client: Client,
     pub(crate) parent: SessionId,

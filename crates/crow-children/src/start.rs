@@ -46,6 +46,7 @@ impl ChildAgents {
         let agent = self.find_agent(request.agent.as_deref())?;
         let slot = self.acquire_slot().await?;
         let session_cwd = shared.session_cwd();
+        check_farm_request(&agent, &request)?;
         let is_remote = agent.cwd.is_some();
         let cwd = request.cwd.clone().or_else(|| agent.cwd.clone()).unwrap_or_else(|| session_cwd.clone());
         if !is_remote {
@@ -54,7 +55,7 @@ impl ChildAgents {
         let title = new_task_title(&request);
         let task = shared.store.new_session_id();
         let worktree = match request.worktree {
-            true if is_remote || matches!(agent.transport, AgentTransport::Socket { .. }) => {
+            true if is_remote || !matches!(agent.transport, AgentTransport::Program { .. }) => {
                 return Err(format!(
                     "{} does not work on this machine, so it cannot have a worktree",
                     agent.name
@@ -139,6 +140,9 @@ impl ChildAgents {
         let stored = store.load_session(task).await.map_err(|error| error.to_string())?;
         let Some(stored) = stored else { return Err(unknown_task(task)) };
         let agent = self.find_agent(row.agent_type.as_deref())?;
+        if agent.is_farm() {
+            return Err(format!("a task of {} has one turn; start a new task", agent.name));
+        }
         let start = match (self.child_kind(&agent), stored.session.agent_session_id) {
             (ChildKind::Crow, _) => ChildSessionStart::Stored,
             (ChildKind::External, Some(name)) => ChildSessionStart::Resume { session: name },
@@ -257,6 +261,14 @@ const WORKTREE_OF: &str = "worktree_of";
 fn stored_worktree(config: &str) -> Option<PathBuf> {
     let config: Value = serde_json::from_str(config).ok()?;
     config.get(WORKTREE_OF)?.as_str().map(PathBuf::from)
+}
+
+/// Rejects what a queue cannot do: its workers have other directories.
+fn check_farm_request(agent: &AgentServer, request: &NewTaskRequest) -> Result<(), String> {
+    match agent.is_farm() && request.cwd.is_some() {
+        true => Err(format!("{} runs tasks in directories of its workers, so it takes no cwd", agent.name)),
+        false => Ok(()),
+    }
 }
 
 /// Returns the requested title, or one made from the prompt.

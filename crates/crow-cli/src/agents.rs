@@ -45,6 +45,7 @@ pub(crate) fn run(
                     let found = found.is_some();
                     json!({"name": server.name, "kind": "program", "command": description, "found": found})
                 }
+                None if server.is_farm() => json!({"name": server.name, "kind": "queue", "url": description}),
                 None => json!({"name": server.name, "kind": "socket", "url": description}),
             }
         });
@@ -86,7 +87,7 @@ pub(crate) fn find_agent<'a>(
     }
 }
 
-/// Looks up the program of an agent; `None` if the agent is an address.
+/// Looks up the program of an agent; `None` if the agent is an address or a queue.
 pub(crate) fn locate_program(server: &AgentServer, lookup: &ProgramLookup<'_>) -> Option<Option<PathBuf>> {
     match &server.transport {
         AgentTransport::Program { command, env, .. } => {
@@ -94,7 +95,7 @@ pub(crate) fn locate_program(server: &AgentServer, lookup: &ProgramLookup<'_>) -
             let path = own_path.or_else(|| lookup.env.get("PATH")).map_or(DEFAULT_PATH, String::as_str);
             Some(find_program(command, path, lookup.cwd))
         }
-        AgentTransport::Socket { .. } => None,
+        AgentTransport::Socket { .. } | AgentTransport::Farm(_) => None,
     }
 }
 

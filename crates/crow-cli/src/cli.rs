@@ -8,6 +8,7 @@ mod run;
 mod speckit;
 mod usage;
 mod values;
+mod worker;
 
 use std::{net::SocketAddr, path::PathBuf};
 
@@ -23,6 +24,7 @@ pub(crate) use self::run::{OutputFormat, RunOverrides};
 pub(crate) use self::speckit::{NewFeatureArgs, PrereqArgs, SpeckitArgs, SpeckitSubcommand};
 pub(crate) use self::usage::UsageArgs;
 pub(crate) use self::values::{ExportFormat, ReplaySpan};
+pub(crate) use self::worker::WorkerArgs;
 use crate::{completion, sessions::SessionAge, socket::ListenAddress};
 
 /// Tasks that run at once by default: providers limit requests, and a machine its compilers.
@@ -87,6 +89,8 @@ pub(crate) enum CliCommand {
     Acp(AcpArgs),
     /// Serve a stdio ACP agent over WebSocket and HTTP, one process per client
     AcpBridge(BridgeArgs),
+    /// Run tasks of a queue at a NATS server
+    Worker(WorkerArgs),
     /// Run a task in the terminal
     Run(RunArgs),
     /// Run many tasks from a file, several at once

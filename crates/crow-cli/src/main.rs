@@ -38,6 +38,7 @@ mod tools;
 mod trust;
 mod undo;
 mod usage;
+mod worker;
 
 use std::{
     io::{self, IsTerminal as _, Write},
@@ -108,14 +109,12 @@ fn run_command(cli: Cli) -> Result<(), CliError> {
             agent::serve_agent(ConfigSource::new(dir, env), listen.as_ref(), token_file.as_deref())?;
         }
         CliCommand::AcpBridge(args) => bridge::run(args, &dir, verbosity, &env, &current_dir()?)?,
+        CliCommand::Worker(args) => worker::run(args, &load()?, verbosity)?,
         CliCommand::Run(args) => {
             log::start_logging(&dir, verbosity);
             prompt(args, None, dir, env)?;
         }
-        CliCommand::Batch(args) => {
-            log::start_logging(&dir, verbosity);
-            run_batch(args, dir, env)?;
-        }
+        CliCommand::Batch(args) => run_batch(args, dir, env, verbosity)?,
         CliCommand::Demo => demo::run(run::terminal_output(), demo::choose_pace(), &mut out)?,
         CliCommand::Mcp(args) => {
             log::start_logging(&dir, verbosity);
@@ -222,7 +221,13 @@ fn prompt(
     run::run(args, target, &settings, source, &current_dir()?)
 }
 
-fn run_batch(args: BatchArgs, dir: PathBuf, env: Environment) -> Result<(), CliError> {
+fn run_batch(
+    args: BatchArgs,
+    dir: PathBuf,
+    env: Environment,
+    verbosity: LogVerbosity,
+) -> Result<(), CliError> {
+    log::start_logging(&dir, verbosity);
     let settings = load_settings(&dir, &env)?;
     let _migration_notice = MigrationNotice::for_database(&settings.database);
     let source = ConfigSource { overrides: args.overrides.clone(), ..ConfigSource::new(dir, env) };

@@ -24,6 +24,13 @@ pub struct AgentServer {
     pub cwd: Option<PathBuf>,
 }
 
+impl AgentServer {
+    /// Whether its tasks wait in a queue for workers.
+    pub fn is_farm(&self) -> bool {
+        matches!(self.transport, AgentTransport::Farm(_))
+    }
+}
+
 /// The transport to an agent.
 #[derive(Clone, PartialEq, Eq)]
 pub enum AgentTransport {
@@ -43,9 +50,49 @@ pub enum AgentTransport {
         /// Headers of the opening request.
         headers: Vec<(String, String)>,
     },
+    /// A queue that workers on other machines take tasks from.
+    Farm(Box<FarmAddress>),
 }
 
-// Variables and headers may hold keys.
+/// A queue of tasks at a NATS server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FarmAddress {
+    pub server: NatsServer,
+    /// The queue's name.
+    pub queue: String,
+    /// The name of this parent in the subjects, to which its user at the server may be limited.
+    pub parent_name: String,
+}
+
+/// A NATS server, or the servers of a cluster.
+#[derive(Clone, PartialEq, Eq)]
+pub struct NatsServer {
+    /// Addresses, separated by commas.
+    pub urls: String,
+    /// The proof of the user who connects.
+    pub credentials: NatsCredentials,
+    /// A file with the certificate of the authority that signed the server's.
+    pub tls_ca_file: Option<PathBuf>,
+}
+
+/// The credentials of a user of a NATS server.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub enum NatsCredentials {
+    /// None, or those in the address.
+    #[default]
+    None,
+    Token(String),
+    Password {
+        user: String,
+        password: String,
+    },
+    /// A file with a JWT and its key.
+    CredentialsFile(PathBuf),
+    /// A file with the seed of an NKey.
+    NkeyFile(PathBuf),
+}
+
+// Variables, headers and credentials may hold keys.
 impl fmt::Debug for AgentServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "AgentServer({} by {:?})", self.name, self.transport)
@@ -57,7 +104,14 @@ impl fmt::Debug for AgentTransport {
         f.write_str(match self {
             Self::Program { .. } => "program",
             Self::Socket { .. } => "socket",
+            Self::Farm(_) => "farm",
         })
+    }
+}
+
+impl fmt::Debug for NatsServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("NatsServer")
     }
 }
 

@@ -60,7 +60,7 @@ pub mod text_diff;
 pub mod text_tool_calls;
 pub mod undo;
 
-pub use agents::{AgentServer, AgentTransport, TreeLimits};
+pub use agents::{AgentServer, AgentTransport, FarmAddress, NatsCredentials, NatsServer, TreeLimits};
 pub use arguments::{DoubtKind, RepairDoubt, TextPosition, ToolArguments};
 pub use batch::{
     BatchAdmission, BatchSchedule, BatchSlot, BatchStopCause, BatchStopOrder, BatchStopStep, BatchTaskLimits,

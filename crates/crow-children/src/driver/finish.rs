@@ -2,7 +2,7 @@
 
 use std::sync::PoisonError;
 
-use crow_core::{ChildOutcome, ChildTurnEnd};
+use crow_core::{AgentTransport, ChildOutcome, ChildTurnEnd};
 use crow_store::{TaskEnd, TaskState};
 use crow_tools::{GitCli, SettledWorktree, Worktree};
 use tokio_util::sync::CancellationToken;
@@ -33,7 +33,11 @@ impl ChildDriver {
             None => (None, None, None),
         };
         let has_session = self.held.session.is_some() || self.parameters.has_stored_session;
-        let continuation = if has_session { TaskContinuation::Possible } else { TaskContinuation::NoSession };
+        let continuation = match has_session {
+            true if matches!(self.parameters.transport, AgentTransport::Farm(_)) => TaskContinuation::OneTurn,
+            true => TaskContinuation::Possible,
+            false => TaskContinuation::NoSession,
+        };
         let text = {
             let view = self.event_handler.view.lock().unwrap_or_else(PoisonError::into_inner);
             let summary = ChildTurnSummary {

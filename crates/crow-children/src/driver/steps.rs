@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crow_acp::{AcpClientCapabilities, AgentCommand, AgentConnection, ClientInfo, LineTransport, TurnScope};
 use crow_core::{AgentTransport, ChildAction, ChildEvent, ContentPart, ProgramEnding, SessionId};
+use crow_fleet::FarmTask;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -94,6 +95,17 @@ impl ChildDriver {
                     match crow_acp::connect_socket(&url, &headers, deadline, &tasks).await {
                         Ok(lines) => StepResult::Started(lines, None),
                         Err(error) => failed(format!("it could not be reached: {error}")),
+                    }
+                });
+            }
+            AgentTransport::Farm(address) => {
+                let address = address.clone();
+                let mode = shared.session.settings().mode;
+                let task = FarmTask { mode, depth: shared.depth + 1, version: env!("CARGO_PKG_VERSION") };
+                self.set_step(async move {
+                    match shared.farms.open_task(&address, task).await {
+                        Ok(lines) => StepResult::Started(lines, None),
+                        Err(reason) => failed(format!("its queue could not be reached: {reason}")),
                     }
                 });
             }

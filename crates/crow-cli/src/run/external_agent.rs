@@ -1,10 +1,11 @@
-//! Drives an agent of `agent_servers`: starts its program or connects to its address, reports how it ended, and cleans
+//! Drives an agent of `agent_servers`: starts its program or connects to its address or queue, reports how it ended, and cleans
 //! up.
 
 use std::time::Duration;
 
-use crow_acp::{AgentLauncher, ProgramLoss};
+use crow_acp::{AgentLauncher, LineTransport, ProgramLoss};
 use crow_core::{AgentServer, AgentTransport};
+use crow_fleet::{FarmConnections, FarmTask};
 use crow_process::CommandSpec;
 use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
@@ -49,30 +50,46 @@ pub(crate) async fn drive_external_agent(
             drive_program(plan, &server.name, command, &AgentLauncher::new(agent::sandbox_wrapper(settings)))
                 .await
         }
-        AgentTransport::Socket { url, headers } => drive_over_socket(plan, &server.name, url, headers).await,
+        AgentTransport::Socket { url, headers } => {
+            let tasks = TaskTracker::new();
+            let connecting = async {
+                let deadline = Instant::now() + CONNECT_TIMEOUT;
+                let lines = crow_acp::connect_socket(url, headers, deadline, &tasks).await;
+                lines.map_err(|error| error.to_string())
+            };
+            let leaving = async {
+                tasks.close();
+                tasks.wait().await;
+            };
+            Box::pin(drive_connected(plan, &server.name, connecting, leaving)).await
+        }
+        AgentTransport::Farm(address) => {
+            let farms = FarmConnections::default();
+            let task = FarmTask { mode: settings.mode, depth: settings.depth + 1, version: agent::VERSION };
+            let (connecting, leaving) = (farms.open_task(address, task), farms.close());
+            Box::pin(drive_connected(plan, &server.name, connecting, leaving)).await
+        }
     }
 }
 
-/// Drives an agent over WebSocket or HTTP. Its exit is not visible here; the failure has its last message.
-async fn drive_over_socket(
+/// Drives an agent over a connection. Its exit is not visible here; the failure has its last message.
+async fn drive_connected(
     plan: RunPlan,
     name: &str,
-    url: &str,
-    headers: &[(String, String)],
+    connecting: impl Future<Output = Result<LineTransport, String>>,
+    leaving: impl Future<Output = ()>,
 ) -> Result<(), CliError> {
     let mut early_signals = plan.control.listen()?;
-    let tasks = TaskTracker::new();
     let transport = tokio::select! {
         biased;
-        lines = crow_acp::connect_socket(url, headers, Instant::now() + CONNECT_TIMEOUT, &tasks) => lines,
+        lines = connecting => lines,
         _ = early_signals.next_request() => return Err(CliError::without_message(CliExitCode::Interrupted)),
     };
     let transport = transport.map_err(|error| {
         CliError::new(CliExitCode::Failed, format!("the agent {name} cannot be reached: {error}"))
     })?;
     let end = Box::pin(run_conversation(plan, transport, early_signals)).await;
-    tasks.close();
-    if timeout(LEAVE_TIMEOUT, tasks.wait()).await.is_err() {
+    if timeout(LEAVE_TIMEOUT, leaving).await.is_err() {
         tracing::debug!("the agent was not told that its client leaves");
     }
     match end? {

@@ -271,8 +271,32 @@ pub(super) const AGENT: &[ConfigKey] = &[
         about: "The address of an agent that speaks ACP over WebSocket or streamable HTTP",
     },
     ConfigKey { name: "headers", shape: TextMap, about: "Headers for it" },
-    ConfigKey { name: "token", shape: Text, about: "The bearer token, preferably as ${VARIABLE}" },
+    ConfigKey {
+        name: "token",
+        shape: Text,
+        about: "The token for the address or the NATS server, preferably as ${VARIABLE}",
+    },
     ConfigKey { name: "token_file", shape: Text, about: "The file that holds the token" },
+    ConfigKey {
+        name: "nats",
+        shape: Text,
+        about: "The NATS servers of a queue whose workers run the tasks, separated by commas",
+    },
+    ConfigKey { name: "queue", shape: Text, about: "The queue there" },
+    ConfigKey {
+        name: "parent",
+        shape: Text,
+        about: "The name of this side in the queue's subjects (default crow)",
+    },
+    ConfigKey { name: "user", shape: Text, about: "The user at the NATS server" },
+    ConfigKey { name: "password", shape: Text, about: "The user's password, preferably as ${VARIABLE}" },
+    ConfigKey { name: "creds_file", shape: Text, about: "The file with a NATS JWT and its key" },
+    ConfigKey { name: "nkey_file", shape: Text, about: "The file with the seed of a NATS NKey" },
+    ConfigKey {
+        name: "ca_file",
+        shape: Text,
+        about: "The certificate of the authority that signed the NATS server's; requires TLS",
+    },
 ];
 /// Keys of `agents`.
 pub(super) const AGENTS: &[ConfigKey] = &[

@@ -2,6 +2,7 @@
 
 mod agents;
 mod directories;
+mod farm;
 mod hooks;
 mod legacy;
 mod loader;

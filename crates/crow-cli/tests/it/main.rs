@@ -17,6 +17,7 @@ mod dependencies;
 mod directories;
 mod endings;
 mod fallbacks;
+mod fleet;
 mod golden;
 mod hooks;
 mod hostile_input;

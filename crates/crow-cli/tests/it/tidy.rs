@@ -18,18 +18,19 @@ use std::{
 const FILE_LINES_MAX: usize = 600;
 
 /// The crates that each crate may use. A crate that is missing here has no place in the architecture.
-const ARROWS: [(&str, &[&str]); 18] = [
+const ARROWS: [(&str, &[&str]); 19] = [
     ("crow-core", &[]),
     ("crow-files", &["crow-core"]),
     ("crow-store", &["crow-core", "crow-files"]),
     ("crow-history", &["crow-core", "crow-files", "crow-store", "crow-tools"]),
     ("crow-import", &["crow-core", "crow-files", "crow-store"]),
+    ("crow-fleet", &["crow-core", "crow-acp"]),
     ("crow-model", &["crow-core", "crow-files"]),
     ("crow-process", &["crow-core", "crow-files"]),
     ("crow-speckit", &["crow-files"]),
     ("crow-tools", &["crow-core", "crow-files", "crow-process", "crow-acp"]),
     ("crow-acp", &["crow-core", "crow-process"]),
-    ("crow-children", &["crow-core", "crow-files", "crow-store", "crow-tools", "crow-acp"]),
+    ("crow-children", &["crow-core", "crow-files", "crow-fleet", "crow-store", "crow-tools", "crow-acp"]),
     ("crow-client", &["crow-core", "crow-files", "crow-process", "crow-acp"]),
     ("crow-project", &["crow-core", "crow-files", "crow-speckit"]),
     ("crow-workflow", &["crow-core", "crow-files", "crow-speckit", "crow-tools"]),
@@ -65,6 +66,7 @@ const ARROWS: [(&str, &[&str]); 18] = [
             "crow-acp",
             "crow-speckit",
             "crow-children",
+            "crow-fleet",
             "crow-workflow",
             "crow-agent",
             "crow-tui",
@@ -74,8 +76,9 @@ const ARROWS: [(&str, &[&str]); 18] = [
 ];
 
 /// External dependencies with the only crates that may use them.
-const OWNED: [(&str, &[&str]); 8] = [
+const OWNED: [(&str, &[&str]); 9] = [
     ("agent-client-protocol", &["crow-acp"]),
+    ("async-nats", &["crow-fleet"]),
     // The databases that the Python version left have tables of their own.
     ("rusqlite", &["crow-store", "crow-import"]),
     // Models answer over HTTP, and so do MCP servers and remote agents.

@@ -38,6 +38,17 @@ impl Mode {
         Self::ALL.into_iter().find(|mode| mode.as_str() == text)
     }
 
+    /// Returns the one of two modes that allows less.
+    pub fn stricter(self, other: Self) -> Self {
+        let rank = |mode| match mode {
+            Self::Plan => 0,
+            Self::Ask => 1,
+            Self::AcceptEdits => 2,
+            Self::Auto => 3,
+        };
+        if rank(other) < rank(self) { other } else { self }
+    }
+
     /// Describes the mode in one line.
     pub fn description(self) -> &'static str {
         match self {

@@ -6,6 +6,7 @@ use std::{collections::BTreeMap, fs, path::PathBuf, time::Duration};
 use crow_acp::TransportSecurity;
 use crow_core::{AgentServer, AgentTransport, TreeLimits};
 
+use super::farm::FarmFields;
 use super::{
     super::{
         ConfigError,
@@ -43,6 +44,7 @@ struct AgentFields {
     /// The reason if `token_file` could not be read.
     missing_token_reason: Option<String>,
     cwd: Option<String>,
+    farm: FarmFields,
 }
 
 impl ConfigLoader<'_> {
@@ -89,6 +91,14 @@ impl ConfigLoader<'_> {
                     Some(Err(reason)) => fields.missing_token_reason = Some(reason),
                     None => {}
                 },
+                "nats" => fields.farm.nats = self.read_secret(&key, node, variables)?,
+                "queue" => fields.farm.queue = self.read_text(&key, node)?,
+                "parent" => fields.farm.parent = self.read_text(&key, node)?,
+                "user" => fields.farm.user = self.read_secret(&key, node, variables)?,
+                "password" => fields.farm.password = self.read_secret(&key, node, variables)?,
+                "creds_file" => fields.farm.creds_file = self.read_path(&key, node)?,
+                "nkey_file" => fields.farm.nkey_file = self.read_path(&key, node)?,
+                "ca_file" => fields.farm.ca_file = self.read_path(&key, node)?,
                 // Editors write these; `command` or `url` already imply them.
                 "type" | "transport" => {}
                 _ => self.check_known(&key_path, field, known_keys::AGENT),
@@ -162,6 +172,10 @@ impl ConfigLoader<'_> {
         }
     }
 
+    fn read_path(&mut self, key_path: &str, node: &ConfigNode) -> Result<Option<PathBuf>, ConfigError> {
+        Ok(self.read_text(key_path, node)?.map(|path| self.resolve_path(&path)))
+    }
+
     /// Resolves a path: `~/` is the home directory, relative paths start in the configuration directory.
     fn resolve_path(&self, path: &str) -> PathBuf {
         match path.strip_prefix("~/").zip(self.merged_env.get("HOME")) {
@@ -172,15 +186,22 @@ impl ConfigLoader<'_> {
 
     /// Determines how an agent is reached.
     fn agent_transport(
-        &self,
+        &mut self,
         field: &ConfigField,
         fields: AgentFields,
     ) -> Result<AgentTransport, ConfigError> {
+        if fields.farm.is_used() {
+            if !fields.command.is_empty() || fields.url.is_some() || fields.cwd.is_some() {
+                let reason = format!("agent_servers.{} has nats beside command, url or cwd", field.key);
+                return Err(self.error_at(field.line, reason));
+            }
+            return self.farm_transport(field, fields.farm, fields.token);
+        }
         let invalid = |what: &str| self.error_at(field.line, format!("agent_servers.{} {what}", field.key));
         let mut command_line = fields.command.into_iter();
         match (command_line.next().filter(|program| !program.is_empty()), fields.url) {
             (Some(_), Some(_)) => Err(invalid("has both a command and a url; remove one of them")),
-            (None, None) => Err(invalid("needs a command or a url")),
+            (None, None) => Err(invalid("needs a command, a url, or nats and a queue")),
             (Some(command), None) => {
                 let args = command_line.chain(fields.args).collect();
                 Ok(AgentTransport::Program { command, args, env: fields.env })
@@ -241,6 +262,10 @@ fn describe_transport(agent: &ConfigNode) -> String {
         let nodes = fields.iter().filter(|field| field.key == key).map(|field| &field.node);
         nodes.flat_map(literal_texts).collect::<Vec<_>>()
     };
+    if let (Some(servers), Some(queue)) = (texts("nats").first(), texts("queue").first()) {
+        let servers: Vec<String> = servers.split(',').map(|url| strip_credentials(url.trim())).collect();
+        return format!("{} queue {queue}", servers.join(","));
+    }
     match texts("url").first() {
         Some(url) => strip_credentials(url),
         None => [texts("command"), texts("args")].concat().join(" "),

@@ -1,6 +1,6 @@
 use std::{fmt::Write as _, fs};
 
-use crow_core::{AgentTransport, TreeLimits};
+use crow_core::{AgentTransport, FarmAddress, NatsCredentials, NatsServer, TreeLimits};
 use expect_test::expect;
 
 use super::{super::Settings, check, loaded};
@@ -15,11 +15,120 @@ pub(super) fn show(settings: &Settings, text: &mut String) {
             AgentTransport::Socket { url, headers } => {
                 writeln!(text, "agent {name}: {url} {headers:?}").unwrap();
             }
+            AgentTransport::Farm(farm) => show_farm(name, farm, text),
         }
         writeln!(text, "  written {}", settings.agent_descriptions[name]).unwrap();
     }
     if settings.tree_limits != TreeLimits::default() {
         writeln!(text, "{:?}", settings.tree_limits).unwrap();
+    }
+}
+
+fn show_farm(name: &str, farm: &FarmAddress, text: &mut String) {
+    let FarmAddress { server: NatsServer { urls, credentials, tls_ca_file }, queue, parent_name } = farm;
+    let credentials = match credentials {
+        NatsCredentials::None => "nothing".to_owned(),
+        NatsCredentials::Token(token) => format!("token {token}"),
+        NatsCredentials::Password { user, password } => format!("{user}:{password}"),
+        NatsCredentials::CredentialsFile(path) => format!("creds {}", path.display()),
+        NatsCredentials::NkeyFile(path) => format!("nkey {}", path.display()),
+    };
+    writeln!(text, "agent {name}: {urls} {queue} as {parent_name} with {credentials}, ca {tls_ca_file:?}")
+        .unwrap();
+}
+
+#[test]
+fn queues_are_read() {
+    check(
+        "
+agent_servers:
+  farm: { nats: 'nats://127.0.0.1:4222', queue: build }
+  near: { nats: 'tls://${N_USER}:${N_PASS}@a:4222, tls://b', queue: linux-x64, parent: me, ca_file: ca.pem }
+  token: { nats: 'nats://far', queue: q, token: ' ${N_TOKEN} ' }
+  user: { nats: 'nats://localhost', queue: q, user: me, password: '${N_PASS}' }
+  creds: { nats: 'tls://far', queue: q, creds_file: ~/me.creds }
+  nkey: { nats: 'tls://far', queue: q, nkey_file: me.nk }
+",
+        &[("N_USER", "u"), ("N_PASS", "p"), ("N_TOKEN", "t"), ("HOME", "/home/me")],
+        expect![[r#"
+            warning: $DIR/config.yaml:5: agent_servers.token.nats: nothing is encrypted; use tls://, or a tunnel such as `ssh -L`
+            agent farm: nats://127.0.0.1:4222 build as crow with nothing, ca None
+              written nats://127.0.0.1:4222 queue build
+            agent near: tls://u:p@a:4222, tls://b linux-x64 as me with nothing, ca Some("$DIR/ca.pem")
+              written tls://a:4222,tls://b queue linux-x64
+            agent token: nats://far q as crow with token t, ca None
+              written nats://far queue q
+            agent user: nats://localhost q as crow with me:p, ca None
+              written nats://localhost queue q
+            agent creds: tls://far q as crow with creds /home/me/me.creds, ca None
+              written tls://far queue q
+            agent nkey: tls://far q as crow with nkey $DIR/me.nk, ca None
+              written tls://far queue q
+            db $DIR/crow.db requests 200 mode ask secrets ["N_PASS", "N_TOKEN", "N_USER"]
+        "#]],
+    );
+}
+
+#[test]
+fn invalid_queues_are_errors() {
+    let agent = |said: &str| format!("agent_servers:\n  a: {{ {said} }}\n");
+    for (said, told) in [
+        (
+            "nats: 'nats://h'",
+            expect![[r#"
+            error: $DIR/config.yaml:2: agent_servers.a needs both nats and queue
+        "#]],
+        ),
+        (
+            "queue: q",
+            expect![[r#"
+            error: $DIR/config.yaml:2: agent_servers.a needs both nats and queue
+        "#]],
+        ),
+        (
+            "nats: 'http://h', queue: q",
+            expect![[r#"
+            error: $DIR/config.yaml:2: agent_servers.a needs addresses that start with nats:// or tls:// in nats
+        "#]],
+        ),
+        (
+            "nats: 'nats://h', queue: a.b",
+            expect![[r#"
+            error: $DIR/config.yaml:2: agent_servers.a needs a queue and a parent of at most 64 letters, digits, - and _
+        "#]],
+        ),
+        (
+            "nats: 'nats://h', queue: q, parent: '*'",
+            expect![[r#"
+            error: $DIR/config.yaml:2: agent_servers.a needs a queue and a parent of at most 64 letters, digits, - and _
+        "#]],
+        ),
+        (
+            "nats: 'nats://h', queue: q, user: me",
+            expect![[r#"
+            error: $DIR/config.yaml:2: agent_servers.a needs both user and password
+        "#]],
+        ),
+        (
+            "nats: 'nats://h', queue: q, token: t, nkey_file: f",
+            expect![[r#"
+            error: $DIR/config.yaml:2: agent_servers.a has several credentials; leave one of them
+        "#]],
+        ),
+        (
+            "nats: 'nats://h', queue: q, command: x",
+            expect![[r#"
+            error: $DIR/config.yaml:2: agent_servers.a has nats beside command, url or cwd
+        "#]],
+        ),
+        (
+            "nats: 'nats://h', queue: q, cwd: /x",
+            expect![[r#"
+            error: $DIR/config.yaml:2: agent_servers.a has nats beside command, url or cwd
+        "#]],
+        ),
+    ] {
+        check(&agent(said), &[], told);
     }
 }
 
@@ -98,22 +207,22 @@ fn agents_without_a_transport_are_errors() {
         &agent(""),
         &[],
         expect![[r#"
-        error: $DIR/config.yaml:2: agent_servers.a needs a command or a url
-    "#]],
+            error: $DIR/config.yaml:2: agent_servers.a needs a command, a url, or nats and a queue
+        "#]],
     );
     check(
         &agent("command: ''"),
         &[],
         expect![[r#"
-        error: $DIR/config.yaml:2: agent_servers.a needs a command or a url
-    "#]],
+            error: $DIR/config.yaml:2: agent_servers.a needs a command, a url, or nats and a queue
+        "#]],
     );
     check(
         &agent("command: []"),
         &[],
         expect![[r#"
-        error: $DIR/config.yaml:2: agent_servers.a needs a command or a url
-    "#]],
+            error: $DIR/config.yaml:2: agent_servers.a needs a command, a url, or nats and a queue
+        "#]],
     );
     check(
         &agent("command: x, url: 'ws://h'"),

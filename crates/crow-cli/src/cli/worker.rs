@@ -1,0 +1,68 @@
+//! Arguments of `worker`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::run::ModeValueParser;
+
+/// Arguments of `worker`.
+#[derive(Debug, Args)]
+pub(crate) struct WorkerArgs {
+    /// The NATS servers, separated by commas, such as nats://127.0.0.1:4222 or tls://nats.example.com
+    #[arg(long, value_name = "URL")]
+    pub(crate) nats: String,
+    /// The queue to take tasks from; it is made if it does not exist
+    #[arg(long, value_name = "NAME", value_parser = parse_name)]
+    pub(crate) queue: String,
+    /// Run this many tasks at the same time
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) slots: u16,
+    /// The name of the worker in the queue's subjects [default: a random one]
+    #[arg(long, value_name = "NAME", value_parser = parse_name)]
+    pub(crate) name: Option<String>,
+    /// Allow tasks at most this permission mode [default: the configured mode]
+    #[arg(long, value_name = "MODE", value_parser = ModeValueParser)]
+    pub(crate) mode: Option<String>,
+    /// Make the directories of tasks here [default: worker/ in the configuration directory]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) workspaces: Option<PathBuf>,
+    /// After SIGTERM, give running tasks this many seconds before they are given back
+    #[arg(long, value_name = "SECONDS", default_value_t = 90)]
+    pub(crate) drain: u64,
+    /// Store each message on this many servers, where the queue is made: 1, 3 or 5
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=5))]
+    pub(crate) replicas: u8,
+    #[command(flatten)]
+    pub(crate) credentials: NatsCredentialArgs,
+}
+
+/// The credentials of a worker; secrets are in files.
+#[derive(Debug, Args)]
+pub(crate) struct NatsCredentialArgs {
+    /// Log in with the token in this file
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["user", "creds_file", "nkey_file"])]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Log in as this user
+    #[arg(long, value_name = "NAME", requires = "password_file", conflicts_with_all = ["creds_file", "nkey_file"])]
+    pub(crate) user: Option<String>,
+    /// Log in with the password in this file
+    #[arg(long, value_name = "FILE", requires = "user")]
+    pub(crate) password_file: Option<PathBuf>,
+    /// Log in with the JWT and the key in this file
+    #[arg(long, value_name = "FILE", conflicts_with = "nkey_file")]
+    pub(crate) creds_file: Option<PathBuf>,
+    /// Log in with the seed of an NKey in this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) nkey_file: Option<PathBuf>,
+    /// Require TLS, and a certificate that the authority in this file signed
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca_file: Option<PathBuf>,
+}
+
+fn parse_name(text: &str) -> Result<String, String> {
+    match crow_fleet::is_subject_token(text) {
+        true => Ok(text.to_owned()),
+        false => Err("expected at most 64 letters, digits, - and _".to_owned()),
+    }
+}

@@ -1,0 +1,139 @@
+//! `crow-cli worker`: runs tasks of a queue, each with an agent of its own.
+
+use std::{
+    fs,
+    io::{self, Write},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use crow_acp::{AgentCommand, AgentLauncher};
+use crow_children::DEPTH_VARIABLE;
+use crow_core::{Mode, NatsCredentials, NatsServer};
+use crow_fleet::{FleetWorker, QueueOptions, WorkerEvent, WorkerOptions};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    agent,
+    cli::WorkerArgs,
+    failure::{CliError, CliExitCode},
+    log::{self, LogVerbosity},
+    settings::Settings,
+};
+
+/// Directory of the tasks' directories, in that of the configuration.
+const WORKSPACES_DIR: &str = "worker";
+
+/// Runs tasks until the process is told to stop.
+pub(crate) fn run(args: WorkerArgs, settings: &Settings, verbosity: LogVerbosity) -> Result<(), CliError> {
+    log::start_logging(&settings.dir, verbosity);
+    let queue = args.queue.clone();
+    let n_slots = args.slots;
+    let options = worker_options(args, settings)?;
+    let (name, launcher) = (options.name.clone(), options.launcher.clone());
+    let runtime = agent::tokio_runtime()?;
+    let result = runtime.block_on(async {
+        let connected = FleetWorker::connect(options, |event| print_line(&describe_event(&event))).await;
+        let worker = connected.map_err(|reason| {
+            let error =
+                CliError::new(CliExitCode::Failed, format!("the queue {queue} cannot be used: {reason}"));
+            error.with_hint(
+                "check the address, the credentials, and that the server has JetStream (`nats-server -js`)",
+            )
+        })?;
+        let stop = CancellationToken::new();
+        print_line(&format!("worker {name} runs tasks of the queue {queue}, {n_slots} at a time"));
+        let serving = worker.run(stop.clone());
+        let serving = Box::pin(async {
+            serving.await;
+            Ok(())
+        });
+        agent::serve_until_stopped(serving, &stop).await
+    });
+    launcher.kill_all();
+    runtime.shutdown_background();
+    result
+}
+
+fn worker_options(args: WorkerArgs, settings: &Settings) -> Result<WorkerOptions, CliError> {
+    let failed = |reason: String| CliError::new(CliExitCode::Failed, reason);
+    let credentials = args.credentials;
+    let nats_credentials = match (credentials.token_file, credentials.user.zip(credentials.password_file)) {
+        (Some(file), _) => NatsCredentials::Token(read_secret(&file)?),
+        (None, Some((user, file))) => NatsCredentials::Password { user, password: read_secret(&file)? },
+        (None, None) => match (credentials.creds_file, credentials.nkey_file) {
+            (Some(file), _) => NatsCredentials::CredentialsFile(file),
+            (None, Some(file)) => NatsCredentials::NkeyFile(file),
+            (None, None) => NatsCredentials::None,
+        },
+    };
+    let program = agent::agent_info().program.and_then(|program| program.to_str().map(str::to_owned));
+    let (Some(program), Some(dir)) = (program, settings.dir.to_str()) else {
+        return Err(failed("the path of this program or of its configuration is not UTF-8".to_owned()));
+    };
+    let workspaces_dir = workspaces_dir(args.workspaces, settings)
+        .map_err(|error| failed(format!("could not make the directory for the tasks: {error}")))?;
+    Ok(WorkerOptions {
+        server: NatsServer {
+            urls: args.nats,
+            credentials: nats_credentials,
+            tls_ca_file: credentials.ca_file,
+        },
+        queue: QueueOptions::new(args.queue, usize::from(args.replicas)),
+        name: match args.name {
+            Some(name) => name,
+            None => random_name().map_err(|error| failed(format!("no random numbers: {error}")))?,
+        },
+        n_slots: usize::from(args.slots),
+        agent: AgentCommand {
+            program,
+            args: vec!["-d".to_owned(), dir.to_owned(), "acp".to_owned()],
+            cwd: workspaces_dir.clone(),
+            env: Vec::new(),
+            env_removed: Vec::new(),
+        },
+        depth_variable: DEPTH_VARIABLE,
+        launcher: AgentLauncher::new(agent::sandbox_wrapper(settings)),
+        workspaces_dir,
+        mode_max: args.mode.as_deref().and_then(Mode::parse).unwrap_or(settings.mode),
+        task_time_max: settings.tree_limits.task_timeout,
+        drain_time_max: Duration::from_secs(args.drain),
+        version: agent::VERSION,
+    })
+}
+
+/// Makes the directory for the tasks, which only this user can read.
+fn workspaces_dir(chosen: Option<PathBuf>, settings: &Settings) -> io::Result<PathBuf> {
+    let dir = chosen.unwrap_or_else(|| settings.dir.join(WORKSPACES_DIR));
+    crow_files::create_private_dir(&dir)?;
+    Ok(crow_files::resolve_links(&dir))
+}
+
+fn read_secret(file: &Path) -> Result<String, CliError> {
+    let text = fs::read_to_string(file).map_err(|error| {
+        CliError::new(CliExitCode::Failed, format!("could not read {}: {error}", file.display()))
+    })?;
+    Ok(text.trim().to_owned())
+}
+
+fn random_name() -> Result<String, getrandom::Error> {
+    let mut bytes = [0; 4];
+    getrandom::fill(&mut bytes)?;
+    Ok(format!("worker-{:08x}", u32::from_be_bytes(bytes)))
+}
+
+fn describe_event(event: &WorkerEvent) -> String {
+    match event {
+        WorkerEvent::Taken { task, delivery: 1 } => format!("task {task}: begins"),
+        WorkerEvent::Taken { task, delivery } => format!("task {task}: begins again, delivery {delivery}"),
+        WorkerEvent::Ended { task, outcome } => format!("task {task}: {outcome}"),
+    }
+}
+
+/// Prints a line for the operator, who may have closed stdout.
+fn print_line(line: &str) {
+    let mut out = io::stdout().lock();
+    if writeln!(out, "{line}").and_then(|()| out.flush()).is_err() {
+        tracing::info!(line, "stdout is closed");
+    }
+}

@@ -1,0 +1,182 @@
+//! The course of one task as its parent sees it. Pure: what happened in, what to do out.
+
+use crate::record::{EndRecord, TakenRecord};
+
+/// Something that happened to a task.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum FarmEvent {
+    /// The client has sent the prompt.
+    Started,
+    /// The queue has the message.
+    Published {
+        sequence: u64,
+    },
+    /// The queue had the message already.
+    AlreadyQueued,
+    /// It is not known whether the queue has the message.
+    PublishUnconfirmed,
+    /// The message cannot be published.
+    PublishFailed(String),
+    Taken(TakenRecord),
+    Ended(EndRecord),
+    CancelRequested,
+    /// The client has closed the connection.
+    ClientClosed,
+    /// It is time to look whether the task is still there.
+    CheckDue,
+    /// There is no end of the task.
+    NoEndFound,
+}
+
+/// The next step of the driver of a task.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum FarmAction {
+    /// Publish the message. Attempts with the same number are one message for the server.
+    Publish {
+        attempt: u32,
+    },
+    /// Publish the message after a pause.
+    PublishAgain {
+        attempt: u32,
+    },
+    /// Look for an end; it is an event.
+    LookForEnd,
+    /// Talk to the worker.
+    Attach(TakenRecord),
+    /// Withdraw what the worker asked, and talk to it no longer.
+    Detach,
+    ShowNotice(String),
+    /// Take the message out of the queue.
+    DeleteMessage {
+        sequence: u64,
+    },
+    /// Tell the worker.
+    SendCancel,
+    Finish(EndRecord),
+    FinishCancelled,
+    Fail(String),
+    /// Nothing follows; records of the task are deleted.
+    CleanUp,
+}
+
+/// The course of one task.
+#[derive(Debug, Default)]
+pub(crate) struct FarmMachine {
+    is_started: bool,
+    /// The sequence of its message, once it is known.
+    sequence: Option<u64>,
+    attempt: u32,
+    /// The newest worker that took it.
+    taken: Option<TakenRecord>,
+    /// True while that worker has it.
+    has_worker: bool,
+    /// It is told to the client, or the client is gone.
+    is_over: bool,
+    is_cancelled: bool,
+}
+
+impl FarmMachine {
+    pub(crate) fn handle_event(&mut self, event: FarmEvent) -> Vec<FarmAction> {
+        match event {
+            FarmEvent::Started => {
+                self.is_started = true;
+                vec![FarmAction::Publish { attempt: self.attempt }]
+            }
+            FarmEvent::Published { sequence } => self.on_published(sequence),
+            FarmEvent::PublishUnconfirmed if !self.is_over => {
+                vec![FarmAction::PublishAgain { attempt: self.attempt }]
+            }
+            FarmEvent::PublishFailed(reason) if !self.is_over => {
+                self.is_over = true;
+                vec![FarmAction::Fail(reason)]
+            }
+            FarmEvent::Taken(record) => self.on_taken(record),
+            FarmEvent::Ended(record) if !self.is_over => {
+                self.is_over = true;
+                // Another worker may have begun it again meanwhile.
+                let mut actions = vec![FarmAction::Finish(record)];
+                actions.extend(self.delete_message());
+                actions
+            }
+            FarmEvent::CancelRequested => self.on_cancel(),
+            FarmEvent::ClientClosed => {
+                let mut actions = match self.is_over || !self.is_started {
+                    true => Vec::new(),
+                    false => self.on_cancel(),
+                };
+                self.is_over = true;
+                actions.push(FarmAction::CleanUp);
+                actions
+            }
+            FarmEvent::CheckDue if self.is_started && !self.is_over && !self.is_cancelled => {
+                vec![FarmAction::LookForEnd]
+            }
+            // The queue refuses it if it has it.
+            FarmEvent::NoEndFound if !self.is_over && !self.is_cancelled => {
+                self.attempt += 1;
+                vec![FarmAction::Publish { attempt: self.attempt }]
+            }
+            FarmEvent::AlreadyQueued
+            | FarmEvent::PublishUnconfirmed
+            | FarmEvent::PublishFailed(_)
+            | FarmEvent::Ended(_)
+            | FarmEvent::CheckDue
+            | FarmEvent::NoEndFound => Vec::new(),
+        }
+    }
+
+    fn on_published(&mut self, sequence: u64) -> Vec<FarmAction> {
+        self.sequence = Some(sequence);
+        match self.is_over || self.is_cancelled {
+            true => self.delete_message(),
+            false => Vec::new(),
+        }
+    }
+
+    fn on_taken(&mut self, record: TakenRecord) -> Vec<FarmAction> {
+        let moment = |record: &TakenRecord| (record.sequence, record.delivery, record.is_given_back);
+        if self.taken.as_ref().is_some_and(|known| moment(known) >= moment(&record)) {
+            return Vec::new();
+        }
+        self.sequence = Some(record.sequence);
+        if self.is_over || self.is_cancelled {
+            return self.delete_message();
+        }
+        let mut actions = Vec::new();
+        if std::mem::replace(&mut self.has_worker, !record.is_given_back) {
+            actions.push(FarmAction::Detach);
+        }
+        let earlier = self.taken.replace(record.clone());
+        if record.is_given_back {
+            return actions;
+        }
+        if let Some(earlier) = earlier {
+            actions.push(FarmAction::ShowNotice(format!(
+                "The worker {} no longer has the task; {} begins it again.",
+                earlier.worker, record.worker
+            )));
+        }
+        actions.push(FarmAction::Attach(record));
+        actions
+    }
+
+    fn on_cancel(&mut self) -> Vec<FarmAction> {
+        if self.is_over || !self.is_started || std::mem::replace(&mut self.is_cancelled, true) {
+            return Vec::new();
+        }
+        let mut actions = Vec::new();
+        if self.has_worker {
+            // Its end follows.
+            actions.push(FarmAction::SendCancel);
+        } else {
+            self.is_over = true;
+            actions.push(FarmAction::FinishCancelled);
+        }
+        actions.extend(self.delete_message());
+        actions
+    }
+
+    fn delete_message(&self) -> Vec<FarmAction> {
+        self.sequence.map(|sequence| FarmAction::DeleteMessage { sequence }).into_iter().collect()
+    }
+}

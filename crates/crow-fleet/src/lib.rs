@@ -1,0 +1,22 @@
+//! Tasks on other machines: a queue in NATS JetStream between the parents that give tasks and the workers that run them.
+//!
+//! The message of a task is the licence to run it. What parent and agent say to each other is ACP, relayed by `crow-acp`;
+//! here it is a sequence of opaque lines. Must not know a session, a store or a model.
+
+mod connection;
+mod farm;
+mod frame;
+mod licence;
+mod line_channel;
+mod record;
+mod streams;
+mod subject;
+#[cfg(test)]
+mod tests;
+mod ticket;
+mod worker;
+
+pub use self::farm::{FarmConnections, FarmTask};
+pub use self::streams::QueueOptions;
+pub use self::subject::is_subject_token;
+pub use self::worker::{FleetWorker, WorkerEvent, WorkerOptions};

@@ -1,0 +1,220 @@
+//! The streams of the queues and what is asked of them. They are made by the first worker whose user may do that.
+
+use std::time::Duration;
+
+use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, PullConsumer, pull};
+use async_nats::jetstream::context::PublishErrorKind;
+use async_nats::jetstream::message::PublishMessage;
+use async_nats::jetstream::stream::{
+    Config, DirectGetErrorKind, DiscardPolicy, RetentionPolicy, StorageType, Stream,
+};
+use async_nats::jetstream::{self, Context};
+
+use crate::record::TASK_BYTES_MAX;
+use crate::subject::{LANE, RecordSubject, TaskAddress, lane_filter};
+
+/// The stream of tasks.
+pub(crate) const TASKS: &str = "CROW_TASKS";
+
+/// The stream of records.
+pub(crate) const RECORDS: &str = "CROW_RECORDS";
+
+/// Time after which a server gives a task to another worker: longer than two elections, which take up to nine seconds.
+const ACK_WAIT: Duration = Duration::from_secs(30);
+
+/// Deliveries of one task are not limited by the server, which counts those that were given back: a worker ends it.
+const DELIVERIES_MAX: i64 = -1;
+
+/// Tasks of a queue that run at once; the server's default is 1,000.
+const RUNNING_MAX: i64 = 20_000;
+
+/// Workers of a queue that wait at once; the server's default is 512.
+const WAITING_MAX: i64 = 4_096;
+
+/// Time for which an end waits for its parent.
+const RECORD_AGE_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// Time within which a repeated message is recognised.
+const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
+
+/// The records of one task that are read: of each delivery two, and an end.
+const RECORDS_READ_MAX: usize = 256;
+
+/// The server's code for a message whose subject has one already.
+const SUBJECT_IS_TAKEN: u64 = 10_077;
+
+/// The properties of a queue that is made because it does not exist.
+#[derive(Debug, Clone)]
+pub struct QueueOptions {
+    pub name: String,
+    /// Servers that store each message: 1, 3 or 5.
+    pub replicas: usize,
+    /// Time after which a task whose worker says nothing is given to another one.
+    pub ack_wait: Duration,
+}
+
+impl QueueOptions {
+    /// Creates options with the usual time until a task of a lost worker is given to another one.
+    pub fn new(name: String, replicas: usize) -> Self {
+        Self { name, replicas, ack_wait: ACK_WAIT }
+    }
+}
+
+/// Returns the consumer of a queue, which is made with its streams if it does not exist.
+pub(crate) async fn open_queue(jetstream: &Context, queue: &QueueOptions) -> Result<PullConsumer, String> {
+    let name = format!("{}-{LANE}", queue.name);
+    if let Ok(consumer) = jetstream.get_consumer_from_stream(&name, TASKS).await {
+        return Ok(consumer);
+    }
+    let failed = |what: &str, error: &dyn std::fmt::Display| {
+        format!("the queue {} does not exist, and its {what} could not be made: {error}", queue.name)
+    };
+    let tasks = Config {
+        name: TASKS.to_owned(),
+        subjects: vec!["crow.task.>".to_owned()],
+        retention: RetentionPolicy::WorkQueue,
+        discard: DiscardPolicy::New,
+        discard_new_per_subject: true,
+        max_messages_per_subject: 1,
+        max_message_size: i32::try_from(TASK_BYTES_MAX).unwrap_or(i32::MAX),
+        ..stream_config(queue)
+    };
+    let tasks = jetstream.get_or_create_stream(tasks).await.map_err(|error| failed("stream", &error))?;
+    let records = Config {
+        name: RECORDS.to_owned(),
+        subjects: vec!["crow.record.>".to_owned()],
+        max_age: RECORD_AGE_MAX,
+        ..stream_config(queue)
+    };
+    jetstream.get_or_create_stream(records).await.map_err(|error| failed("stream", &error))?;
+    let config = pull::Config {
+        durable_name: Some(name.clone()),
+        ack_policy: AckPolicy::Explicit,
+        ack_wait: queue.ack_wait,
+        max_deliver: DELIVERIES_MAX,
+        max_ack_pending: RUNNING_MAX,
+        max_waiting: WAITING_MAX,
+        filter_subject: lane_filter(&queue.name),
+        ..pull::Config::default()
+    };
+    tasks.get_or_create_consumer(&name, config).await.map_err(|error| failed("consumer", &error))
+}
+
+fn stream_config(queue: &QueueOptions) -> Config {
+    Config {
+        storage: StorageType::File,
+        num_replicas: queue.replicas,
+        allow_direct: true,
+        duplicate_window: DUPLICATE_WINDOW,
+        ..Config::default()
+    }
+}
+
+/// The outcome of a publication.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum PublishOutcome {
+    Stored {
+        sequence: u64,
+    },
+    /// The subject has a message already.
+    AlreadyStored,
+    /// No stream has this subject.
+    NoStream,
+    /// The server has not confirmed it; it may be stored.
+    Unknown(String),
+}
+
+/// Publishes a message, of which the server stores one with this ID.
+pub(crate) async fn publish(
+    jetstream: &Context,
+    subject: String,
+    payload: Vec<u8>,
+    message_id: &str,
+) -> PublishOutcome {
+    let message = PublishMessage::build().payload(payload.into()).message_id(message_id);
+    let confirmed = async {
+        let confirmation = jetstream.send_publish(subject, message).await?;
+        confirmation.await
+    };
+    match confirmed.await {
+        Ok(confirmation) => PublishOutcome::Stored { sequence: confirmation.sequence },
+        Err(error) if error.kind() == PublishErrorKind::StreamNotFound => PublishOutcome::NoStream,
+        Err(error) => {
+            let source = std::error::Error::source(&error);
+            let cause = source.and_then(|source| source.downcast_ref::<jetstream::Error>());
+            match cause.is_some_and(|cause| cause.error_code().0 == SUBJECT_IS_TAKEN) {
+                true => PublishOutcome::AlreadyStored,
+                false => PublishOutcome::Unknown(error.to_string()),
+            }
+        }
+    }
+}
+
+/// Whether the message of a task is in its queue; the error is the reason why that is unknown.
+pub(crate) async fn has_task(jetstream: &Context, address: &TaskAddress) -> Result<bool, String> {
+    let stream = bare_stream(jetstream, TASKS).await?;
+    match stream.direct_get_last_for_subject(address.task_subject()).await {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == DirectGetErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// A record as it is stored.
+#[derive(Debug, Clone)]
+pub(crate) struct StoredRecord {
+    pub(crate) sequence: u64,
+    pub(crate) is_end: bool,
+    pub(crate) payload: Vec<u8>,
+}
+
+/// Returns the records of a task.
+pub(crate) async fn read_records(
+    jetstream: &Context,
+    address: &TaskAddress,
+) -> Result<Vec<StoredRecord>, String> {
+    let stream = bare_stream(jetstream, RECORDS).await?;
+    let mut records = Vec::new();
+    for subject in [address.end_subject("*"), address.taken_subject("*")] {
+        let mut next_sequence = 1;
+        while records.len() < RECORDS_READ_MAX {
+            match stream.direct_get_next_for_subject(subject.clone(), Some(next_sequence)).await {
+                Ok(message) => {
+                    next_sequence = message.sequence + 1;
+                    let subject = RecordSubject::parse(&message.subject);
+                    records.push(StoredRecord {
+                        sequence: message.sequence,
+                        is_end: subject.is_some_and(|subject| subject.is_end),
+                        payload: message.payload.to_vec(),
+                    });
+                }
+                Err(error) if error.kind() == DirectGetErrorKind::NotFound => break,
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+    }
+    Ok(records)
+}
+
+/// Deletes a message; one that is gone already is no error.
+pub(crate) async fn delete_message(jetstream: &Context, stream: &str, sequence: u64) {
+    let deleted = async {
+        let stream = bare_stream(jetstream, stream).await?;
+        stream.delete_message(sequence).await.map_err(|error| error.to_string())
+    };
+    if let Err(error) = deleted.await {
+        tracing::debug!(%error, stream, sequence, "a message was not deleted");
+    }
+}
+
+async fn bare_stream(jetstream: &Context, name: &str) -> Result<Stream<()>, String> {
+    jetstream.get_stream_no_info(name).await.map_err(|error| error.to_string())
+}
+
+/// Returns the policy that begins behind this message.
+pub(crate) fn deliver_after(sequence: u64) -> DeliverPolicy {
+    match sequence {
+        0 => DeliverPolicy::All,
+        _ => DeliverPolicy::ByStartSequence { start_sequence: sequence + 1 },
+    }
+}

@@ -1,0 +1,5 @@
+//! Decisions without a server: text in, text out, and properties of what may be lost, doubled and reordered.
+
+mod frames;
+mod machine;
+mod names;

@@ -1,0 +1,232 @@
+//! The course of a task as its parent sees it.
+
+use expect_test::{Expect, expect};
+use serde_json::{Map, json};
+
+use crate::farm::{FarmAction, FarmEvent, FarmMachine};
+use crate::record::{EndRecord, TakenRecord};
+
+/// Runs a machine: events separated by commas.
+#[track_caller]
+fn check(events: &str, expected: &Expect) {
+    let mut machine = FarmMachine::default();
+    let mut log = String::new();
+    for event in events.split(", ") {
+        let words: Vec<&str> = event.split(' ').collect();
+        let taken = |worker: &str, moment: &str, is_given_back| {
+            let (sequence, delivery) = moment.split_once('.').unwrap();
+            let (sequence, delivery) = (sequence.parse().unwrap(), delivery.parse().unwrap());
+            FarmEvent::Taken(TakenRecord { worker: worker.to_owned(), sequence, delivery, is_given_back })
+        };
+        let actions = machine.handle_event(match words[..] {
+            ["start"] => FarmEvent::Started,
+            ["stored", sequence] => FarmEvent::Published { sequence: sequence.parse().unwrap() },
+            ["queued"] => FarmEvent::AlreadyQueued,
+            ["unconfirmed"] => FarmEvent::PublishUnconfirmed,
+            ["refused"] => FarmEvent::PublishFailed("no queue".to_owned()),
+            ["taken", worker, moment] => taken(worker, moment, false),
+            ["back", worker, moment] => taken(worker, moment, true),
+            ["end", worker] => FarmEvent::Ended(EndRecord {
+                worker: worker.to_owned(),
+                response: Map::from_iter([("result".to_owned(), json!({}))]),
+                missed_answer: None,
+            }),
+            ["cancel"] => FarmEvent::CancelRequested,
+            ["close"] => FarmEvent::ClientClosed,
+            ["check"] => FarmEvent::CheckDue,
+            ["missing"] => FarmEvent::NoEndFound,
+            _ => panic!("{event}"),
+        });
+        log.push_str(&format!("{event}: {}\n", actions.iter().map(render).collect::<Vec<_>>().join(", ")));
+    }
+    expected.assert_eq(&log);
+}
+
+fn render(action: &FarmAction) -> String {
+    match action {
+        FarmAction::Publish { attempt } => format!("publish {attempt}"),
+        FarmAction::PublishAgain { attempt } => format!("publish {attempt} again"),
+        FarmAction::LookForEnd => "look".to_owned(),
+        FarmAction::Attach(record) => format!("attach {}", record.worker),
+        FarmAction::Detach => "detach".to_owned(),
+        FarmAction::ShowNotice(text) => format!("show {text:?}"),
+        FarmAction::DeleteMessage { sequence } => format!("delete {sequence}"),
+        FarmAction::SendCancel => "send cancel".to_owned(),
+        FarmAction::Finish(record) => format!("finish by {}", record.worker),
+        FarmAction::FinishCancelled => "finish cancelled".to_owned(),
+        FarmAction::Fail(reason) => format!("fail {reason}"),
+        FarmAction::CleanUp => "clean up".to_owned(),
+    }
+}
+
+#[test]
+fn task_is_taken_and_ends_once() {
+    check(
+        "start, stored 4, taken a 4.1, end a, end a, cancel, close",
+        &expect![[r#"
+        start: publish 0
+        stored 4: 
+        taken a 4.1: attach a
+        end a: finish by a, delete 4
+        end a: 
+        cancel: 
+        close: clean up
+    "#]],
+    );
+}
+
+#[test]
+fn lost_worker_is_followed_by_another() {
+    check(
+        "start, stored 4, taken a 4.1, taken b 4.2, taken a 4.1, end b, close",
+        &expect![[r#"
+        start: publish 0
+        stored 4: 
+        taken a 4.1: attach a
+        taken b 4.2: detach, show "The worker a no longer has the task; b begins it again.", attach b
+        taken a 4.1: 
+        end b: finish by b, delete 4
+        close: clean up
+    "#]],
+    );
+}
+
+#[test]
+fn end_of_an_earlier_worker_counts_and_stops_the_later_one() {
+    check(
+        "start, stored 4, taken a 4.1, taken b 4.2, end a, end b, close",
+        &expect![[r#"
+        start: publish 0
+        stored 4: 
+        taken a 4.1: attach a
+        taken b 4.2: detach, show "The worker a no longer has the task; b begins it again.", attach b
+        end a: finish by a, delete 4
+        end b: 
+        close: clean up
+    "#]],
+    );
+}
+
+#[test]
+fn waiting_task_is_cancelled_at_once() {
+    check(
+        "start, stored 4, cancel, taken a 4.1, end a, close",
+        &expect![[r#"
+        start: publish 0
+        stored 4: 
+        cancel: finish cancelled, delete 4
+        taken a 4.1: delete 4
+        end a: 
+        close: clean up
+    "#]],
+    );
+}
+
+#[test]
+fn task_is_deleted_if_it_is_confirmed_after_its_cancellation() {
+    check(
+        "start, cancel, stored 4, close",
+        &expect![[r#"
+        start: publish 0
+        cancel: finish cancelled
+        stored 4: delete 4
+        close: clean up
+    "#]],
+    );
+}
+
+#[test]
+fn running_task_is_told_to_stop() {
+    check(
+        "start, stored 4, taken a 4.1, cancel, cancel, check, end a, close",
+        &expect![[r#"
+        start: publish 0
+        stored 4: 
+        taken a 4.1: attach a
+        cancel: send cancel, delete 4
+        cancel: 
+        check: 
+        end a: finish by a, delete 4
+        close: clean up
+    "#]],
+    );
+}
+
+#[test]
+fn client_that_leaves_takes_its_task_along() {
+    check(
+        "start, stored 4, taken a 4.1, close, end a",
+        &expect![[r#"
+        start: publish 0
+        stored 4: 
+        taken a 4.1: attach a
+        close: send cancel, delete 4, clean up
+        end a: 
+    "#]],
+    );
+    check(
+        "close",
+        &expect![[r#"
+        close: clean up
+    "#]],
+    );
+}
+
+#[test]
+fn lost_message_is_published_again() {
+    check(
+        "start, unconfirmed, stored 4, check, missing, queued, check, missing, stored 9, taken a 9.1, end a",
+        &expect![[r#"
+        start: publish 0
+        unconfirmed: publish 0 again
+        stored 4: 
+        check: look
+        missing: publish 1
+        queued: 
+        check: look
+        missing: publish 2
+        stored 9: 
+        taken a 9.1: attach a
+        end a: finish by a, delete 9
+    "#]],
+    );
+}
+
+#[test]
+fn missing_queue_is_a_failure() {
+    check(
+        "start, refused, check, close",
+        &expect![[r#"
+        start: publish 0
+        refused: fail no queue
+        check: 
+        close: clean up
+    "#]],
+    );
+}
+
+#[test]
+fn task_that_was_given_back_has_no_worker() {
+    check(
+        "start, stored 4, taken a 4.1, back a 4.1, taken a 4.1, taken b 4.2, end b",
+        &expect![[r#"
+        start: publish 0
+        stored 4: 
+        taken a 4.1: attach a
+        back a 4.1: detach
+        taken a 4.1: 
+        taken b 4.2: show "The worker a no longer has the task; b begins it again.", attach b
+        end b: finish by b, delete 4
+    "#]],
+    );
+    check(
+        "start, stored 4, taken a 4.1, back a 4.1, cancel",
+        &expect![[r#"
+        start: publish 0
+        stored 4: 
+        taken a 4.1: attach a
+        back a 4.1: detach
+        cancel: finish cancelled, delete 4
+    "#]],
+    );
+}

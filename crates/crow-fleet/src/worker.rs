@@ -1,0 +1,145 @@
+//! The worker's side: takes as many tasks from its queue as it has slots, and runs each with an agent of its own.
+
+mod task;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_nats::Client;
+use async_nats::jetstream::consumer::PullConsumer;
+use async_nats::jetstream::{self, Context, Message};
+use crow_acp::{AgentCommand, AgentLauncher};
+use crow_core::{Mode, NatsServer};
+use futures_util::StreamExt;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use self::task::TaskRun;
+use crate::connection::connect;
+use crate::streams::{QueueOptions, open_queue};
+
+/// Time for which one request for a task waits.
+const FETCH_EXPIRY: Duration = Duration::from_secs(30);
+
+/// Time within which a server shows that it still has the request.
+const FETCH_HEARTBEAT: Duration = Duration::from_secs(5);
+
+/// Pause after a failed request for a task.
+const FETCH_PAUSE: Duration = Duration::from_secs(1);
+
+/// The options of a worker.
+pub struct WorkerOptions {
+    pub server: NatsServer,
+    pub queue: QueueOptions,
+    /// The name of the worker in the subjects, to which its user at the server may be limited.
+    pub name: String,
+    /// Tasks that run at the same time.
+    pub n_slots: usize,
+    /// The agent of each task; its working directory is that of the task.
+    pub agent: AgentCommand,
+    /// The environment variable with the depth of an agent in its tree.
+    pub depth_variable: &'static str,
+    pub launcher: AgentLauncher,
+    /// The directory of the working directories of tasks.
+    pub workspaces_dir: PathBuf,
+    /// Tasks are not allowed more than this mode.
+    pub mode_max: Mode,
+    /// The time limit of one task.
+    pub task_time_max: Duration,
+    /// Time that running tasks have to end when the worker stops.
+    pub drain_time_max: Duration,
+    /// The version of this program.
+    pub version: &'static str,
+}
+
+/// Something that an operator wants to see.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WorkerEvent {
+    /// A task begins.
+    Taken { task: String, delivery: u32 },
+    /// A task has ended, in these words.
+    Ended { task: String, outcome: String },
+}
+
+/// A worker that is connected to its queue.
+pub struct FleetWorker {
+    context: Arc<WorkerContext>,
+    consumer: PullConsumer,
+}
+
+/// The state that all tasks of a worker share.
+pub(crate) struct WorkerContext {
+    pub(crate) options: WorkerOptions,
+    pub(crate) client: Client,
+    pub(crate) jetstream: Context,
+    /// Time after which the server gives a task to another worker.
+    pub(crate) ack_wait: Duration,
+    pub(crate) report: Box<dyn Fn(WorkerEvent) + Send + Sync>,
+    /// Ends running tasks, which are given back.
+    pub(crate) kill: CancellationToken,
+}
+
+impl FleetWorker {
+    /// Connects to the queue, which is made if it does not exist; the error is the reason why that failed.
+    pub async fn connect(
+        options: WorkerOptions,
+        report: impl Fn(WorkerEvent) + Send + Sync + 'static,
+    ) -> Result<Self, String> {
+        let client = connect(&options.server, "worker", &options.name).await?;
+        let jetstream = jetstream::new(client.clone());
+        let consumer = open_queue(&jetstream, &options.queue).await?;
+        let ack_wait = consumer.cached_info().config.ack_wait;
+        let (report, kill) = (Box::new(report), CancellationToken::new());
+        let context = Arc::new(WorkerContext { options, client, jetstream, ack_wait, report, kill });
+        Ok(Self { context, consumer })
+    }
+
+    /// Runs tasks until `stop` is cancelled; then running tasks have some time to end, and the rest is given back.
+    pub async fn run(self, stop: CancellationToken) {
+        let Self { context, consumer } = self;
+        let slots = Arc::new(Semaphore::new(context.options.n_slots));
+        let tasks = TaskTracker::new();
+        let taking = async {
+            // The semaphore is never closed.
+            while let Ok(slot) = slots.clone().acquire_owned().await {
+                let message = next_message(&consumer).await;
+                let run = TaskRun::new(context.clone(), message);
+                tasks.spawn(async move {
+                    let _slot = slot;
+                    run.run().await;
+                });
+            }
+        };
+        stop.run_until_cancelled(taking).await;
+        tasks.close();
+        if tokio::time::timeout(context.options.drain_time_max, tasks.wait()).await.is_err() {
+            context.kill.cancel();
+            tasks.wait().await;
+        }
+        if let Err(error) = context.client.flush().await {
+            tracing::debug!(%error, "the last messages were not sent");
+        }
+    }
+}
+
+/// Waits for the next task. A request asks for one: what a worker holds without running it is lost time.
+async fn next_message(consumer: &PullConsumer) -> Message {
+    loop {
+        let batch = consumer.batch().max_messages(1).expires(FETCH_EXPIRY).heartbeat(FETCH_HEARTBEAT);
+        let message = match batch.messages().await {
+            Ok(mut messages) => messages.next().await,
+            Err(error) => Some(Err(error.into())),
+        };
+        match message {
+            Some(Ok(message)) => return message,
+            Some(Err(error)) => {
+                tracing::debug!(%error, "no task was received");
+                tokio::time::sleep(FETCH_PAUSE).await;
+            }
+            // The request has expired.
+            None => {}
+        }
+    }
+}

@@ -1,0 +1,465 @@
+//! Runs one task: says so, starts its agent, talks to its parent if there is one, and says how it ended.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_nats::Subscriber;
+use async_nats::jetstream::{AckKind, Message};
+use crow_acp::{
+    AgentCommand, AgentProgram, RelayOutcome, RelayTask, WorkerRelay, WorkerRelayAction, channel_transport,
+    splice_transports,
+};
+use futures_util::StreamExt;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use super::{WorkerContext, WorkerEvent};
+use crate::connection::FleetClock;
+use crate::frame::LineFrame;
+use crate::licence::{LicenceState, TaskLicence};
+use crate::line_channel::LineChannel;
+use crate::record::{EndRecord, TakenRecord, TaskMessage};
+use crate::streams::{self, PublishOutcome, StoredRecord, publish};
+use crate::subject::TaskAddress;
+use crate::ticket::{SignedKind, TaskTicket};
+
+/// Workers that may lose a task before it is ended: it has probably killed them.
+const LOST_WORKERS_MAX: usize = 5;
+
+/// Lines between this and the agent.
+const QUEUED_LINES_MAX: usize = 64;
+
+/// Time that the last lines have to reach the parent before the end is told.
+const FLUSH_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// Pause before an end is published again that was not confirmed.
+const PUBLISH_PAUSE: Duration = Duration::from_secs(1);
+
+/// Why the run of a task stops.
+enum RunEnd {
+    /// It has ended, and its parent is told.
+    Outcome(RelayOutcome),
+    /// Its message is gone: the task is over for this worker.
+    Revoked,
+    /// Another worker may have it: nothing more is said.
+    Expired,
+    /// This worker stops: another one shall have it.
+    GivenBack,
+}
+
+/// A task that was delivered.
+pub(super) struct TaskRun {
+    context: Arc<WorkerContext>,
+    message: Message,
+}
+
+/// The parts of a task that was accepted.
+struct AcceptedTask {
+    address: TaskAddress,
+    message: TaskMessage,
+    taken: TakenRecord,
+}
+
+impl TaskRun {
+    pub(super) fn new(context: Arc<WorkerContext>, message: Message) -> Self {
+        Self { context, message }
+    }
+
+    pub(super) async fn run(self) {
+        let task = match self.accept() {
+            Ok(task) => task,
+            Err(reason) => {
+                tracing::warn!(subject = %self.message.subject, %reason, "a message that is no task was removed");
+                return self.acknowledge(AckKind::Term).await;
+            }
+        };
+        let (name, delivery) = (task.taken.worker.clone(), task.taken.delivery);
+        let frames = self.context.client.subscribe(task.address.down_subject(&name)).await;
+        let frames = match frames {
+            Ok(frames) => frames,
+            Err(error) => {
+                tracing::warn!(%error, "could not listen to a parent");
+                return self.acknowledge(AckKind::Nak(None)).await;
+            }
+        };
+        let records = streams::read_records(&self.context.jetstream, &task.address).await.unwrap_or_default();
+        let has_ended = records.iter().any(|record| {
+            record.is_end && EndRecord::decode(&record.payload, &task.message.ticket).is_some()
+        });
+        if has_ended {
+            // An earlier worker has told the end, and could not remove the message.
+            return self.acknowledge(AckKind::Ack).await;
+        }
+        let lost_workers = list_lost_workers(&records, &task.message.ticket);
+        if lost_workers.len() >= LOST_WORKERS_MAX {
+            let (n_workers, names) = (lost_workers.len(), lost_workers.join(", "));
+            let outcome = RelayOutcome::failed(&format!(
+                "{n_workers} workers began the task and none ended it, so it is not given to another one: {names}"
+            ));
+            return self.tell_end(&task, outcome).await;
+        }
+        self.tell_taken(&task.address, &task.message.ticket, &task.taken).await;
+        (self.context.report)(WorkerEvent::Taken { task: task.address.task.clone(), delivery });
+        let end = RunningTask::run(&self, &task, frames).await;
+        let outcome = match end {
+            RunEnd::Outcome(outcome) => {
+                let text = outcome.describe();
+                self.tell_end(&task, outcome).await;
+                text
+            }
+            RunEnd::Revoked => "taken back".to_owned(),
+            RunEnd::Expired => "lost the connection to the server; another worker may have it".to_owned(),
+            RunEnd::GivenBack => {
+                let record = TakenRecord { is_given_back: true, ..task.taken.clone() };
+                self.tell_taken(&task.address, &task.message.ticket, &record).await;
+                self.acknowledge(AckKind::Nak(None)).await;
+                "given back".to_owned()
+            }
+        };
+        (self.context.report)(WorkerEvent::Ended { task: task.address.task, outcome });
+    }
+
+    fn accept(&self) -> Result<AcceptedTask, String> {
+        let address =
+            TaskAddress::parse_task_subject(&self.message.subject).ok_or("its subject is unknown")?;
+        let message = TaskMessage::decode(&self.message.payload, &address.task)?;
+        let info = self.message.info().map_err(|error| error.to_string())?;
+        let taken = TakenRecord {
+            worker: self.context.options.name.clone(),
+            sequence: info.stream_sequence,
+            delivery: u32::try_from(info.delivered).unwrap_or(u32::MAX),
+            is_given_back: false,
+        };
+        Ok(AcceptedTask { address, message, taken })
+    }
+
+    async fn acknowledge(&self, kind: AckKind) {
+        if let Err(error) = self.message.double_ack_with(kind).await {
+            tracing::debug!(%error, "the server did not confirm; it delivers the task again");
+        }
+    }
+
+    /// Publishes that this worker has the task, or gave it back. Without it the parent sees no updates, and still the end.
+    async fn tell_taken(&self, address: &TaskAddress, ticket: &TaskTicket, record: &TakenRecord) {
+        let TakenRecord { worker, sequence, delivery, is_given_back } = record;
+        let message_id = format!("taken.{}.{sequence}.{delivery}.{is_given_back}", address.task);
+        let subject = address.taken_subject(worker);
+        let outcome = publish(&self.context.jetstream, subject, record.encode(ticket), &message_id).await;
+        if !matches!(outcome, PublishOutcome::Stored { .. }) {
+            tracing::warn!(?outcome, "the parent was not told who has its task");
+        }
+    }
+
+    /// Publishes the end until the server has it, then removes the message.
+    async fn tell_end(&self, task: &AcceptedTask, outcome: RelayOutcome) {
+        let record = EndRecord {
+            worker: task.taken.worker.clone(),
+            response: outcome.response,
+            missed_answer: (!outcome.is_complete).then_some(outcome.answer),
+        };
+        let payload = record.encode(&task.message.ticket);
+        let subject = task.address.end_subject(&task.taken.worker);
+        // The whole attempt is bounded: the message comes again if it is in vain.
+        let deadline = tokio::time::Instant::now() + self.context.ack_wait;
+        while tokio::time::Instant::now() < deadline {
+            let message_id = format!("end.{}", task.address.task);
+            match publish(&self.context.jetstream, subject.clone(), payload.clone(), &message_id).await {
+                PublishOutcome::Stored { .. } | PublishOutcome::AlreadyStored => {
+                    return self.acknowledge(AckKind::Ack).await;
+                }
+                PublishOutcome::NoStream | PublishOutcome::Unknown(_) => {
+                    tokio::time::sleep(PUBLISH_PAUSE).await;
+                }
+            }
+        }
+        tracing::warn!(task = %task.address.task, "the end of a task could not be stored; it runs again");
+    }
+}
+
+/// A task whose agent runs.
+struct RunningTask<'a> {
+    run: &'a TaskRun,
+    task: &'a AcceptedTask,
+    clock: FleetClock,
+    relay: WorkerRelay,
+    licence: TaskLicence,
+    channel: Option<LineChannel>,
+    /// Lines that the agent does not take yet.
+    waiting_lines: VecDeque<String>,
+    heartbeats: JoinSet<Heartbeat>,
+    outcome: Option<RelayOutcome>,
+}
+
+/// The result of one part of a heartbeat.
+enum Heartbeat {
+    Confirmed { sent: Duration },
+    Message { is_there: bool },
+    Unanswered,
+}
+
+impl<'a> RunningTask<'a> {
+    async fn run(run: &'a TaskRun, task: &'a AcceptedTask, frames: Subscriber) -> RunEnd {
+        let options = &run.context.options;
+        let directory = format!("{}-{}", task.address.task, task.taken.delivery);
+        let cwd = options.workspaces_dir.join(directory);
+        if let Err(error) = tokio::fs::create_dir_all(&cwd).await {
+            let reason = format!("the worker could not make a directory for the task: {error}");
+            return RunEnd::Outcome(RelayOutcome::failed(&reason));
+        }
+        let depth = (options.depth_variable.to_owned(), task.message.depth.to_string());
+        let command = AgentCommand {
+            cwd: cwd.clone(),
+            env: options.agent.env.iter().cloned().chain([depth]).collect(),
+            ..options.agent.clone()
+        };
+        let end = match options.launcher.start("task", command).await {
+            Ok((lines, program)) => {
+                let (to_agent, agent_input) = mpsc::channel(QUEUED_LINES_MAX);
+                let (agent_output, from_agent) = mpsc::channel(QUEUED_LINES_MAX);
+                let splice =
+                    tokio::spawn(splice_transports(channel_transport(agent_input, agent_output), lines));
+                let end = Self::start(run, task, &cwd).drive(to_agent, from_agent, frames).await;
+                splice.abort();
+                Self::end_program(program, end).await
+            }
+            Err(error) => {
+                RunEnd::Outcome(RelayOutcome::failed(&format!("the agent could not be started: {error}")))
+            }
+        };
+        if let Err(error) = tokio::fs::remove_dir_all(&cwd).await {
+            tracing::warn!(%error, directory = %cwd.display(), "the directory of a task was not removed");
+        }
+        end
+    }
+
+    /// Ends the agent's processes. If it exited by itself, its exit is the reason for the end of its task.
+    async fn end_program(program: AgentProgram, end: Option<RunEnd>) -> RunEnd {
+        let exit = program.shut_down().await;
+        end.unwrap_or_else(|| {
+            let stderr = exit.stderr.lines().last().unwrap_or_default();
+            RunEnd::Outcome(RelayOutcome::failed(&format!(
+                "the agent exited{}{stderr}",
+                if stderr.is_empty() { "" } else { "; its stderr: " }
+            )))
+        })
+    }
+
+    fn start(run: &'a TaskRun, task: &'a AcceptedTask, cwd: &std::path::Path) -> Self {
+        let (options, clock) = (&run.context.options, FleetClock::start());
+        let (relay, actions) = WorkerRelay::start(RelayTask {
+            cwd: cwd.to_owned(),
+            prompt: task.message.prompt.clone(),
+            model: task.message.model.clone(),
+            mode: task.message.mode.stricter(options.mode_max),
+            version: options.version,
+        });
+        let mut running = Self {
+            run,
+            task,
+            clock,
+            relay,
+            licence: TaskLicence::new(run.context.ack_wait, clock.now()),
+            channel: None,
+            waiting_lines: VecDeque::new(),
+            heartbeats: JoinSet::new(),
+            outcome: None,
+        };
+        running.carry_out(actions);
+        running
+    }
+
+    /// Runs until the end; `None` if the agent exited before.
+    async fn drive(
+        mut self,
+        to_agent: mpsc::Sender<io::Result<String>>,
+        mut from_agent: mpsc::Receiver<io::Result<String>>,
+        mut frames: Subscriber,
+    ) -> Option<RunEnd> {
+        let context = &self.run.context;
+        let interval = TaskLicence::heartbeat_interval(context.ack_wait);
+        let (mut next_heartbeat, time_limit) = (interval, context.options.task_time_max);
+        loop {
+            if let Some(outcome) = self.outcome.take() {
+                return Some(RunEnd::Outcome(self.flush(outcome, &mut frames).await));
+            }
+            self.send_frames().await;
+            let now = self.clock.now();
+            match self.licence.state(now) {
+                LicenceState::Valid => {}
+                LicenceState::Revoked => return Some(RunEnd::Revoked),
+                LicenceState::Expired => return Some(RunEnd::Expired),
+            }
+            let wake = [next_heartbeat, time_limit, self.licence.expiry()].into_iter();
+            let wake = wake.chain(self.channel.as_ref().map(LineChannel::next_deadline)).min();
+            let (has_lines, can_send) = (!self.waiting_lines.is_empty(), self.can_send());
+            let is_backed_up = self.waiting_lines.len() >= QUEUED_LINES_MAX;
+            tokio::select! {
+                biased;
+                () = context.kill.cancelled() => return Some(RunEnd::GivenBack),
+                permit = to_agent.reserve(), if has_lines => match permit {
+                    Ok(permit) => if let Some(line) = self.waiting_lines.pop_front() {
+                        permit.send(Ok(line));
+                    },
+                    Err(_) => self.waiting_lines.clear(),
+                },
+                Some(Ok(heartbeat)) = self.heartbeats.join_next() => self.handle_heartbeat(&heartbeat),
+                Some(frame) = frames.next(), if !is_backed_up => self.handle_frame(&frame.payload),
+                line = from_agent.recv(), if can_send => match line {
+                    Some(Ok(line)) => {
+                        let actions = self.relay.handle_agent_line(&line);
+                        self.carry_out(actions);
+                    }
+                    Some(Err(_)) | None => return None,
+                },
+                () = self.clock.sleep_until(wake.unwrap_or(next_heartbeat)) => {
+                    let now = self.clock.now();
+                    if now >= next_heartbeat {
+                        next_heartbeat = now + interval;
+                        self.send_heartbeat();
+                    }
+                    if now >= time_limit {
+                        let limit = time_limit.as_secs().div_ceil(60);
+                        let actions = self.relay.fail(&format!("the worker's limit of {limit} minutes is over"));
+                        self.carry_out(actions);
+                    }
+                    self.end_silence();
+                }
+            }
+        }
+    }
+
+    fn can_send(&self) -> bool {
+        self.channel.as_ref().is_none_or(LineChannel::has_room)
+    }
+
+    fn carry_out(&mut self, actions: Vec<WorkerRelayAction>) {
+        for action in actions {
+            match action {
+                WorkerRelayAction::SendToAgent(line) => self.waiting_lines.push_back(line),
+                WorkerRelayAction::SendToParent(line) => match &mut self.channel {
+                    Some(channel) => {
+                        if channel.push_line(&line).is_err() {
+                            self.relay.mark_incomplete();
+                        }
+                    }
+                    None => self.relay.mark_incomplete(),
+                },
+                WorkerRelayAction::End(outcome) => self.outcome = Some(outcome),
+            }
+        }
+    }
+
+    async fn send_frames(&mut self) {
+        let Some(channel) = &mut self.channel else { return };
+        let subject = self.task.address.up_subject(&self.task.taken.worker);
+        while let Some(frame) = channel.next_frame(self.clock.now()) {
+            let bytes = frame.encode(SignedKind::UpFrame, &self.task.message.ticket);
+            if let Err(error) = self.run.context.client.publish(subject.clone(), bytes.into()).await {
+                tracing::debug!(%error, "a frame was not sent; it is sent again");
+                return;
+            }
+        }
+    }
+
+    fn handle_frame(&mut self, payload: &[u8]) {
+        let Some(frame) = LineFrame::decode(payload, SignedKind::DownFrame, &self.task.message.ticket) else {
+            tracing::warn!(task = %self.task.address.task, "a frame without a valid signature was dropped");
+            return;
+        };
+        let (epoch, now) = (frame.epoch, self.clock.now());
+        if (epoch.sequence, epoch.delivery) != (self.task.taken.sequence, self.task.taken.delivery) {
+            return;
+        }
+        if self.channel.as_ref().is_none_or(|channel| channel.epoch() < epoch) {
+            self.drop_channel();
+            self.channel = Some(LineChannel::accept(epoch, now));
+            let actions = self.relay.attach();
+            self.carry_out(actions);
+        }
+        let Some(channel) = self.channel.as_mut().filter(|channel| channel.epoch() == epoch) else { return };
+        match channel.handle_frame(frame, now) {
+            Ok(Some(line)) => {
+                let actions = self.relay.handle_parent_line(&line);
+                self.carry_out(actions);
+            }
+            Ok(None) => {}
+            Err(_) => self.drop_channel(),
+        }
+    }
+
+    fn end_silence(&mut self) {
+        if self.channel.as_ref().is_some_and(|channel| channel.is_silent(self.clock.now())) {
+            self.drop_channel();
+        }
+    }
+
+    /// Ends the connection to a parent, which misses what was not acknowledged.
+    fn drop_channel(&mut self) {
+        if self.channel.take().is_some_and(|channel| !channel.is_delivered()) {
+            self.relay.mark_incomplete();
+        }
+        self.relay.detach();
+    }
+
+    /// Sends a heartbeat and looks whether the message is still there.
+    fn send_heartbeat(&mut self) {
+        // Both are answered in milliseconds; a server that does not answer must not pile them up.
+        if !self.heartbeats.is_empty() {
+            return;
+        }
+        let (message, jetstream) = (self.run.message.clone(), self.run.context.jetstream.clone());
+        let (address, sent) = (self.task.address.clone(), self.clock.now());
+        self.heartbeats.spawn(async move {
+            match message.double_ack_with(AckKind::Progress).await {
+                Ok(()) => Heartbeat::Confirmed { sent },
+                Err(_) => Heartbeat::Unanswered,
+            }
+        });
+        self.heartbeats.spawn(async move {
+            match streams::has_task(&jetstream, &address).await {
+                Ok(is_there) => Heartbeat::Message { is_there },
+                Err(_) => Heartbeat::Unanswered,
+            }
+        });
+    }
+
+    fn handle_heartbeat(&mut self, heartbeat: &Heartbeat) {
+        match heartbeat {
+            Heartbeat::Confirmed { sent } => self.licence.confirm(*sent),
+            Heartbeat::Message { is_there } => self.licence.record_message(*is_there),
+            Heartbeat::Unanswered => tracing::debug!("a heartbeat was not answered"),
+        }
+    }
+
+    /// Gives the parent some time for the last lines.
+    async fn flush(&mut self, outcome: RelayOutcome, frames: &mut Subscriber) -> RelayOutcome {
+        let deadline = self.clock.now() + FLUSH_TIME_MAX;
+        while self.clock.now() < deadline
+            && let Some(channel) = &self.channel
+            && !channel.is_delivered()
+        {
+            let wake = channel.next_deadline().min(deadline);
+            self.send_frames().await;
+            tokio::select! {
+                Some(frame) = frames.next() => self.handle_frame(&frame.payload),
+                () = self.clock.sleep_until(wake) => {}
+            }
+        }
+        let is_delivered = self.channel.as_ref().is_some_and(LineChannel::is_delivered);
+        RelayOutcome { is_complete: outcome.is_complete && is_delivered, ..outcome }
+    }
+}
+
+/// Returns the workers that began the task and neither ended it nor gave it back.
+fn list_lost_workers(records: &[StoredRecord], ticket: &TaskTicket) -> Vec<String> {
+    let taken: Vec<TakenRecord> =
+        records.iter().filter_map(|record| TakenRecord::decode(&record.payload, ticket)).collect();
+    let is_given_back = |lost: &TakenRecord| {
+        let same =
+            |record: &&TakenRecord| (record.sequence, record.delivery) == (lost.sequence, lost.delivery);
+        taken.iter().filter(same).any(|record| record.is_given_back)
+    };
+    taken.iter().filter(|record| !is_given_back(record)).map(|record| record.worker.clone()).collect()
+}

@@ -1,0 +1,152 @@
+//! Credentials, the rights of users, and messages of others.
+
+use base64::{Engine, prelude::BASE64_STANDARD as STANDARD};
+use crow_core::{FarmAddress, NatsCredentials, NatsServer as ServerAddress};
+use crow_fleet::FarmConnections;
+use expect_test::expect;
+use nkeys::KeyPair;
+
+use super::world::{RunningTask, World, run, start_worker};
+
+/// The rights of `docs/user/guides/fleet.md`, for a worker `w1` and a parent `me` of the queue `build`.
+const RIGHTS: &str = r#"
+    { user: admin, password: a }
+    { user: w1, password: w, permissions: {
+        publish: [
+            "$JS.API.CONSUMER.INFO.CROW_TASKS.build-now", "$JS.API.CONSUMER.MSG.NEXT.CROW_TASKS.build-now",
+            "$JS.ACK.CROW_TASKS.build-now.>", "$JS.API.DIRECT.GET.CROW_TASKS.crow.task.build.>",
+            "$JS.API.DIRECT.GET.CROW_RECORDS", "crow.record.build.w1.>", "crow.up.build.w1.>"
+        ], subscribe: ["_INBOX.w1.>", "crow.down.build.w1.>"] } }
+    { user: me, password: m, permissions: {
+        publish: [
+            "crow.task.build.*.me.*", "crow.down.build.*.me.*",
+            "$JS.API.STREAM.MSG.DELETE.CROW_TASKS", "$JS.API.STREAM.MSG.DELETE.CROW_RECORDS",
+            "$JS.API.CONSUMER.CREATE.CROW_RECORDS.*.crow.record.build.*.me.>",
+            "$JS.API.CONSUMER.MSG.NEXT.CROW_RECORDS.*", "$JS.API.DIRECT.GET.CROW_RECORDS"
+        ], subscribe: ["_INBOX.me.>", "crow.up.build.*.me.*"] } }
+"#;
+
+fn password(user: &str, password: &str) -> NatsCredentials {
+    NatsCredentials::Password { user: user.to_owned(), password: password.to_owned() }
+}
+
+fn farm(world: &World, credentials: NatsCredentials) -> FarmAddress {
+    FarmAddress { server: ServerAddress { credentials, ..world.address() }, ..world.farm() }
+}
+
+#[test]
+fn users_with_the_rights_of_the_guide_do_all_they_need() {
+    run(async {
+        let Some(mut world) = World::start_with(&format!("authorization {{ users: [{RIGHTS}] }}")) else {
+            return;
+        };
+        // An administrator makes the queue.
+        let mut options = world.worker_options(&[]);
+        options.server.credentials = password("admin", "a");
+        start_worker(options).await.expect("it connects").drain().await;
+        let mut options = world.worker_options(&["asks"]);
+        (options.server.credentials, options.name) = (password("w1", "w"), "w1".to_owned());
+        let worker = start_worker(options).await.expect("it connects");
+        let farms = FarmConnections::default();
+        let task = RunningTask::start(&farms, &farm(&world, password("me", "m")), "count").await;
+        let log = task.expect("the server is reached").end(Some("allow_once")).await;
+        assert!(log.contains("question: rm -rf build") && log.ends_with("Ok(EndTurn)\n"), "{log}");
+        farms.close().await;
+        worker.drain().await;
+    });
+}
+
+#[test]
+fn wrong_credentials_are_named() {
+    run(async {
+        let Some(mut world) = World::start_with("authorization { token: right }") else { return };
+        let farms = FarmConnections::default();
+        for credentials in [NatsCredentials::None, NatsCredentials::Token("wrong".to_owned())] {
+            let task = RunningTask::start(&farms, &farm(&world, credentials), "count").await;
+            let reason = task.map(drop).expect_err("it is rejected");
+            expect!["authorization violation: nats: authorization violation"].assert_eq(&reason);
+        }
+        let mut options = world.worker_options(&[]);
+        options.server.credentials = NatsCredentials::Token("right".to_owned());
+        start_worker(options).await.expect("it connects").drain().await;
+    });
+}
+
+#[test]
+fn nkey_logs_in() {
+    run(async {
+        let key = KeyPair::new_user();
+        let config = format!("authorization {{ users: [{{ nkey: {} }}] }}", key.public_key());
+        let Some(mut world) = World::start_with(&config) else { return };
+        let file = world.path("user.nk");
+        std::fs::write(&file, format!("{}\n", key.seed().expect("it has one"))).expect("it can be written");
+        let mut options = world.worker_options(&[]);
+        options.server.credentials = NatsCredentials::NkeyFile(file.clone());
+        let worker = start_worker(options).await.expect("it connects");
+        let farms = FarmConnections::default();
+        let task = RunningTask::start(&farms, &farm(&world, NatsCredentials::NkeyFile(file)), "count").await;
+        assert!(task.expect("the server is reached").end(None).await.contains("Ok(EndTurn)"));
+        worker.drain().await;
+    });
+}
+
+fn to_pem(label: &str, der: &[u8]) -> String {
+    format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", STANDARD.encode(der))
+}
+
+#[test]
+fn server_needs_a_certificate_of_the_authority() {
+    run(async {
+        let own = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).expect("a certificate");
+        let files = tempfile::tempdir().expect("a folder can be made");
+        let (certificate, key) = (files.path().join("cert.pem"), files.path().join("key.pem"));
+        std::fs::write(&certificate, to_pem("CERTIFICATE", own.cert.der())).expect("it can be written");
+        std::fs::write(&key, to_pem("PRIVATE KEY", &own.signing_key.serialize_der()))
+            .expect("it can be written");
+        let config = format!("tls {{ cert_file: {certificate:?}, key_file: {key:?} }}");
+        let Some(mut world) = World::start_with(&config) else { return };
+        let mut options = world.worker_options(&[]);
+        options.server.tls_ca_file = Some(certificate.clone());
+        let worker = start_worker(options).await.expect("it connects");
+        let trusting = ServerAddress { tls_ca_file: Some(certificate), ..world.address() };
+        let farms = FarmConnections::default();
+        let task =
+            RunningTask::start(&farms, &FarmAddress { server: trusting, ..world.farm() }, "count").await;
+        assert!(task.expect("the server is reached").end(None).await.contains("Ok(EndTurn)"));
+        let stranger = RunningTask::start(&farms, &world.farm(), "count").await;
+        assert!(stranger.is_err(), "its certificate is of no authority that the system knows");
+        worker.drain().await;
+    });
+}
+
+#[test]
+fn forged_records_and_frames_are_dropped() {
+    run(async {
+        let Some(mut world) = World::start() else { return };
+        let gate = world.path("gate");
+        let slow = format!("slow={}", gate.display());
+        let mut worker = world.start_worker(&[&slow]).await;
+        let mut task = world.start_task("count").await;
+        task.until("echo: count", None).await;
+        assert_eq!(worker.taken().await, 1);
+        let name = task.name().to_owned();
+        let client = async_nats::connect(world.server.url()).await.expect("it connects");
+        let jetstream = async_nats::jetstream::new(client.clone());
+        // Another user of the same server, without the ticket.
+        let end =
+            br#"{"worker":"w9","response":{"result":{"stopReason":"refusal"}},"missed_answer":"forged"}"#;
+        let forged = [end.to_vec(), vec![0; 32]].concat();
+        for subject in ["end", "taken"].map(|kind| format!("crow.record.build.w9.me.{name}.{kind}")) {
+            let stored = jetstream.publish(subject, forged.clone().into()).await.expect("it is sent");
+            stored.await.expect("it is stored");
+        }
+        for subject in ["up", "down"].map(|kind| format!("crow.{kind}.build.w1.me.{name}")) {
+            client.publish(subject, vec![1; 100].into()).await.expect("it is sent");
+        }
+        client.flush().await.expect("it is sent");
+        std::fs::write(&gate, "").expect("the gate opens");
+        let log = task.end(None).await;
+        assert!(log.ends_with("Ok(EndTurn)\n") && !log.contains("forged"), "{log}");
+        worker.drain().await;
+    });
+}

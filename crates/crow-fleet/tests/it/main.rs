@@ -1,0 +1,7 @@
+//! Parents and workers in the process of the test, with a real server. They run where `CROW_TEST_NATS` is set.
+#![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod access;
+mod faults;
+mod tasks;
+mod world;
