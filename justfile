@@ -24,6 +24,10 @@ bench-compare REV:
 kill *ARGS:
     cargo bench -p crow-cli --bench kill --profile dev -- {{ARGS}}
 
+# Let one agent work for a long time, and say whether what it uses grows: see docs/dev/soak.md.
+soak *ARGS:
+    cargo bench -p crow-cli --bench soak --profile dev -- {{ARGS}}
+
 # Accept what `expect!` tests show now; read the diff.
 accept:
     UPDATE_EXPECT=1 cargo test --workspace

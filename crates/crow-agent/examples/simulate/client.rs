@@ -16,8 +16,8 @@ use tokio::time::{Instant, sleep_until};
 use self::requests::PendingRequest;
 use crate::world::World;
 
-/// Longer than anything that happens without the client, such as a turn for the mailbox.
-const LINGER_TIME: Duration = Duration::from_hours(12);
+/// An editor that stays open for a day: longer than anything that happens without its user, such as a turn for the mailbox.
+const LINGER_TIME: Duration = Duration::from_hours(24);
 
 /// Each cancels a turn that has a call that hangs.
 const CANCELS_MAX: u64 = 4;

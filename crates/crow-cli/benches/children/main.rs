@@ -13,6 +13,7 @@ mod crowd;
 #[path = "../common/model.rs"]
 #[expect(dead_code, reason = "the other benchmark needs more of it")]
 mod model;
+#[path = "../common/process_tree.rs"]
 mod tree;
 
 use crate::crowd::CrowdPlan;

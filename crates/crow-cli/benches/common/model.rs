@@ -8,6 +8,9 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
+/// Chooses the answer to a request from its body.
+pub(crate) type PlanChooser = Arc<dyn Fn(&Value) -> Plan + Send + Sync>;
+
 /// The answer to the next request.
 #[derive(Clone)]
 pub(crate) enum Plan {
@@ -21,6 +24,10 @@ pub(crate) enum Plan {
     Gated(usize),
     /// One chunk, then silence until the client hangs up.
     Hold,
+    /// A text.
+    Text(&'static str),
+    /// The answers to this and all later requests.
+    Chosen(PlanChooser),
 }
 
 /// Arrival of a request and start of its answer.
@@ -128,6 +135,9 @@ impl ModelState {
                 return plan;
             }
         }
+        if let Some(Plan::Chosen(choose)) = self.plans.front() {
+            return choose(&serde_json::from_str(body).unwrap());
+        }
         body.clone_into(&mut self.body);
         match self.plans.front() {
             Some(Plan::ReadThenWords) if !has_result => Plan::ReadThenWords,
@@ -224,6 +234,11 @@ fn answer(plan: &Plan) -> String {
             }
             "\"tool_calls\""
         }
+        Plan::Text(text) => {
+            body += &chunk(&json!({ "content": text }).to_string(), "null");
+            "\"stop\""
+        }
+        Plan::Chosen(_) => unreachable!("it was chosen from"),
         Plan::Hold => return chunk(r#"{"content":"word "}"#, "null"),
         Plan::Words(n) | Plan::Gated(n) => {
             let word = chunk(r#"{"content":"word "}"#, "null");

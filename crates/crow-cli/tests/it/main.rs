@@ -37,6 +37,7 @@ mod run_resume;
 mod sandbox;
 mod secrets;
 mod skills;
+mod soak;
 mod speckit;
 mod speckit_cli;
 mod terminal;
