@@ -3,6 +3,7 @@
 mod approvals;
 mod bridge;
 mod config;
+mod lazy_args;
 mod report;
 mod run;
 mod speckit;
@@ -18,6 +19,7 @@ use clap_complete::ArgValueCandidates;
 pub(crate) use self::approvals::{PermissionsArgs, PermissionsSubcommand, TrustArgs, TrustSubcommand};
 pub(crate) use self::bridge::{BridgeArgs, BridgeOptions};
 pub(crate) use self::config::{ConfigSubcommand, InitArgs};
+pub(crate) use self::lazy_args::LazyArgs;
 pub(crate) use self::report::ReportArgs;
 use self::run::ModeValueParser;
 pub(crate) use self::run::{OutputFormat, RunOverrides};
@@ -88,17 +90,17 @@ pub(crate) enum CliCommand {
     /// Serve an editor over stdin and stdout, or clients over WebSocket and HTTP
     Acp(AcpArgs),
     /// Serve a stdio ACP agent over WebSocket and HTTP, one process per client
-    AcpBridge(BridgeArgs),
+    AcpBridge(LazyArgs<BridgeArgs>),
     /// Run tasks of a queue at a NATS server
-    Worker(WorkerArgs),
+    Worker(LazyArgs<WorkerArgs>),
     /// Run a task in the terminal
-    Run(RunArgs),
+    Run(LazyArgs<RunArgs>),
     /// Run many tasks from a file, several at once
-    Batch(BatchArgs),
+    Batch(LazyArgs<BatchArgs>),
     /// Watch the agent fix a small project with a scripted model; needs no key and no network
     Demo,
     /// Set up providers and models
-    Init(InitArgs),
+    Init(LazyArgs<InitArgs>),
     /// Show and change the configuration file
     Config {
         /// The subcommand
@@ -108,7 +110,7 @@ pub(crate) enum CliCommand {
     /// Show which keys are set, set up a provider, or log in to an MCP server
     Auth(AuthArgs),
     /// Show sessions and their messages
-    Inspect(InspectArgs),
+    Inspect(LazyArgs<InspectArgs>),
     /// List and delete sessions
     Sessions {
         /// The subcommand
@@ -116,29 +118,29 @@ pub(crate) enum CliCommand {
         command: SessionsSubcommand,
     },
     /// Show tokens and cost by day, model and directory
-    Usage(UsageArgs),
+    Usage(LazyArgs<UsageArgs>),
     /// Serve Crow's built-in tools to an MCP client over stdin and stdout, or over HTTP
-    Mcp(McpArgs),
+    Mcp(LazyArgs<McpArgs>),
     /// List the configured models, or those the providers offer
-    Models(ModelsArgs),
+    Models(LazyArgs<ModelsArgs>),
     /// List the agents that Crow can drive
-    Agents(AgentsArgs),
+    Agents(LazyArgs<AgentsArgs>),
     /// List the built-in tools
-    Tools(ToolsArgs),
+    Tools(LazyArgs<ToolsArgs>),
     /// Undo the file changes of a session's last turn
-    Undo(UndoArgs),
+    Undo(LazyArgs<UndoArgs>),
     /// List, show, add and remove trust in repository files
-    Trust(TrustArgs),
+    Trust(LazyArgs<TrustArgs>),
     /// List and revoke permanent permissions, by project
-    Permissions(PermissionsArgs),
+    Permissions(LazyArgs<PermissionsArgs>),
     /// Create and check Spec Kit features, with the output of Spec Kit's scripts
-    Speckit(SpeckitArgs),
+    Speckit(LazyArgs<SpeckitArgs>),
     /// Check the configuration, keys, database, servers, agents, shell and sandbox
-    Doctor(DoctorArgs),
+    Doctor(LazyArgs<DoctorArgs>),
     /// Print a report for an issue, without keys, prompts or contents of files
-    Report(ReportArgs),
+    Report(LazyArgs<ReportArgs>),
     /// Print a shell completion script
-    Completions(CompletionsArgs),
+    Completions(LazyArgs<CompletionsArgs>),
     /// Write the man pages into a directory; for packages
     #[command(hide = true)]
     ManPages {

@@ -53,7 +53,7 @@ use crow_tui::SessionChoice;
 use crate::{
     agent::ConfigSource,
     cli::{
-        AcpArgs, AuthArgs, BatchArgs, Cli, CliCommand, InitArgs, InspectArgs, ModelsArgs, RunArgs,
+        AcpArgs, AuthArgs, BatchArgs, Cli, CliCommand, InitArgs, InspectArgs, LazyArgs, ModelsArgs, RunArgs,
         SessionsSubcommand, TerminalArgs, UndoArgs, UsageArgs,
     },
     failure::{CliError, CliExitCode},
@@ -108,39 +108,39 @@ fn run_command(cli: Cli) -> Result<(), CliError> {
             log::start_logging(&dir, verbosity);
             agent::serve_agent(ConfigSource::new(dir, env), listen.as_ref(), token_file.as_deref())?;
         }
-        CliCommand::AcpBridge(args) => bridge::run(args, &dir, verbosity, &env, &current_dir()?)?,
-        CliCommand::Worker(args) => worker::run(args, &load()?, verbosity)?,
-        CliCommand::Run(args) => {
+        CliCommand::AcpBridge(LazyArgs(args)) => bridge::run(args, &dir, verbosity, &env, &current_dir()?)?,
+        CliCommand::Worker(LazyArgs(args)) => worker::run(args, &load()?, verbosity)?,
+        CliCommand::Run(LazyArgs(args)) => {
             log::start_logging(&dir, verbosity);
             prompt(args, None, dir, env)?;
         }
-        CliCommand::Batch(args) => run_batch(args, dir, env, verbosity)?,
+        CliCommand::Batch(LazyArgs(args)) => run_batch(args, dir, env, verbosity)?,
         CliCommand::Demo => demo::run(run::terminal_output(), demo::choose_pace(), &mut out)?,
-        CliCommand::Mcp(args) => {
+        CliCommand::Mcp(LazyArgs(args)) => {
             log::start_logging(&dir, verbosity);
             mcp::run(&args, &load()?, &current_dir()?)?;
         }
-        CliCommand::Tools(args) => tools::run(&args, &load()?, &mut out)?,
-        CliCommand::Agents(args) => agents::run(&args, &load()?, &env, &current_dir()?, &mut out)?,
-        CliCommand::Models(args) => run_models(&args, &load()?, &mut out)?,
-        CliCommand::Inspect(args) => inspect_sessions(&args, &load()?.database, &mut out)?,
+        CliCommand::Tools(LazyArgs(args)) => tools::run(&args, &load()?, &mut out)?,
+        CliCommand::Agents(LazyArgs(args)) => agents::run(&args, &load()?, &env, &current_dir()?, &mut out)?,
+        CliCommand::Models(LazyArgs(args)) => run_models(&args, &load()?, &mut out)?,
+        CliCommand::Inspect(LazyArgs(args)) => inspect_sessions(&args, &load()?.database, &mut out)?,
         CliCommand::Sessions { command } => change_sessions(&command, &load()?.database, &mut out)?,
-        CliCommand::Usage(args) => show_usage(&args, &load()?, &mut out)?,
-        CliCommand::Undo(args) => undo_changes(&args, &load()?.database, &mut out)?,
-        CliCommand::Trust(args) => {
+        CliCommand::Usage(LazyArgs(args)) => show_usage(&args, &load()?, &mut out)?,
+        CliCommand::Undo(LazyArgs(args)) => undo_changes(&args, &load()?.database, &mut out)?,
+        CliCommand::Trust(LazyArgs(args)) => {
             trust::run(&args, &load()?, &current_dir()?, sessions::ask_confirmation, &mut out)?;
         }
-        CliCommand::Permissions(args) => permissions::run(&args, &dir, &current_dir()?, &mut out)?,
-        CliCommand::Speckit(args) => speckit::run(&args, &load()?, &current_dir()?, &mut out)?,
-        CliCommand::Doctor(args) => {
+        CliCommand::Permissions(LazyArgs(args)) => permissions::run(&args, &dir, &current_dir()?, &mut out)?,
+        CliCommand::Speckit(LazyArgs(args)) => speckit::run(&args, &load()?, &current_dir()?, &mut out)?,
+        CliCommand::Doctor(LazyArgs(args)) => {
             agent::tokio_runtime()?.block_on(doctor::run(&args, &dir, &env, current_dir()?, &mut out))?;
         }
-        CliCommand::Report(args) => {
+        CliCommand::Report(LazyArgs(args)) => {
             agent::tokio_runtime()?.block_on(report::run(&args, &dir, &env, current_dir()?, &mut out))?;
         }
-        CliCommand::Init(args) => run_init(&args, &dir, &env)?,
+        CliCommand::Init(LazyArgs(args)) => run_init(&args, &dir, &env)?,
         CliCommand::Config { command } => config::run(&command, &dir, &env, &mut out)?,
-        CliCommand::Completions(args) => completion::write_script(&args, &mut out)?,
+        CliCommand::Completions(LazyArgs(args)) => completion::write_script(&args, &mut out)?,
         CliCommand::ManPages { directory } => man_pages::write_man_pages(&directory)?,
     }
     Ok(out.flush()?)

@@ -59,13 +59,15 @@ mod tests {
     use expect_test::{Expect, expect};
 
     use super::*;
-    use crate::cli::{Cli, CliCommand};
+    use crate::cli::{Cli, CliCommand, LazyArgs};
 
     #[track_caller]
     fn check(line: &str, expected: &Expect) {
         let words = ["crow-cli", "acp-bridge"].into_iter().chain(line.split_whitespace());
         let sorted = Cli::try_parse_from(words).and_then(|cli| {
-            let Some(CliCommand::AcpBridge(args)) = cli.command else { panic!("{:?}", cli.command) };
+            let Some(CliCommand::AcpBridge(LazyArgs(args))) = cli.command else {
+                panic!("{:?}", cli.command)
+            };
             split_arguments(args)
         });
         let output = match sorted {
@@ -93,7 +95,7 @@ mod tests {
         let line = "acp-bridge uv run agent --port 8766 --log debug --env A=1 --env B=x=y --no-token --path * \
                     --allow-origin http://localhost:3000";
         let cli = Cli::try_parse_from(["crow-cli"].into_iter().chain(line.split_whitespace())).unwrap();
-        let Some(CliCommand::AcpBridge(args)) = cli.command else { panic!("{:?}", cli.command) };
+        let Some(CliCommand::AcpBridge(LazyArgs(args))) = cli.command else { panic!("{:?}", cli.command) };
         let (options, words) = split_arguments(args).unwrap();
         assert_eq!(words.join(" "), "uv run agent");
         assert_eq!((options.port, options.log), (Some(8766), Some(tracing::Level::DEBUG)));

@@ -9,7 +9,7 @@ use crow_core::{
 use crow_store::{DatabaseAddress, NewSession, SessionLease, Store, TaskEnd, TaskState, Timestamp};
 use expect_test::{Expect, expect};
 
-use crate::cli::{Cli, CliCommand};
+use crate::cli::{Cli, CliCommand, LazyArgs};
 
 const HOUR: i64 = 3_600_000;
 
@@ -35,7 +35,7 @@ fn check_in(line: &str, fill: impl AsyncFnOnce(&Store) -> Vec<SessionId>, expect
         let names = fill(&store).await;
         let names = || names.iter().zip(["$A", "$B", "$C", "$D"]);
         let line = names().fold(line.to_owned(), |line, (id, name)| line.replace(name, id.as_str()));
-        let Some(CliCommand::Inspect(args)) = Cli::parse_from(line.split(' ')).command else {
+        let Some(CliCommand::Inspect(LazyArgs(args))) = Cli::parse_from(line.split(' ')).command else {
             panic!("inspect")
         };
         let mut out = Vec::new();
@@ -578,7 +578,7 @@ fn missing_store_counts_as_empty_and_is_not_created() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("crow.db");
     let db = DatabaseAddress::File(file.clone());
-    let Some(CliCommand::Inspect(args)) = Cli::parse_from(["crow-cli", "inspect"]).command else {
+    let Some(CliCommand::Inspect(LazyArgs(args))) = Cli::parse_from(["crow-cli", "inspect"]).command else {
         panic!("inspect")
     };
     let mut out = Vec::new();

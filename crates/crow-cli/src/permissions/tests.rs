@@ -2,7 +2,7 @@ use clap::Parser;
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::cli::{Cli, CliCommand};
+use crate::cli::{Cli, CliCommand, LazyArgs};
 
 /// Runs commands in a project in a new directory and compares their output.
 #[track_caller]
@@ -19,7 +19,8 @@ fn check(commands: &[&str], expected: &Expect) {
     let mut shown = String::new();
     for command in commands {
         let words = ["crow-cli", "permissions"].into_iter().chain(command.split_whitespace());
-        let Some(CliCommand::Permissions(args)) = Cli::try_parse_from(words).unwrap().command else {
+        let Some(CliCommand::Permissions(LazyArgs(args))) = Cli::try_parse_from(words).unwrap().command
+        else {
             unreachable!()
         };
         let mut out = Vec::new();

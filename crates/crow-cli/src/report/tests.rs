@@ -7,7 +7,7 @@ use crow_store::{DatabaseAddress, NewSession, Store, Timestamp};
 use expect_test::expect;
 
 use crate::{
-    cli::{Cli, CliCommand},
+    cli::{Cli, CliCommand, LazyArgs},
     settings::Environment,
 };
 
@@ -71,8 +71,8 @@ fn report_has_no_key_prompt_or_reply() {
                 .unwrap();
         }
         store.release_session_lease(lease).await;
-        let line = ["crow-cli", "report", "--offline", "-s", id.as_str()];
-        let Some(CliCommand::Report(args)) = Cli::parse_from(line).command else { panic!("report") };
+        let command = Cli::parse_from(["crow-cli", "report", "--offline", "-s", id.as_str()]).command;
+        let Some(CliCommand::Report(LazyArgs(args))) = command else { panic!("{command:?}") };
         let mut out = Vec::new();
         super::run(&args, &dir, &env, home.path().to_owned(), &mut out).await.unwrap();
         String::from_utf8(out).unwrap()

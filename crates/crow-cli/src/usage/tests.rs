@@ -4,7 +4,7 @@ use crow_store::{DatabaseAddress, NewSession, Store, Timestamp};
 use expect_test::{Expect, expect};
 use tempfile::TempDir;
 
-use crate::cli::{Cli, CliCommand};
+use crate::cli::{Cli, CliCommand, LazyArgs};
 use crate::settings::{Environment, Settings};
 
 /// Noon of 2026-03-10 in a time zone, in a place where a day begins an hour before that of UTC.
@@ -16,7 +16,9 @@ const NOW: &str = "2026-03-10T12:00:00+01:00[+01:00]";
 fn check(line: &str, columns: usize, expect: Expect) {
     let directory = tempfile::tempdir().unwrap();
     let database = DatabaseAddress::File(directory.path().join("crow.db"));
-    let Some(CliCommand::Usage(args)) = Cli::parse_from(line.split(' ')).command else { panic!("usage") };
+    let Some(CliCommand::Usage(LazyArgs(args))) = Cli::parse_from(line.split(' ')).command else {
+        panic!("usage")
+    };
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let text = runtime.block_on(async {
         let store = Store::open(&database).await.unwrap();
@@ -137,7 +139,7 @@ fn usage_is_shown_by_day_provider_model_and_directory() {
 fn names_are_shortened_on_a_narrow_terminal() {
     let directory = tempfile::tempdir().unwrap();
     let database = DatabaseAddress::File(directory.path().join("crow.db"));
-    let Some(CliCommand::Usage(args)) = Cli::parse_from(["crow-cli", "usage"]).command else {
+    let Some(CliCommand::Usage(LazyArgs(args))) = Cli::parse_from(["crow-cli", "usage"]).command else {
         panic!("usage")
     };
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -200,7 +202,7 @@ fn usage_is_json_and_svg() {
 #[test]
 fn days_without_requests_are_reported() {
     let directory = tempfile::tempdir().unwrap();
-    let Some(CliCommand::Usage(args)) = Cli::parse_from(["crow-cli", "usage"]).command else {
+    let Some(CliCommand::Usage(LazyArgs(args))) = Cli::parse_from(["crow-cli", "usage"]).command else {
         panic!("usage")
     };
     let mut out = Vec::new();
