@@ -27,6 +27,9 @@ const STRAY_CHARS_MAX: usize = 200;
 const STRAY_LINES_MAX: usize = 20;
 const STRAY_BYTES_MAX: u64 = 1024 * 1024;
 
+/// Beginnings of objects that are tried in such a line; a greeting has none or one.
+const ANSWER_STARTS_MAX: usize = 8;
+
 /// Lines of that output in an error.
 const STRAY_LINES_SHOWN: usize = 3;
 
@@ -178,6 +181,11 @@ async fn read_message(
         }
         if !may_be_message {
             stray_output.n_bytes += line.len() as u64;
+            // A shell that greets without a line break, as over SSH, spoils the line of the first answer.
+            if is_complete && let Some(answer) = stray_output.find_answer(text) {
+                tracing::info!("an agent printed text before its first message: {excerpt}");
+                return Some(Ok(answer.to_owned()));
+            }
         }
         if !text.is_empty() {
             tracing::info!("an agent printed a line that is not a message: {excerpt}");
@@ -222,6 +230,19 @@ impl StrayOutput {
         let is_response = message.result.is_some() || (message.error.is_some() && message.jsonrpc.is_some());
         self.has_answered = is_response;
         is_response || message.jsonrpc.is_some() || message.method.is_some()
+    }
+
+    /// Finds the first answer behind text on the same line.
+    fn find_answer<'a>(&mut self, line: &'a str) -> Option<&'a str> {
+        if self.has_answered {
+            return None;
+        }
+        let starts = line.match_indices("{\"").take(ANSWER_STARTS_MAX);
+        let answer = starts.map(|(start, _)| &line[start..]).find(|text| {
+            // The answer itself begins at the first brace from which all is JSON.
+            serde_json::from_str::<MessageEnvelope>(text).is_ok()
+        })?;
+        (self.is_message(answer) && self.has_answered).then_some(answer)
     }
 
     fn add_line(&mut self, line: String) {

@@ -102,6 +102,35 @@ async fn banner_is_skipped() {
 /// Programs of other protocols send notifications and requests as well: before the first answer they count like any
 /// other line.
 #[tokio::test]
+async fn greeting_without_a_line_break_is_skipped() {
+    check(
+        &format!("Welcome: {ANSWER}\nlater: {ANSWER}\n"),
+        &expect![[r#"
+        {"jsonrpc":"2.0","id":0,"result":{}}
+        Some("later: {\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{}}")
+    "#]],
+    )
+    .await;
+    check(
+        &format!("\u{1b}[1m{{\"a\": {{\"user\"}}, {ANSWER}\n{ANSWER}\n"),
+        &expect![[r#"
+        {"jsonrpc":"2.0","id":0,"result":{}}
+        {"jsonrpc":"2.0","id":0,"result":{}}
+        None
+    "#]],
+    )
+    .await;
+    let request = r#"{"jsonrpc":"2.0","id":1,"method":"x"}"#;
+    check(
+        &format!("$ {request}\nWelcome: {{\"result\":\n"),
+        &expect![[r#"
+        Some("$ {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\"}")
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
 async fn messages_without_an_answer_are_an_error() {
     let notice = r#"{"jsonrpc":"2.0","method":"window/logMessage","params":{}}"#;
     let asks = r#"{"jsonrpc":"2.0","id":7,"method":"x"}"#;
