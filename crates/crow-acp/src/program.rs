@@ -73,7 +73,7 @@ impl AgentLauncher {
     ) -> Result<(LineTransport, AgentProgram), SpawnError> {
         if let Some(sandbox) = &self.sandbox {
             (command.program, command.args) =
-                sandbox.wrap_command(&CommandConfinement::UNCONFINED, &command.program, &command.args);
+                sandbox.wrap_command(&CommandConfinement::AGENT, &command.program, &command.args);
         }
         let (process, ProcessPipes { stdin, stdout, stderr }) =
             spawn_piped_process(&self.groups, command).await?;

@@ -33,6 +33,8 @@ pub(crate) struct LaunchSpec {
     pub(crate) has_namespace: bool,
     /// The process that requested the command; when it ends, the command does.
     pub(crate) owner_pid: Option<i32>,
+    /// It then gets SIGTERM before SIGKILL.
+    pub(crate) has_grace: bool,
     pub(crate) program: String,
     pub(crate) args: Vec<String>,
 }
@@ -56,7 +58,7 @@ pub(crate) enum LaunchSpecError {
 
 pub(crate) const USAGE: &str = "usage: crow-cli sandbox-exec [--read-only | --write DIR... [--write-beside DIR...] [--cache DIR...] | \
      --free] [--protect PATH...] [--guard-autorun] [--repository DIR...] [--home DIR] [--runtime DIR] [--no-network] [--no-namespace] \
-     [--hide-secrets] [--hide NAME...] [--for PID] -- COMMAND [ARGUMENT...]\n       crow-cli sandbox-exec --probe";
+     [--hide-secrets] [--hide NAME...] [--for PID] [--grace] -- COMMAND [ARGUMENT...]\n       crow-cli sandbox-exec --probe";
 
 impl Default for LaunchSpec {
     fn default() -> Self {
@@ -74,6 +76,7 @@ impl Default for LaunchSpec {
             hidden_variables: None,
             has_namespace: true,
             owner_pid: None,
+            has_grace: false,
             program: String::new(),
             args: Vec::new(),
         }
@@ -114,6 +117,9 @@ impl LaunchSpec {
         if let Some(owner_pid) = self.owner_pid {
             args.extend(["--for".into(), owner_pid.to_string()]);
         }
+        if self.has_grace {
+            args.push("--grace".into());
+        }
         args.extend(["--".into(), self.program]);
         args.extend(self.args);
         args
@@ -147,6 +153,7 @@ impl LaunchSpec {
                     let pid = text.parse().ok().filter(|&pid: &i32| pid > 0);
                     spec.owner_pid = Some(pid.ok_or(LaunchSpecError::InvalidPid(text))?);
                 }
+                "--grace" => spec.has_grace = true,
                 "--" => break,
                 _ => return Err(LaunchSpecError::UnknownOption(arg)),
             }

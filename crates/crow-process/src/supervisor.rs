@@ -68,6 +68,9 @@ pub struct CommandConfinement {
     pub hidden_variables: Option<Vec<String>>,
     /// Repositories outside the roots that the roots belong to.
     pub repositories: Vec<PathBuf>,
+    /// When its owner ends, the command gets SIGTERM and a moment before SIGKILL: it may be the client of a program on
+    /// another machine, which nothing else ends.
+    pub has_grace: bool,
 }
 
 impl CommandConfinement {
@@ -77,6 +80,16 @@ impl CommandConfinement {
         writable: Vec::new(),
         hidden_variables: None,
         repositories: Vec::new(),
+        has_grace: false,
+    };
+
+    /// The same for an agent, which a program such as `srun` may reach: that has to tell the other machine of its end.
+    pub const AGENT: Self = Self {
+        level: Confinement::Unconfined,
+        writable: Vec::new(),
+        hidden_variables: None,
+        repositories: Vec::new(),
+        has_grace: true,
     };
 }
 
@@ -121,6 +134,7 @@ impl SandboxWrapper {
             network: confinement.level.network_access(self.defaults.network),
             hidden_variables: confinement.hidden_variables.clone(),
             owner_pid: i32::try_from(std::process::id()).ok(),
+            has_grace: confinement.has_grace,
             program: program.to_owned(),
             args: args.to_owned(),
             ..LaunchSpec::default()

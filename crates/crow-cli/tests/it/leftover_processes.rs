@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "what is tested here is the place where commands start")]
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -110,6 +111,30 @@ fn command_that_exits_leaves_nothing() {
 #[test]
 fn killed_supervisor_leaves_nothing() {
     check("the supervisor was killed", |child| kill(child, nix::sys::signal::Signal::SIGKILL));
+}
+
+#[test]
+fn command_with_grace_is_told_before_it_is_killed() {
+    for (way, on_term) in [("it ends", "echo over >SAID; exit"), ("deaf", "echo deaf >SAID")] {
+        let (mark, folder) = (mark(), tempfile::tempdir().expect("a folder can be made"));
+        let said = folder.path().join("said");
+        let on_term = on_term.replace("SAID", &said.display().to_string());
+        let script = format!(
+            "trap '{on_term}' TERM; sleep {mark} & sleep {mark} & echo ready; while :; do wait; sleep 0.01; done"
+        );
+        let mut command = Command::new(binary());
+        command.args(["sandbox-exec", "--free", "--grace", "--", "sh", "-c", &script, "sh", &mark]);
+        let command = command.stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("the supervisor starts");
+        let mut line = String::new();
+        let output = BufReader::new(child.stdout.take().expect("it is piped")).read_line(&mut line);
+        output.expect("it can be read");
+        assert_eq!(line, "ready\n", "{way}");
+        kill(&child, nix::sys::signal::Signal::SIGKILL);
+        child.wait().expect("it ends");
+        gone(way, &mark);
+        assert!(said.exists(), "{way}: it was not told");
+    }
 }
 
 #[test]

@@ -66,6 +66,8 @@ struct CommandSupervisor {
     signals: SignalQueue,
     frontend: OwnedFd,
     command: Pid,
+    /// Whether the command gets SIGTERM before SIGKILL when the frontend ends.
+    has_grace: bool,
     /// The repositories that existed when the command started.
     repositories: RepositorySurvey,
     /// A restriction of the command in addition to those in the manual.
@@ -108,7 +110,8 @@ impl CommandSupervisor {
             .map_err(|reason| LaunchError { reason, exit_code: EXIT_CANNOT_RUN })?;
         let extra_restriction = sandbox.extra_restriction();
         let command = spawn_command(spec, sandbox)?;
-        Ok(Self { signals, frontend, command, repositories, extra_restriction })
+        let has_grace = spec.has_grace;
+        Ok(Self { signals, frontend, command, has_grace, repositories, extra_restriction })
     }
 
     /// Waits until the command has ended and none of its processes is left.
@@ -128,6 +131,10 @@ impl CommandSupervisor {
                 Err(error) => return Err(error.into()),
             }
             let is_frontend_gone = poll_fds[1].any() == Some(true);
+            if is_frontend_gone && self.has_grace {
+                descendants::terminate_descendants(&self.signals)?;
+                return Ok(WaitStatus::Signaled(self.command, Signal::SIGTERM, false));
+            }
             if is_frontend_gone || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 descendants::kill_descendants(&self.signals)?;
                 return Ok(WaitStatus::Signaled(self.command, Signal::SIGKILL, false));

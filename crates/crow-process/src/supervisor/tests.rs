@@ -111,6 +111,7 @@ fn command_is_wrapped_by_confinement() {
             writable: vec![PathBuf::from("/p")],
             hidden_variables: None,
             repositories: vec![PathBuf::from("/r/.git")],
+            has_grace: false,
         };
         let (program, args) = wrapper.wrap_command(&confine, "sh", &words("-c true"));
         assert_eq!(PathBuf::from(program), exe);

@@ -157,6 +157,7 @@ pub(super) fn sandbox_command(
                 writable: cx.workspace.roots().to_vec(),
                 hidden_variables: hidden,
                 repositories: cx.workspace.external_git_dirs(),
+                has_grace: false,
             };
             sandbox.wrap_command(&command_confinement, &program, &args)
         }
