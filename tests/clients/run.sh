@@ -5,6 +5,7 @@
 #                                        checks with all clients or some
 #   run.sh codex|codex-zed|fast-agent|gemini|kimi|opencode|qwen|vibe...
 #                                        checks with agents that crow-cli drives
+#   run.sh ssh|slurm...                 checks that reach an agent through OpenSSH or Slurm, as root
 #   run.sh --install                     gets the clients
 #   run.sh --install-agents              gets the agents
 #
@@ -215,6 +216,16 @@ run() {
         if [ ! -d "$modules/@modelcontextprotocol/server-everything" ] || ! command -v node >/dev/null; then
             echo "skipped: the MCP servers are not installed ($install)"
         else check mcp-servers bash "$here/mcp_servers.sh"; fi
+        ;;
+    ssh)
+        if [ ! -x /usr/sbin/sshd ] || [ "$(id -u)" != 0 ]; then
+            echo "skipped: ssh needs OpenSSH's server, and root"
+        else check ssh bash "$here/reach.sh" ssh; fi
+        ;;
+    slurm)
+        if ! command -v slurmctld slurmd munged srun >/dev/null || [ "$(id -u)" != 0 ]; then
+            echo "skipped: slurm needs slurmctld, slurmd, munge and srun, and root"
+        else check slurm bash "$here/reach.sh" slurm; fi
         ;;
     kimi) check_agent kimi "$agents/kimi/bin/kimi" ;;
     vibe) check_agent vibe "$agents/vibe/bin/vibe-acp" ;;
