@@ -5,6 +5,7 @@
 mod attempt;
 mod clip;
 mod cut_point;
+mod output;
 mod prune;
 mod source;
 mod summary_message;
@@ -18,6 +19,7 @@ pub use attempt::{CompactionAttempt, CompactionRejection, CompactionStep, SUMMAR
 pub use token_estimate::{ContextTokens, context_limit, estimate_tool_tokens};
 pub use updates::{compaction_id, compaction_sentence, compaction_started, format_tokens};
 
+pub(crate) use output::shorten_output;
 pub(crate) use summary_message::{removed_output, summary_message};
 pub(crate) use tag_escape::escape_closing_tag;
 pub(crate) use token_estimate::{

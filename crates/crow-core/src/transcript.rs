@@ -10,8 +10,8 @@ mod estimated_entries;
 use std::collections::BTreeSet;
 
 use crate::compaction::{
-    ContextTokens, clamp_provider_count, estimate_entry_tokens, estimate_prompt_tokens,
-    estimate_result_tokens, estimate_text_tokens, removed_output, summary_message,
+    ContextTokens, clamp_provider_count, estimate_prompt_tokens, estimate_result_tokens,
+    estimate_text_tokens, removed_output, shorten_output, summary_message,
 };
 use crate::session_context::kept_context;
 use crate::{CallId, Compaction, ContentPart, MessageId, Prompt, Reply, TokenUsage, ToolCall, ToolResult};
@@ -189,12 +189,9 @@ impl Transcript {
         let pruned: BTreeSet<CallId> = compaction.pruned.iter().copied().collect();
         let removed_output = removed_output();
         let removed_tokens = estimate_result_tokens(&removed_output);
-        self.entries.remove_before(index, |entry| match entry {
-            TranscriptEntry::Result { call, .. } if pruned.contains(call) => removed_tokens,
-            TranscriptEntry::Result { .. } | TranscriptEntry::Prompt(_) | TranscriptEntry::Reply(_) => {
-                estimate_entry_tokens(entry)
-            }
-        });
+        self.entries.remove_before(index);
+        // They are no longer sent, and only a summary reads something of them.
+        self.entries.replace_results(&pruned, removed_tokens, shorten_output);
         self.applied_compaction = Some(AppliedCompaction {
             compaction,
             verbatim_prompts,

@@ -4,13 +4,11 @@
 use super::{
     clip::clip_middle,
     cut_point::prompts_before,
+    output::clip_output,
     summary_message::{render_additions, render_prompt},
     tag_escape::escape_closing_tag,
 };
-use crate::{ContentPart, Prompt, Reply, ToolArguments, ToolCall, ToolResult, Transcript, TranscriptEntry};
-
-/// Bytes of one tool output; the reply after it mostly contains what matters.
-const OUTPUT_BYTES_MAX: usize = 2 * 1024;
+use crate::{Prompt, Reply, ToolArguments, ToolCall, Transcript, TranscriptEntry};
 
 /// Bytes of the arguments of one call: a written file is on disk.
 const ARGUMENTS_BYTES_MAX: usize = 1024;
@@ -61,7 +59,7 @@ pub(super) fn render_source(transcript: &Transcript, index: usize, max: usize) -
             }
             TranscriptEntry::Result { call, result, .. } => {
                 let name = calls.iter().find(|other| other.id == *call).map_or("", |call| call.name.as_str());
-                let text = format!("{name}: {}", clip_middle(&render_output(result), OUTPUT_BYTES_MAX));
+                let text = format!("{name}: {}", clip_output(result));
                 pieces.push(SourcePiece { origin: PieceOrigin::Output, tag: "result", text });
             }
         }
@@ -100,17 +98,6 @@ fn render_reply(reply: &Reply) -> String {
         .chain(calls)
         .collect::<Vec<_>>()
         .join("\n")
-}
-
-fn render_output(result: &ToolResult) -> String {
-    let texts = result.for_model.iter().map(|part| match part {
-        ContentPart::Text(text) | ContentPart::Resource { text, .. } | ContentPart::FromCrow { text, .. } => {
-            text.as_str()
-        }
-        ContentPart::Image { .. } => "[an image]",
-        ContentPart::Link { uri, .. } => uri.as_str(),
-    });
-    texts.collect::<Vec<_>>().join("\n")
 }
 
 /// Shortens the pieces, the oldest of a kind first, until they fit.

@@ -1,6 +1,7 @@
 mod crow_parts;
 mod hostile;
 mod needle;
+mod pruned_memory;
 mod simulation;
 
 use expect_test::{Expect, expect};

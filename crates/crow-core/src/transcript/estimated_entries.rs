@@ -1,7 +1,10 @@
 //! The entries of a conversation with the estimated tokens of each, so that a request does not estimate all of them again.
 
+use std::collections::BTreeSet;
+
 use super::TranscriptEntry;
 use crate::compaction::estimate_entry_tokens;
+use crate::{CallId, ToolResult};
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct EstimatedEntries {
@@ -25,10 +28,28 @@ impl EstimatedEntries {
         self.entries.insert(index, entry);
     }
 
-    /// Removes the entries before an index, and estimates the others again.
-    pub(super) fn remove_before(&mut self, index: usize, estimate: impl Fn(&TranscriptEntry) -> u64) {
+    /// Removes the entries before an index.
+    pub(super) fn remove_before(&mut self, index: usize) {
         self.entries.drain(..index);
         self.entries.shrink_to_fit();
-        self.tokens = self.entries.iter().map(estimate).collect();
+        self.tokens.drain(..index);
+    }
+
+    /// Replaces the results of some calls. Each counts as `tokens`.
+    pub(super) fn replace_results(
+        &mut self,
+        calls: &BTreeSet<CallId>,
+        tokens: u64,
+        replace: impl Fn(&ToolResult) -> ToolResult,
+    ) {
+        for (entry, entry_tokens) in self.entries.iter_mut().zip(&mut self.tokens) {
+            match entry {
+                TranscriptEntry::Result { call, result, .. } if calls.contains(call) => {
+                    *result = replace(result);
+                    *entry_tokens = tokens;
+                }
+                TranscriptEntry::Result { .. } | TranscriptEntry::Prompt(_) | TranscriptEntry::Reply(_) => {}
+            }
+        }
     }
 }
