@@ -20,6 +20,8 @@ from harness.world import find_confinement_fault
 
 def main(argv: list[str]) -> int:
     arguments = parse_arguments(argv)
+    # A shell without job control has what it starts in the background ignore Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     # The agent is ended and the directories of the run are removed as after Ctrl-C.
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
