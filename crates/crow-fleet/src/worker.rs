@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_nats::Client;
 use async_nats::jetstream::consumer::PullConsumer;
 use async_nats::jetstream::{self, Context, Message};
+use async_nats::{Client, StatusCode};
 use crow_acp::{AgentCommand, AgentLauncher};
 use crow_core::{Mode, NatsServer};
 use futures_util::StreamExt;
@@ -23,8 +23,8 @@ use crate::streams::{QueueOptions, open_queue};
 /// Time for which one request for a task waits.
 const FETCH_EXPIRY: Duration = Duration::from_secs(30);
 
-/// Time within which a server shows that it still has the request.
-const FETCH_HEARTBEAT: Duration = Duration::from_secs(5);
+/// Time within which a server shows that it still has the request. After twice that it has none, and is perhaps gone.
+const FETCH_HEARTBEAT: Duration = Duration::from_secs(2);
 
 /// Pause after a failed request for a task.
 const FETCH_PAUSE: Duration = Duration::from_secs(1);
@@ -104,7 +104,7 @@ impl FleetWorker {
         let taking = async {
             // The semaphore is never closed.
             while let Ok(slot) = slots.clone().acquire_owned().await {
-                let message = next_message(&consumer).await;
+                let message = next_message(&context, &consumer).await;
                 let run = TaskRun::new(context.clone(), message);
                 tasks.spawn(async move {
                     let _slot = slot;
@@ -125,21 +125,46 @@ impl FleetWorker {
 }
 
 /// Waits for the next task. A request asks for one: what a worker holds without running it is lost time.
-async fn next_message(consumer: &PullConsumer) -> Message {
+async fn next_message(context: &WorkerContext, consumer: &PullConsumer) -> Message {
     loop {
-        let batch = consumer.batch().max_messages(1).expires(FETCH_EXPIRY).heartbeat(FETCH_HEARTBEAT);
-        let message = match batch.messages().await {
-            Ok(mut messages) => messages.next().await,
-            Err(error) => Some(Err(error.into())),
-        };
-        match message {
-            Some(Ok(message)) => return message,
-            Some(Err(error)) => {
-                tracing::debug!(%error, "no task was received");
+        match request_task(context, consumer).await {
+            Ok(Some(message)) => return message,
+            // The request has expired.
+            Ok(None) => {}
+            Err(reason) => {
+                tracing::debug!(%reason, "no task was received");
                 tokio::time::sleep(FETCH_PAUSE).await;
             }
-            // The request has expired.
-            None => {}
+        }
+    }
+}
+
+/// Asks the server for a task and waits until the request expires. The batches of the client are not used: one that has
+/// received a heartbeat is not woken by the message that follows.
+async fn request_task(context: &WorkerContext, consumer: &PullConsumer) -> Result<Option<Message>, String> {
+    let WorkerContext { client, jetstream, .. } = context;
+    let info = consumer.cached_info();
+    let subject = format!("$JS.API.CONSUMER.MSG.NEXT.{}.{}", info.stream_name, info.name);
+    let request = serde_json::json!({
+        "batch": 1,
+        "expires": FETCH_EXPIRY.as_nanos(),
+        "idle_heartbeat": FETCH_HEARTBEAT.as_nanos(),
+    });
+    let inbox = client.new_inbox();
+    let mut replies = client.subscribe(inbox.clone()).await.map_err(|error| error.to_string())?;
+    let sent = client.publish_with_reply(subject, inbox, request.to_string().into()).await;
+    sent.map_err(|error| error.to_string())?;
+    loop {
+        let reply = tokio::time::timeout(FETCH_HEARTBEAT * 2, replies.next()).await;
+        let reply = reply.map_err(|_| "the server no longer has the request")?;
+        let message = reply.ok_or("the connection is closed")?;
+        match message.status {
+            None | Some(StatusCode::OK) => {
+                return Ok(Some(Message { message, context: jetstream.clone() }));
+            }
+            Some(StatusCode::IDLE_HEARTBEAT) => {}
+            Some(StatusCode::TIMEOUT) => return Ok(None),
+            Some(status) => return Err(format!("{status} {}", message.description.unwrap_or_default())),
         }
     }
 }

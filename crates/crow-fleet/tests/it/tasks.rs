@@ -1,8 +1,10 @@
 //! Parents and workers while nothing breaks.
 
+use async_nats::StatusCode;
 use expect_test::expect;
+use futures_util::StreamExt;
 
-use super::world::{World, run, start_worker};
+use super::world::{World, run, soon, start_worker};
 
 #[test]
 fn task_runs_on_a_worker_in_a_directory_of_its_own() {
@@ -23,6 +25,27 @@ fn task_runs_on_a_worker_in_a_directory_of_its_own() {
         worker.drain().await;
         let left = std::fs::read_dir(workspaces).expect("it was made").count();
         assert_eq!(left, 0, "the directory of the task is removed");
+    });
+}
+
+#[test]
+fn worker_that_has_waited_takes_a_task_at_once() {
+    run(async {
+        let Some(mut world) = World::start() else { return };
+        let mut worker = world.start_worker(&[]).await;
+        let watcher = async_nats::connect(world.server.url()).await.expect("it is reached");
+        let mut replies = watcher.subscribe("_INBOX.w1.>").await.expect("it can be watched");
+        let heartbeat = async {
+            while let Some(message) = replies.next().await {
+                if message.status == Some(StatusCode::IDLE_HEARTBEAT) {
+                    return;
+                }
+            }
+        };
+        soon("the worker is told that it waits", heartbeat).await;
+        assert!(world.start_task("count").await.end(None).await.contains("echo: count"));
+        assert_eq!(worker.taken().await, 1);
+        worker.drain().await;
     });
 }
 
