@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use async_nats::Client;
-use async_nats::jetstream::consumer::pull::OrderedConfig;
+use async_nats::jetstream::consumer::{AckPolicy, pull};
 use async_nats::jetstream::{self, Context};
 use crow_acp::{LineTransport, channel_transport};
 use crow_core::{FarmAddress, Mode, SessionId};
@@ -20,7 +20,7 @@ use tokio_util::task::TaskTracker;
 pub(crate) use self::machine::{FarmAction, FarmEvent, FarmMachine};
 use self::task::FarmTaskDriver;
 use crate::connection::connect;
-use crate::streams::{RECORDS, StoredRecord, deliver_after};
+use crate::streams::{RECORDS, StoredRecord, deliver_after, next_record};
 use crate::subject::{RecordSubject, TaskAddress, records_filter};
 use crate::ticket::TaskTicket;
 
@@ -32,6 +32,21 @@ const QUEUED_RECORDS_MAX: usize = 16;
 
 /// Time before records are read again after an error.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// Time for the last words to the server: what it does not hear is removed later, by a worker or by age.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Time to begin to follow records. A cluster may choose a server for that which it does not know to be gone.
+const CONSUMER_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Time for which one request for records waits.
+const RECORDS_EXPIRY: Duration = Duration::from_secs(30);
+
+/// Time within which a server shows that it still has the request. After twice that it has none, and is perhaps gone.
+const RECORDS_HEARTBEAT: Duration = Duration::from_secs(2);
+
+/// Time after which a server removes what a parent that is gone read its records with.
+const RECORDS_IDLE_MAX: Duration = Duration::from_secs(30);
 
 /// A task to be opened.
 #[derive(Debug, Clone)]
@@ -68,10 +83,12 @@ impl FarmConnections {
         Ok(channel_transport(from_task, to_task))
     }
 
-    /// Waits until ended tasks have told the server so.
+    /// Waits a moment until ended tasks have told the server so.
     pub async fn close(&self) {
         self.tasks.close();
-        self.tasks.wait().await;
+        if tokio::time::timeout(CLOSE_TIMEOUT, self.tasks.wait()).await.is_err() {
+            tracing::debug!("the server did not confirm the end of a task in time");
+        }
     }
 
     async fn connection(&self, address: &FarmAddress) -> Result<Arc<FarmConnection>, String> {
@@ -110,14 +127,15 @@ impl FarmConnection {
         self.lock_receivers().remove(task);
     }
 
-    fn deliver_record(&self, subject: &str, record: StoredRecord) {
-        let Some(parts) = RecordSubject::parse(subject) else { return };
+    fn deliver_record(&self, record: StoredRecord) {
+        let Some(parts) = RecordSubject::parse(&record.subject) else { return };
+        let task = parts.task.to_owned();
         let receivers = self.lock_receivers();
         // Records of other processes of this parent, and of tasks that are over, have no receiver.
-        if let Some(receiver) = receivers.get(parts.task)
+        if let Some(receiver) = receivers.get(&task)
             && receiver.try_send(record).is_err()
         {
-            tracing::warn!(task = parts.task, "a record was dropped; it is looked for later");
+            tracing::warn!(task, "a record was dropped; it is looked for later");
         }
     }
 }
@@ -129,11 +147,31 @@ async fn read_records(connection: Weak<FarmConnection>, filter: String) {
         let Some(jetstream) = connection.upgrade().map(|connection| connection.jetstream.clone()) else {
             return;
         };
-        if let Err(error) = follow_records(&connection, jetstream, &filter, &mut last_sequence).await {
-            tracing::debug!(%error, "the records of a farm could not be read");
+        let caught_up = catch_up(&connection, &jetstream, &filter, &mut last_sequence).await;
+        if let Err(error) = caught_up {
+            tracing::debug!(%error, "the records of a farm could not be looked for");
+        }
+        let followed = follow_records(&connection, jetstream, &filter, &mut last_sequence).await;
+        if let Err(error) = followed {
+            tracing::debug!(%error, "the records of a farm could not be followed");
         }
         tokio::time::sleep(RETRY_AFTER).await;
     }
+}
+
+/// Reads what is there: nothing can be followed while the stream or the cluster elects its leader.
+async fn catch_up(
+    connection: &Weak<FarmConnection>,
+    jetstream: &Context,
+    filter: &str,
+    last_sequence: &mut u64,
+) -> Result<(), String> {
+    while let Some(record) = next_record(jetstream, filter, *last_sequence).await? {
+        let Some(connection) = connection.upgrade() else { break };
+        *last_sequence = record.sequence;
+        connection.deliver_record(record);
+    }
+    Ok(())
 }
 
 async fn follow_records(
@@ -142,23 +180,38 @@ async fn follow_records(
     filter: &str,
     last_sequence: &mut u64,
 ) -> Result<(), async_nats::Error> {
-    let config = OrderedConfig {
+    let config = pull::Config {
         // With a name the filter is in the subject of the request, by which a user can be limited to its own records.
         name: Some(random_name()?),
         filter_subject: filter.to_owned(),
         deliver_policy: deliver_after(*last_sequence),
-        ..OrderedConfig::default()
+        ack_policy: AckPolicy::None,
+        num_replicas: 1,
+        memory_storage: true,
+        inactive_threshold: RECORDS_IDLE_MAX,
+        ..pull::Config::default()
     };
     let stream = jetstream.get_stream_no_info(RECORDS).await?;
-    let mut messages = stream.create_consumer(config).await?.messages().await?;
+    let consumer = tokio::time::timeout(CONSUMER_TIMEOUT, stream.create_consumer(config)).await??;
+    let messages = consumer.stream().expires(RECORDS_EXPIRY).heartbeat(RECORDS_HEARTBEAT).messages();
+    let mut messages = messages.await?;
+    let mut n_messages = 0;
     while let Some(message) = messages.next().await {
         let message = message?;
         let Some(connection) = connection.upgrade() else { break };
-        let sequence = message.info()?.stream_sequence;
+        let info = message.info()?;
+        n_messages += 1;
+        if info.consumer_sequence != n_messages {
+            return Err("a record did not arrive".into());
+        }
+        let sequence = info.stream_sequence;
         *last_sequence = sequence;
-        let is_end = RecordSubject::parse(&message.subject).is_some_and(|subject| subject.is_end);
-        let record = StoredRecord { sequence, is_end, payload: message.payload.to_vec() };
-        connection.deliver_record(&message.subject, record);
+        connection.deliver_record(StoredRecord {
+            sequence,
+            is_end: RecordSubject::parse(&message.subject).is_some_and(|subject| subject.is_end),
+            subject: message.subject.to_string(),
+            payload: message.payload.to_vec(),
+        });
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, PullConsumer, pu
 use async_nats::jetstream::context::PublishErrorKind;
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::{
-    Config, DirectGetErrorKind, DiscardPolicy, RetentionPolicy, StorageType, Stream,
+    Config, DeleteMessageErrorKind, DirectGetErrorKind, DiscardPolicy, RetentionPolicy, StorageType, Stream,
 };
 use async_nats::jetstream::{self, Context};
 
@@ -40,8 +40,17 @@ const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
 /// The records of one task that are read: of each delivery two, and an end.
 const RECORDS_READ_MAX: usize = 256;
 
+/// Time for a replica to answer, which takes milliseconds. Old servers do not answer for a stream that does not exist.
+const LOOK_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// A subject of the records that has none.
+const NO_RECORD: &str = "crow.record.none";
+
 /// The server's code for a message whose subject has one already.
 const SUBJECT_IS_TAKEN: u64 = 10_077;
+
+/// The server's codes for a message that does not exist: without and with other replicas.
+const NO_MESSAGE: [u64; 2] = [10_057, 10_043];
 
 /// The properties of a queue that is made because it does not exist.
 #[derive(Debug, Clone)]
@@ -118,7 +127,7 @@ pub(crate) enum PublishOutcome {
     },
     /// The subject has a message already.
     AlreadyStored,
-    /// No stream has this subject.
+    /// The server has no queues.
     NoStream,
     /// The server has not confirmed it; it may be stored.
     Unknown(String),
@@ -138,7 +147,12 @@ pub(crate) async fn publish(
     };
     match confirmed.await {
         Ok(confirmation) => PublishOutcome::Stored { sequence: confirmation.sequence },
-        Err(error) if error.kind() == PublishErrorKind::StreamNotFound => PublishOutcome::NoStream,
+        Err(error) if error.kind() == PublishErrorKind::StreamNotFound => {
+            match has_streams(jetstream).await {
+                true => PublishOutcome::Unknown("the stream has no leader".to_owned()),
+                false => PublishOutcome::NoStream,
+            }
+        }
         Err(error) => {
             let source = std::error::Error::source(&error);
             let cause = source.and_then(|source| source.downcast_ref::<jetstream::Error>());
@@ -148,6 +162,13 @@ pub(crate) async fn publish(
             }
         }
     }
+}
+
+/// Whether the server has queues. A stream that elects its leader does not take messages, as if there were none, and its
+/// other replicas answer nevertheless.
+async fn has_streams(jetstream: &Context) -> bool {
+    let look = next_record(jetstream, NO_RECORD, 0);
+    tokio::time::timeout(LOOK_TIMEOUT, look).await.is_ok_and(|looked| looked.is_ok())
 }
 
 /// Whether the message of a task is in its queue; the error is the reason why that is unknown.
@@ -164,6 +185,7 @@ pub(crate) async fn has_task(jetstream: &Context, address: &TaskAddress) -> Resu
 #[derive(Debug, Clone)]
 pub(crate) struct StoredRecord {
     pub(crate) sequence: u64,
+    pub(crate) subject: String,
     pub(crate) is_end: bool,
     pub(crate) payload: Vec<u8>,
 }
@@ -173,37 +195,49 @@ pub(crate) async fn read_records(
     jetstream: &Context,
     address: &TaskAddress,
 ) -> Result<Vec<StoredRecord>, String> {
-    let stream = bare_stream(jetstream, RECORDS).await?;
     let mut records = Vec::new();
     for subject in [address.end_subject("*"), address.taken_subject("*")] {
-        let mut next_sequence = 1;
-        while records.len() < RECORDS_READ_MAX {
-            match stream.direct_get_next_for_subject(subject.clone(), Some(next_sequence)).await {
-                Ok(message) => {
-                    next_sequence = message.sequence + 1;
-                    let subject = RecordSubject::parse(&message.subject);
-                    records.push(StoredRecord {
-                        sequence: message.sequence,
-                        is_end: subject.is_some_and(|subject| subject.is_end),
-                        payload: message.payload.to_vec(),
-                    });
-                }
-                Err(error) if error.kind() == DirectGetErrorKind::NotFound => break,
-                Err(error) => return Err(error.to_string()),
-            }
+        let mut last_sequence = 0;
+        while records.len() < RECORDS_READ_MAX
+            && let Some(record) = next_record(jetstream, &subject, last_sequence).await?
+        {
+            last_sequence = record.sequence;
+            records.push(record);
         }
     }
     Ok(records)
 }
 
+/// Returns the next record of these subjects after a sequence. Any replica answers, also while there is no leader.
+pub(crate) async fn next_record(
+    jetstream: &Context,
+    subjects: &str,
+    last_sequence: u64,
+) -> Result<Option<StoredRecord>, String> {
+    let stream = bare_stream(jetstream, RECORDS).await?;
+    match stream.direct_get_next_for_subject(subjects, Some(last_sequence + 1)).await {
+        Ok(message) => Ok(Some(StoredRecord {
+            sequence: message.sequence,
+            is_end: RecordSubject::parse(&message.subject).is_some_and(|subject| subject.is_end),
+            subject: message.subject.into_string(),
+            payload: message.payload.to_vec(),
+        })),
+        Err(error) if error.kind() == DirectGetErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
 /// Deletes a message; one that is gone already is no error.
-pub(crate) async fn delete_message(jetstream: &Context, stream: &str, sequence: u64) {
-    let deleted = async {
-        let stream = bare_stream(jetstream, stream).await?;
-        stream.delete_message(sequence).await.map_err(|error| error.to_string())
-    };
-    if let Err(error) = deleted.await {
-        tracing::debug!(%error, stream, sequence, "a message was not deleted");
+pub(crate) async fn delete_message(jetstream: &Context, stream: &str, sequence: u64) -> Result<(), String> {
+    let stream = bare_stream(jetstream, stream).await?;
+    match stream.delete_message(sequence).await {
+        Ok(_) => Ok(()),
+        Err(error) => match error.kind() {
+            DeleteMessageErrorKind::JetStream(cause) if NO_MESSAGE.contains(&cause.error_code().0) => Ok(()),
+            DeleteMessageErrorKind::JetStream(_)
+            | DeleteMessageErrorKind::Request
+            | DeleteMessageErrorKind::TimedOut => Err(error.to_string()),
+        },
     }
 }
 

@@ -41,6 +41,14 @@ impl NatsServer {
         format!("nats://127.0.0.1:{}", self.port)
     }
 
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    pub(crate) fn is_running(&self) -> bool {
+        self.running.is_some()
+    }
+
     /// Kills the server. What clients have of it stays.
     pub fn kill(&mut self) {
         if let Some(mut running) = self.running.take() {

@@ -26,6 +26,8 @@ pub(crate) enum FarmEvent {
     CheckDue,
     /// There is no end of the task.
     NoEndFound,
+    /// The queue no longer has the message.
+    MessageDeleted,
 }
 
 /// The next step of the driver of a task.
@@ -55,8 +57,11 @@ pub(crate) enum FarmAction {
     Finish(EndRecord),
     FinishCancelled,
     Fail(String),
-    /// Nothing follows; records of the task are deleted.
-    CleanUp,
+    /// Delete what was said about the task. As long as the queue may have its message, a worker that gets it must see the
+    /// end.
+    DeleteRecords,
+    /// Nothing follows, except the deletion of messages.
+    Close,
 }
 
 /// The course of one task.
@@ -73,6 +78,8 @@ pub(crate) struct FarmMachine {
     /// It is told to the client, or the client is gone.
     is_over: bool,
     is_cancelled: bool,
+    is_message_deleted: bool,
+    is_closed: bool,
 }
 
 impl FarmMachine {
@@ -105,8 +112,14 @@ impl FarmMachine {
                     false => self.on_cancel(),
                 };
                 self.is_over = true;
-                actions.push(FarmAction::CleanUp);
+                self.is_closed = true;
+                actions.extend(self.is_message_deleted.then_some(FarmAction::DeleteRecords));
+                actions.push(FarmAction::Close);
                 actions
+            }
+            FarmEvent::MessageDeleted => {
+                self.is_message_deleted = true;
+                self.is_closed.then_some(FarmAction::DeleteRecords).into_iter().collect()
             }
             FarmEvent::CheckDue if self.is_started && !self.is_over && !self.is_cancelled => {
                 vec![FarmAction::LookForEnd]
@@ -176,7 +189,8 @@ impl FarmMachine {
         actions
     }
 
-    fn delete_message(&self) -> Vec<FarmAction> {
+    fn delete_message(&mut self) -> Vec<FarmAction> {
+        self.is_message_deleted = false;
         self.sequence.map(|sequence| FarmAction::DeleteMessage { sequence }).into_iter().collect()
     }
 }

@@ -10,7 +10,7 @@ use crow_acp::{ParentRelay, ParentRelayAction};
 use futures_util::StreamExt;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::machine::{FarmAction, FarmEvent, FarmMachine};
 use super::{FarmConnection, FarmTask, session_name};
@@ -31,8 +31,14 @@ const PUBLISH_PAUSE: Duration = Duration::from_secs(1);
 /// Lines for the client that wait; more frames are not read before.
 const WAITING_LINES_MAX: usize = 64;
 
-/// Time for the last words to the server.
-const CLEAN_UP_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time for a deletion, which takes milliseconds: a stream that elects its leader does not answer.
+const DELETE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Pause before a message is deleted again whose deletion was not confirmed.
+const DELETE_PAUSE: Duration = Duration::from_secs(1);
+
+/// Time for the last words to the server: longer than two elections, which take up to nine seconds.
+const CLEAN_UP_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The driver of one task.
 pub(super) struct FarmTaskDriver {
@@ -139,7 +145,7 @@ impl FarmTaskDriver {
                 }
             }
         };
-        if tokio::time::timeout(CLEAN_UP_TIMEOUT, finish).await.is_err() {
+        if timeout(CLEAN_UP_TIMEOUT, finish).await.is_err() {
             tracing::debug!("the server did not confirm the end of a task in time");
         }
     }
@@ -170,7 +176,9 @@ impl FarmTaskDriver {
                 let notice = self.relay.show_notice(&text);
                 self.send_to_client(vec![notice]);
             }
-            FarmAction::DeleteMessage { sequence } => self.delete(TASKS, sequence),
+            FarmAction::DeleteMessage { sequence } => {
+                self.delete(TASKS, sequence, Some(FarmEvent::MessageDeleted));
+            }
             FarmAction::SendCancel => {
                 if let ParentRelayAction::SendToWorker(line) = self.relay.cancel() {
                     self.send_to_worker(&line);
@@ -186,12 +194,12 @@ impl FarmTaskDriver {
                 let actions = self.relay.fail(&reason);
                 self.send_to_client(actions);
             }
-            FarmAction::CleanUp => {
+            FarmAction::DeleteRecords => {
                 for sequence in std::mem::take(&mut self.record_sequences) {
-                    self.delete(RECORDS, sequence);
+                    self.delete(RECORDS, sequence, None);
                 }
-                self.is_closed = true;
             }
+            FarmAction::Close => self.is_closed = true,
         }
     }
 
@@ -278,11 +286,21 @@ impl FarmTaskDriver {
         });
     }
 
-    fn delete(&mut self, stream: &'static str, sequence: u64) {
+    /// Deletes a message until the server confirms it; then this happened.
+    fn delete(&mut self, stream: &'static str, sequence: u64, event: Option<FarmEvent>) {
         let jetstream = self.connection.jetstream.clone();
         self.requests.spawn(async move {
-            streams::delete_message(&jetstream, stream, sequence).await;
-            None
+            loop {
+                let deletion = streams::delete_message(&jetstream, stream, sequence);
+                match timeout(DELETE_TIMEOUT, deletion).await {
+                    Ok(Ok(())) => return event,
+                    Ok(Err(reason)) => {
+                        tracing::debug!(%reason, stream, sequence, "a message was not deleted");
+                    }
+                    Err(_) => tracing::debug!(stream, sequence, "a deletion was not confirmed"),
+                }
+                sleep(DELETE_PAUSE).await;
+            }
         });
     }
 

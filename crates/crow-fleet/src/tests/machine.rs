@@ -35,6 +35,7 @@ fn check(events: &str, expected: &Expect) {
             ["close"] => FarmEvent::ClientClosed,
             ["check"] => FarmEvent::CheckDue,
             ["missing"] => FarmEvent::NoEndFound,
+            ["deleted"] => FarmEvent::MessageDeleted,
             _ => panic!("{event}"),
         });
         log.push_str(&format!("{event}: {}\n", actions.iter().map(render).collect::<Vec<_>>().join(", ")));
@@ -55,7 +56,8 @@ fn render(action: &FarmAction) -> String {
         FarmAction::Finish(record) => format!("finish by {}", record.worker),
         FarmAction::FinishCancelled => "finish cancelled".to_owned(),
         FarmAction::Fail(reason) => format!("fail {reason}"),
-        FarmAction::CleanUp => "clean up".to_owned(),
+        FarmAction::DeleteRecords => "delete records".to_owned(),
+        FarmAction::Close => "close".to_owned(),
     }
 }
 
@@ -64,14 +66,40 @@ fn task_is_taken_and_ends_once() {
     check(
         "start, stored 4, taken a 4.1, end a, end a, cancel, close",
         &expect![[r#"
-        start: publish 0
-        stored 4: 
-        taken a 4.1: attach a
-        end a: finish by a, delete 4
-        end a: 
-        cancel: 
-        close: clean up
-    "#]],
+            start: publish 0
+            stored 4: 
+            taken a 4.1: attach a
+            end a: finish by a, delete 4
+            end a: 
+            cancel: 
+            close: close
+        "#]],
+    );
+}
+
+#[test]
+fn records_are_deleted_once_no_worker_can_get_the_message() {
+    check(
+        "start, stored 4, taken a 4.1, end a, deleted, close",
+        &expect![[r#"
+            start: publish 0
+            stored 4: 
+            taken a 4.1: attach a
+            end a: finish by a, delete 4
+            deleted: 
+            close: delete records, close
+        "#]],
+    );
+    check(
+        "start, stored 4, taken a 4.1, end a, close, deleted",
+        &expect![[r#"
+            start: publish 0
+            stored 4: 
+            taken a 4.1: attach a
+            end a: finish by a, delete 4
+            close: close
+            deleted: delete records
+        "#]],
     );
 }
 
@@ -80,14 +108,14 @@ fn lost_worker_is_followed_by_another() {
     check(
         "start, stored 4, taken a 4.1, taken b 4.2, taken a 4.1, end b, close",
         &expect![[r#"
-        start: publish 0
-        stored 4: 
-        taken a 4.1: attach a
-        taken b 4.2: detach, show "The worker a no longer has the task; b begins it again.", attach b
-        taken a 4.1: 
-        end b: finish by b, delete 4
-        close: clean up
-    "#]],
+            start: publish 0
+            stored 4: 
+            taken a 4.1: attach a
+            taken b 4.2: detach, show "The worker a no longer has the task; b begins it again.", attach b
+            taken a 4.1: 
+            end b: finish by b, delete 4
+            close: close
+        "#]],
     );
 }
 
@@ -96,14 +124,14 @@ fn end_of_an_earlier_worker_counts_and_stops_the_later_one() {
     check(
         "start, stored 4, taken a 4.1, taken b 4.2, end a, end b, close",
         &expect![[r#"
-        start: publish 0
-        stored 4: 
-        taken a 4.1: attach a
-        taken b 4.2: detach, show "The worker a no longer has the task; b begins it again.", attach b
-        end a: finish by a, delete 4
-        end b: 
-        close: clean up
-    "#]],
+            start: publish 0
+            stored 4: 
+            taken a 4.1: attach a
+            taken b 4.2: detach, show "The worker a no longer has the task; b begins it again.", attach b
+            end a: finish by a, delete 4
+            end b: 
+            close: close
+        "#]],
     );
 }
 
@@ -112,13 +140,13 @@ fn waiting_task_is_cancelled_at_once() {
     check(
         "start, stored 4, cancel, taken a 4.1, end a, close",
         &expect![[r#"
-        start: publish 0
-        stored 4: 
-        cancel: finish cancelled, delete 4
-        taken a 4.1: delete 4
-        end a: 
-        close: clean up
-    "#]],
+            start: publish 0
+            stored 4: 
+            cancel: finish cancelled, delete 4
+            taken a 4.1: delete 4
+            end a: 
+            close: close
+        "#]],
     );
 }
 
@@ -127,11 +155,11 @@ fn task_is_deleted_if_it_is_confirmed_after_its_cancellation() {
     check(
         "start, cancel, stored 4, close",
         &expect![[r#"
-        start: publish 0
-        cancel: finish cancelled
-        stored 4: delete 4
-        close: clean up
-    "#]],
+            start: publish 0
+            cancel: finish cancelled
+            stored 4: delete 4
+            close: close
+        "#]],
     );
 }
 
@@ -140,15 +168,15 @@ fn running_task_is_told_to_stop() {
     check(
         "start, stored 4, taken a 4.1, cancel, cancel, check, end a, close",
         &expect![[r#"
-        start: publish 0
-        stored 4: 
-        taken a 4.1: attach a
-        cancel: send cancel, delete 4
-        cancel: 
-        check: 
-        end a: finish by a, delete 4
-        close: clean up
-    "#]],
+            start: publish 0
+            stored 4: 
+            taken a 4.1: attach a
+            cancel: send cancel, delete 4
+            cancel: 
+            check: 
+            end a: finish by a, delete 4
+            close: close
+        "#]],
     );
 }
 
@@ -157,18 +185,18 @@ fn client_that_leaves_takes_its_task_along() {
     check(
         "start, stored 4, taken a 4.1, close, end a",
         &expect![[r#"
-        start: publish 0
-        stored 4: 
-        taken a 4.1: attach a
-        close: send cancel, delete 4, clean up
-        end a: 
-    "#]],
+            start: publish 0
+            stored 4: 
+            taken a 4.1: attach a
+            close: send cancel, delete 4, close
+            end a: 
+        "#]],
     );
     check(
         "close",
         &expect![[r#"
-        close: clean up
-    "#]],
+            close: close
+        "#]],
     );
 }
 
@@ -197,11 +225,11 @@ fn missing_queue_is_a_failure() {
     check(
         "start, refused, check, close",
         &expect![[r#"
-        start: publish 0
-        refused: fail no queue
-        check: 
-        close: clean up
-    "#]],
+            start: publish 0
+            refused: fail no queue
+            check: 
+            close: close
+        "#]],
     );
 }
 

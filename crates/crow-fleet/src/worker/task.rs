@@ -1,5 +1,7 @@
 //! Runs one task: says so, starts its agent, talks to its parent if there is one, and says how it ended.
 
+mod records;
+
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
@@ -15,27 +17,28 @@ use futures_util::StreamExt;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+use self::records::list_lost_workers;
 use super::{WorkerContext, WorkerEvent};
 use crate::connection::FleetClock;
 use crate::frame::LineFrame;
 use crate::licence::{LicenceState, TaskLicence};
 use crate::line_channel::LineChannel;
 use crate::record::{EndRecord, TakenRecord, TaskMessage};
-use crate::streams::{self, PublishOutcome, StoredRecord, publish};
+use crate::streams;
 use crate::subject::TaskAddress;
-use crate::ticket::{SignedKind, TaskTicket};
+use crate::ticket::SignedKind;
 
 /// Workers that may lose a task before it is ended: it has probably killed them.
 const LOST_WORKERS_MAX: usize = 5;
+
+/// Time until a task is delivered again whose records could not be read.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// Lines between this and the agent.
 const QUEUED_LINES_MAX: usize = 64;
 
 /// Time that the last lines have to reach the parent before the end is told.
 const FLUSH_TIME_MAX: Duration = Duration::from_secs(2);
-
-/// Pause before an end is published again that was not confirmed.
-const PUBLISH_PAUSE: Duration = Duration::from_secs(1);
 
 /// Why the run of a task stops.
 enum RunEnd {
@@ -84,7 +87,13 @@ impl TaskRun {
                 return self.acknowledge(AckKind::Nak(None)).await;
             }
         };
-        let records = streams::read_records(&self.context.jetstream, &task.address).await.unwrap_or_default();
+        let records = match streams::read_records(&self.context.jetstream, &task.address).await {
+            Ok(records) => records,
+            Err(reason) => {
+                tracing::warn!(%reason, "it is not known whether a task has ended; it is given back");
+                return self.acknowledge(AckKind::Nak(Some(RETRY_AFTER))).await;
+            }
+        };
         let has_ended = records.iter().any(|record| {
             record.is_end && EndRecord::decode(&record.payload, &task.message.ticket).is_some()
         });
@@ -100,9 +109,10 @@ impl TaskRun {
             ));
             return self.tell_end(&task, outcome).await;
         }
-        self.tell_taken(&task.address, &task.message.ticket, &task.taken).await;
+        let announcement = self.announce(&task).await;
         (self.context.report)(WorkerEvent::Taken { task: task.address.task.clone(), delivery });
         let end = RunningTask::run(&self, &task, frames).await;
+        drop(announcement);
         let outcome = match end {
             RunEnd::Outcome(outcome) => {
                 let text = outcome.describe();
@@ -112,9 +122,7 @@ impl TaskRun {
             RunEnd::Revoked => "taken back".to_owned(),
             RunEnd::Expired => "lost the connection to the server; another worker may have it".to_owned(),
             RunEnd::GivenBack => {
-                let record = TakenRecord { is_given_back: true, ..task.taken.clone() };
-                self.tell_taken(&task.address, &task.message.ticket, &record).await;
-                self.acknowledge(AckKind::Nak(None)).await;
+                self.give_back(&task).await;
                 "given back".to_owned()
             }
         };
@@ -133,48 +141,6 @@ impl TaskRun {
             is_given_back: false,
         };
         Ok(AcceptedTask { address, message, taken })
-    }
-
-    async fn acknowledge(&self, kind: AckKind) {
-        if let Err(error) = self.message.double_ack_with(kind).await {
-            tracing::debug!(%error, "the server did not confirm; it delivers the task again");
-        }
-    }
-
-    /// Publishes that this worker has the task, or gave it back. Without it the parent sees no updates, and still the end.
-    async fn tell_taken(&self, address: &TaskAddress, ticket: &TaskTicket, record: &TakenRecord) {
-        let TakenRecord { worker, sequence, delivery, is_given_back } = record;
-        let message_id = format!("taken.{}.{sequence}.{delivery}.{is_given_back}", address.task);
-        let subject = address.taken_subject(worker);
-        let outcome = publish(&self.context.jetstream, subject, record.encode(ticket), &message_id).await;
-        if !matches!(outcome, PublishOutcome::Stored { .. }) {
-            tracing::warn!(?outcome, "the parent was not told who has its task");
-        }
-    }
-
-    /// Publishes the end until the server has it, then removes the message.
-    async fn tell_end(&self, task: &AcceptedTask, outcome: RelayOutcome) {
-        let record = EndRecord {
-            worker: task.taken.worker.clone(),
-            response: outcome.response,
-            missed_answer: (!outcome.is_complete).then_some(outcome.answer),
-        };
-        let payload = record.encode(&task.message.ticket);
-        let subject = task.address.end_subject(&task.taken.worker);
-        // The whole attempt is bounded: the message comes again if it is in vain.
-        let deadline = tokio::time::Instant::now() + self.context.ack_wait;
-        while tokio::time::Instant::now() < deadline {
-            let message_id = format!("end.{}", task.address.task);
-            match publish(&self.context.jetstream, subject.clone(), payload.clone(), &message_id).await {
-                PublishOutcome::Stored { .. } | PublishOutcome::AlreadyStored => {
-                    return self.acknowledge(AckKind::Ack).await;
-                }
-                PublishOutcome::NoStream | PublishOutcome::Unknown(_) => {
-                    tokio::time::sleep(PUBLISH_PAUSE).await;
-                }
-            }
-        }
-        tracing::warn!(task = %task.address.task, "the end of a task could not be stored; it runs again");
     }
 }
 
@@ -450,16 +416,4 @@ impl<'a> RunningTask<'a> {
         let is_delivered = self.channel.as_ref().is_some_and(LineChannel::is_delivered);
         RelayOutcome { is_complete: outcome.is_complete && is_delivered, ..outcome }
     }
-}
-
-/// Returns the workers that began the task and neither ended it nor gave it back.
-fn list_lost_workers(records: &[StoredRecord], ticket: &TaskTicket) -> Vec<String> {
-    let taken: Vec<TakenRecord> =
-        records.iter().filter_map(|record| TakenRecord::decode(&record.payload, ticket)).collect();
-    let is_given_back = |lost: &TakenRecord| {
-        let same =
-            |record: &&TakenRecord| (record.sequence, record.delivery) == (lost.sequence, lost.delivery);
-        taken.iter().filter(same).any(|record| record.is_given_back)
-    };
-    taken.iter().filter(|record| !is_given_back(record)).map(|record| record.worker.clone()).collect()
 }

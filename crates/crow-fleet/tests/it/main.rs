@@ -2,6 +2,7 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod access;
+mod cluster;
 mod faults;
 mod tasks;
 mod world;

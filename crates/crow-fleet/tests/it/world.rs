@@ -9,7 +9,7 @@ use crow_acp::{
 };
 use crow_core::{ContentPart, FarmAddress, Mode, NatsCredentials, NatsServer as ServerAddress, SessionId};
 use crow_fleet::{FarmConnections, FarmTask, FleetWorker, QueueOptions, WorkerEvent, WorkerOptions};
-use crow_testkit::{NatsServer, agent};
+use crow_testkit::{NatsCluster, NatsServer, agent};
 use tempfile::TempDir;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -31,9 +31,11 @@ pub(crate) async fn soon<T>(what: &str, event: impl Future<Output = T>) -> T {
         .unwrap_or_else(|_| panic!("{what}: it did not happen in time"))
 }
 
-/// A server, its farm, and the directories of a test.
-pub(crate) struct World {
-    pub(crate) server: NatsServer,
+/// A server or a cluster, its farm, and the directories of a test.
+pub(crate) struct World<S = NatsServer> {
+    pub(crate) server: S,
+    urls: String,
+    replicas: usize,
     pub(crate) directory: TempDir,
     pub(crate) ack_wait: Duration,
     pub(crate) farms: FarmConnections,
@@ -56,14 +58,31 @@ impl World {
 
     pub(crate) fn start_with(config: &str) -> Option<Self> {
         let server = NatsServer::start_with(config)?;
-        let directory = tempfile::tempdir().expect("a folder can be made");
-        Some(Self {
+        let urls = server.url();
+        Some(Self::new(server, urls, 1))
+    }
+}
+
+impl World<NatsCluster> {
+    /// Starts a cluster whose servers all store each message; `None` where there is none.
+    pub(crate) fn start_cluster() -> Option<Self> {
+        let cluster = NatsCluster::start()?;
+        let (urls, replicas) = (cluster.url(), cluster.n_servers());
+        Some(Self::new(cluster, urls, replicas))
+    }
+}
+
+impl<S> World<S> {
+    fn new(server: S, urls: String, replicas: usize) -> Self {
+        Self {
             server,
-            directory,
+            urls,
+            replicas,
+            directory: tempfile::tempdir().expect("a folder can be made"),
             ack_wait: Duration::from_secs(30),
             farms: FarmConnections::default(),
             n_workers: 0,
-        })
+        }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -71,7 +90,7 @@ impl World {
     }
 
     pub(crate) fn address(&self) -> ServerAddress {
-        ServerAddress { urls: self.server.url(), credentials: NatsCredentials::None, tls_ca_file: None }
+        ServerAddress { urls: self.urls.clone(), credentials: NatsCredentials::None, tls_ca_file: None }
     }
 
     pub(crate) fn farm(&self) -> FarmAddress {
@@ -85,7 +104,10 @@ impl World {
         let (program, args) = agent::command(&behaviors);
         WorkerOptions {
             server: self.address(),
-            queue: QueueOptions { ack_wait: self.ack_wait, ..QueueOptions::new("build".to_owned(), 1) },
+            queue: QueueOptions {
+                ack_wait: self.ack_wait,
+                ..QueueOptions::new("build".to_owned(), self.replicas)
+            },
             name: format!("w{}", self.n_workers),
             n_slots: 1,
             agent: AgentCommand {
