@@ -4,12 +4,14 @@
 mod error_body;
 #[cfg(test)]
 mod tests;
+mod tls;
 
 use std::error::Error;
 use std::time::Duration;
 
 use crow_core::{Failure, FailureKind};
 use error_body::ErrorBody;
+use tls::RejectedCertificate;
 
 use crate::api::StreamError;
 use crate::retry::{FailedAttempt, FailureCause};
@@ -142,6 +144,10 @@ impl<'a> FailureContext<'a> {
         let (kind, cause, message) = if error.is_builder() {
             let message = format!("the request to `{provider_name}` could not be made: {reason}");
             (FailureKind::Internal, FailureCause::Permanent, message)
+        } else if let Some(rejected) = RejectedCertificate::find(&error) {
+            let advice = rejected.advice();
+            let message = format!("the certificate of `{provider_name}` at {address} {advice}");
+            (FailureKind::Connection, FailureCause::Permanent, message)
         } else if error.is_connect() {
             let message = format!(
                 "`{provider_name}` cannot be reached at {address}: {reason}; is it running, and is `base_url` right?"
