@@ -1,13 +1,13 @@
-//! Fallback models, which answer when the provider of the session's own model is overloaded. A fallback that answered
-//! stays until the end of the turn; the next prompt starts with the session's own model again.
+//! Fallback models, which answer when the provider of the session's own model is overloaded or has no credit left. A
+//! fallback that answered stays until the end of the turn; the next prompt starts with the session's own model again.
 
 use crow_core::{Reply, ReplyDelta, ReplyEnd, SessionUpdate};
-use crow_model::{HttpClients, ModelRequest, ModelSettings, ReplyListener};
+use crow_model::{HttpClients, ModelRequest, ModelSettings, ProviderOutage, ReplyListener};
 
 use crate::turn_context::TurnCx;
 use crate::turn_context::limit_of;
 
-/// Sends a request to a model, and to its fallbacks in order if its provider is overloaded before any of the reply was
+/// Sends a request to a model, and to its fallbacks in order if its provider cannot answer now and none of the reply was
 /// shown. `n_tokens` is the size of the context.
 pub(crate) async fn ask(
     cx: &TurnCx<'_>,
@@ -23,11 +23,16 @@ pub(crate) async fn ask(
     };
     let requested_name = request.settings.name.as_str();
     let answered_by = |name: &str| Some(name.to_owned()).filter(|name| *name != session_model.name);
-    let mut watcher = Watched { listener, is_overloaded: false };
+    let mut watcher = Watched { listener, outage: None };
     let first_reply = crow_model::stream_reply(http, request, &mut watcher, cx.cancel).await;
-    if !watcher.is_overloaded || !first_reply.is_empty() || cx.is_over() {
+    let reason = watcher.outage.filter(|_| first_reply.is_empty() && !cx.is_over());
+    let Some(reason) = reason else {
         return Reply { fallback_model: answered_by(requested_name), ..first_reply };
-    }
+    };
+    let state = match reason {
+        ProviderOutage::Overloaded => "is overloaded",
+        ProviderOutage::OutOfCredit => "has no credit left",
+    };
     for name in session_model.fallbacks.iter().filter(|name| *name != requested_name) {
         let model = match candidate(cx, name, n_tokens) {
             Ok(model) => model,
@@ -36,7 +41,7 @@ pub(crate) async fn ask(
                 continue;
             }
         };
-        tell(cx, format!("The provider of {requested_name} is overloaded; {name} answers instead."));
+        tell(cx, format!("The provider of {requested_name} {state}; {name} answers instead."));
         let reply = crow_model::stream_reply(
             http,
             ModelRequest { settings: &model, ..request },
@@ -80,10 +85,10 @@ fn tell(cx: &TurnCx<'_>, notice: String) {
     cx.client.send_update(cx.session, SessionUpdate::Notice(notice));
 }
 
-/// Forwards to another listener and remembers that the provider is overloaded.
+/// Forwards to another listener and remembers that the provider cannot answer now.
 struct Watched<'a, L> {
     listener: &'a mut L,
-    is_overloaded: bool,
+    outage: Option<ProviderOutage>,
 }
 
 impl<L: ReplyListener> ReplyListener for Watched<'_, L> {
@@ -95,8 +100,8 @@ impl<L: ReplyListener> ReplyListener for Watched<'_, L> {
         self.listener.on_notice(notice);
     }
 
-    fn overloaded(&mut self) {
-        self.is_overloaded = true;
+    fn on_outage(&mut self, reason: ProviderOutage) {
+        self.outage = Some(reason);
     }
 
     fn wait_for_capacity(&mut self) -> impl Future<Output = ()> + Send {

@@ -37,5 +37,6 @@ pub use http::HttpClients;
 pub use models::{ListedModel, ModelListing, ModelServerKind, check_key, list_models};
 pub use recording::{RequestRecorder, redact_provider_secrets};
 pub use reply_stream::{ModelRequest, ReplyListener, stream_reply};
+pub use retry::ProviderOutage;
 pub use settings::{ApiKey, ModelPrice, ModelSettings, ProviderSettings, ToolCallMode};
 pub use simulated::{ProviderResponse, SimulatedProvider};

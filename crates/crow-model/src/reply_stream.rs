@@ -21,7 +21,9 @@ use crate::failure::{ErrorResponse, FailureContext};
 use crate::http::{endpoint_url, is_on_local_network, request_headers};
 use crate::price::apply_price;
 use crate::recording::RequestRecording;
-use crate::retry::{FailedAttempt, FailureCause, next_retry_delay, parse_retry_after, retry_notice};
+use crate::retry::{
+    FailedAttempt, FailureCause, ProviderOutage, next_retry_delay, parse_retry_after, retry_notice,
+};
 use crate::{HttpClients, ModelSettings, ToolCallMode, text_calls};
 
 /// A model may think for minutes before its first token; a stream silent for longer is dead.
@@ -52,8 +54,8 @@ pub trait ReplyListener: Send {
     fn on_delta(&mut self, delta: ReplyDelta<'_>);
     /// Receives a notice for the user: a retry has to wait, or the reply was changed.
     fn on_notice(&mut self, notice: String);
-    /// Called when the reply failed because its provider is overloaded, after all retries: another model may answer.
-    fn overloaded(&mut self) {}
+    /// Called when the reply failed because its provider cannot answer now, after all retries: another model may.
+    fn on_outage(&mut self, _reason: ProviderOutage) {}
     /// Waits for capacity; a slow listener slows the stream.
     fn wait_for_capacity(&mut self) -> impl Future<Output = ()> + Send;
 }
@@ -123,8 +125,8 @@ async fn stream_with_retries(
         let delay = next_retry_delay(n_failed, retries_max, &failed, http.retry_jitter())
             .filter(|_| !attempt.has_output);
         let Some(delay) = delay else {
-            if failed.is_overload() {
-                listener.overloaded();
+            if let Some(reason) = failed.outage() {
+                listener.on_outage(reason);
             }
             return attempt.finish(model_request, ReplyEnd::Failed(failed.failure), listener);
         };

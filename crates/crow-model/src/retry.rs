@@ -33,20 +33,31 @@ pub(crate) struct FailedAttempt {
 }
 
 impl FailedAttempt {
-    /// Whether the provider is overloaded or failing, which another may not be.
-    pub(crate) fn is_overload(&self) -> bool {
+    /// Returns why another model may answer, unless the request or the network is the reason.
+    pub(crate) fn outage(&self) -> Option<ProviderOutage> {
         match self.cause {
-            FailureCause::Status { code: 429 | 500..=599, .. } => true,
+            FailureCause::Status { code: 429 | 500..=599, .. } => Some(ProviderOutage::Overloaded),
             // Some report it in the stream, with a code of their own.
             FailureCause::Status { .. } => {
                 matches!(self.failure.kind, FailureKind::ProviderRate | FailureKind::ProviderOverloaded)
+                    .then_some(ProviderOutage::Overloaded)
             }
-            FailureCause::Unreachable
-            | FailureCause::TimedOut
-            | FailureCause::Disconnected
-            | FailureCause::Permanent => false,
+            // A limit that waiting does not lift.
+            FailureCause::Permanent => {
+                (self.failure.kind == FailureKind::ProviderRate).then_some(ProviderOutage::OutOfCredit)
+            }
+            FailureCause::Unreachable | FailureCause::TimedOut | FailureCause::Disconnected => None,
         }
     }
+}
+
+/// The reason why a provider cannot answer now, although the request is correct.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProviderOutage {
+    /// It is busy or failing.
+    Overloaded,
+    /// The account has no credit left.
+    OutOfCredit,
 }
 
 /// The cause of a failure, as far as retries depend on it.

@@ -1,4 +1,4 @@
-//! Fallback models for a model whose provider is overloaded.
+//! Fallback models for a model whose provider is overloaded or has no credit left.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::path::Path;
@@ -133,12 +133,32 @@ async fn fallback_is_not_tried_for_errors_of_the_request() {
         (400, r#"{"error":{"message":"bad request"}}"#),
         (401, r#"{"error":{"message":"bad key"}}"#),
         (403, r#"{"error":{"message":"no"}}"#),
-        (429, r#"{"error":{"code":"insufficient_quota","message":"You exceeded your current quota"}}"#),
     ] {
         let mut stage = Stage::new(&format!("status {status} {body}"), 0).await;
         stage.say("hello").await.expect_err("the turn fails");
         assert_eq!(stage.server.n_requests(), 1, "{status}");
     }
+}
+
+#[tokio::test]
+async fn fallback_answers_for_an_account_without_credit() {
+    check(
+        r#"
+        status 402 {"error":{"message":"Insufficient Balance"}}
+        text "Here."
+        "#,
+        &["hello"],
+        expect![[r#"
+            < notice warning "The fallback keyless was skipped: its key NO_SUCH_KEY is not set." ""
+            < notice warning "The fallback tiny was skipped: the context has 3046 tokens, and its limit is 88." ""
+            < notice warning "The provider of first has no credit left; second answers instead." ""
+            < text[msg-1] Here.
+            < title hello
+            asked: first, second
+            = end_turn
+        "#]],
+    )
+    .await;
 }
 
 #[tokio::test]
