@@ -51,6 +51,15 @@ enum Agent {
     InProcess(AbortHandle),
 }
 
+impl Agent {
+    fn child_mut(&mut self) -> &mut Child {
+        match self {
+            Self::Process(child) => child,
+            Self::InProcess(_) => panic!("the agent is no process of its own"),
+        }
+    }
+}
+
 impl Drop for Agent {
     fn drop(&mut self) {
         if let Self::InProcess(task) = self {
@@ -193,10 +202,7 @@ impl FakeClient {
     }
 
     fn child_mut(&mut self) -> &mut Child {
-        match &mut self.agent {
-            Agent::Process(child) => child,
-            Agent::InProcess(_) => panic!("the agent is no process of its own"),
-        }
+        self.agent.child_mut()
     }
 
     /// Lets the agent exit at any time: what is sent to it afterwards is lost.
@@ -412,6 +418,13 @@ impl FakeClient {
     pub async fn close_stdin(&mut self) -> ExitStatus {
         drop(self.stdin.take());
         self.wait_for_exit().await
+    }
+
+    /// Closes both pipes, as the end of a client does, and waits for the process to exit.
+    pub async fn disappear(self) -> ExitStatus {
+        let Self { mut agent, stdin, lines, .. } = self;
+        drop((stdin, lines));
+        agent.child_mut().wait().await.expect("the agent ends when its client does")
     }
 
     /// Waits for the process to exit while stdin stays open.

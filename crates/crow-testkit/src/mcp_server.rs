@@ -38,6 +38,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// - `circle`: every page leads to itself; `storm`: sends thousands of list changes, see its tool `lists`
 /// - `stray`: sends responses without a request; `noisy`: writes megabytes to stderr; `vast`: its tool `vast` returns too
 ///   much
+/// - `notes`: its tool `find_note` crashes
 /// - `github`: its tools `list_issues` and `issue_write` accept the arguments of GitHub's tools and echo them
 /// - `asking`: its tool `ask` sends a request to the client and returns the response; its
 ///   argument `params` replaces the parameters, and the response is also written to the file `marker`
@@ -218,7 +219,7 @@ impl FakeServer {
             |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
         match params["name"].as_str().unwrap_or_default() {
             "hang" => self.hanging_calls.push((id.clone(), text_argument("marker"))),
-            "die" => {
+            "die" | "find_note" => {
                 write_stderr(&text_argument("words"));
                 process::exit(3);
             }

@@ -29,6 +29,7 @@ impl FakeServer {
             ("storm", "lists"),
             ("asking", "ask"),
             ("vast", "vast"),
+            ("notes", "find_note"),
             ("github", "list_issues"),
             ("github", "issue_write"),
         ];

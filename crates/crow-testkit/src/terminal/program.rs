@@ -3,13 +3,15 @@
 #![expect(clippy::disallowed_methods, reason = "a person starts a program in a terminal as they like")]
 
 use std::fs::File;
-use std::io::{Read as _, Write as _};
-use std::os::fd::OwnedFd;
+use std::io::{PipeReader, PipeWriter, Read as _, Write as _};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::pty::{Winsize, openpty};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::termios::{LocalFlags, tcgetattr};
@@ -65,6 +67,8 @@ pub struct TerminalProgram {
     emulator_end: File,
     /// Keeps the terminal's modes after the program has ended.
     program_end: Option<OwnedFd>,
+    /// Ends the thread that reads the output, when it is closed.
+    reader_lifetime: Option<PipeWriter>,
     events: Receiver<ProgramEvent>,
     exit: Option<ExitStatus>,
     emulator: TerminalEmulator,
@@ -85,6 +89,10 @@ impl TerminalProgram {
     /// Starts a program.
     pub fn start(program: &Path, setup: &TerminalSetup) -> Self {
         let terminal = openpty(Some(&window_size(setup.size)), None).expect("there is a terminal");
+        // A program with the emulator's end would outlive its window.
+        for end in [&terminal.master, &terminal.slave] {
+            fcntl(end, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC)).expect("it is open");
+        }
         let program_end = || Stdio::from(terminal.slave.try_clone().expect("it can be copied"));
         let mut command = Command::new("setsid");
         command.arg("-c").arg(program).args(&setup.args).env_clear().envs(setup.env.iter().cloned());
@@ -96,7 +104,8 @@ impl TerminalProgram {
         let emulator_end = File::from(terminal.master);
         let (sender, events) = sync_channel(EVENTS_MAX);
         let (reader, output_sender) = (emulator_end.try_clone().expect("it can be copied"), sender.clone());
-        std::thread::spawn(move || forward_output(reader, &output_sender));
+        let (reader_end, reader_lifetime) = std::io::pipe().expect("a pipe can be made");
+        std::thread::spawn(move || forward_output(reader, &reader_end, &output_sender));
         std::thread::spawn(move || {
             let status = child.wait().expect("the program can be waited for");
             // The test has ended.
@@ -111,6 +120,7 @@ impl TerminalProgram {
             kind: setup.kind,
             emulator_end,
             program_end: Some(terminal.slave),
+            reader_lifetime: Some(reader_lifetime),
             events,
             exit: None,
             emulator,
@@ -206,6 +216,23 @@ impl TerminalProgram {
         (self.exit.expect("it has ended"), modes)
     }
 
+    /// Closes the terminal, as a closed window does, and waits for the end of the program.
+    ///
+    /// # Panics
+    /// If that takes too long.
+    #[track_caller]
+    pub fn close_window(&mut self) -> ExitStatus {
+        let deadline = Instant::now() + TIMEOUT;
+        self.program_end = None;
+        self.reader_lifetime = None;
+        self.emulator_end = File::create("/dev/null").expect("it can be opened");
+        while self.exit.is_none() {
+            assert!(Instant::now() < deadline, "the program outlives its terminal");
+            self.receive_event(deadline);
+        }
+        self.exit.expect("it has ended")
+    }
+
     /// The modes that are not as a terminal has them.
     pub fn changed_modes(&self) -> String {
         self.scanner.changed_modes()
@@ -272,16 +299,26 @@ impl Drop for TerminalProgram {
     }
 }
 
-fn forward_output(mut terminal: File, events: &SyncSender<ProgramEvent>) {
+/// Forwards what a terminal shows until `lifetime` is closed.
+fn forward_output(mut terminal: File, lifetime: &PipeReader, events: &SyncSender<ProgramEvent>) {
     let mut bytes = vec![0; CHUNK_BYTES];
-    // Reading from a terminal that no program has is an error.
-    while let Ok(n_bytes @ 1..) = terminal.read(&mut bytes) {
+    while wait_for_output(&terminal, lifetime) {
+        // Reading from a terminal that no program has is an error.
+        let Ok(n_bytes @ 1..) = terminal.read(&mut bytes) else { break };
         if events.send(ProgramEvent::Output(bytes[..n_bytes].to_vec())).is_err() {
             return;
         }
     }
+    drop(terminal);
     // The test has ended.
     let _ = events.send(ProgramEvent::Closed);
+}
+
+/// Waits until a terminal has output or was closed by its programs; `false` when `lifetime` is closed.
+fn wait_for_output(terminal: &File, lifetime: &PipeReader) -> bool {
+    let mut ends = [terminal.as_fd(), lifetime.as_fd()].map(|end| PollFd::new(end, PollFlags::POLLIN));
+    let is_ready = poll(&mut ends, PollTimeout::NONE).is_ok();
+    is_ready && !ends[1].any().unwrap_or(true)
 }
 
 fn window_size(size: EmulatorSize) -> Winsize {
