@@ -31,7 +31,7 @@ pub(crate) struct WorkerArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 90)]
     pub(crate) drain: u64,
     /// Store each message on this many servers, where the queue is made: 1, 3 or 5
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=5))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_replicas)]
     pub(crate) replicas: u8,
     #[command(flatten)]
     pub(crate) credentials: NatsCredentialArgs,
@@ -64,5 +64,41 @@ fn parse_name(text: &str) -> Result<String, String> {
     match crow_fleet::is_subject_token(text) {
         true => Ok(text.to_owned()),
         false => Err("expected at most 64 letters, digits, - and _".to_owned()),
+    }
+}
+
+/// Parses a number of servers that can lose one more than a smaller number could.
+fn parse_replicas(text: &str) -> Result<u8, String> {
+    match text.parse() {
+        Ok(number @ (1 | 3 | 5)) => Ok(number),
+        Ok(number @ (2 | 4)) => Err(format!(
+            "expected 1, 3 or 5: more than half must agree, so {number} servers bear no more losses than {}",
+            number - 1
+        )),
+        Ok(_) | Err(_) => Err("expected 1, 3 or 5".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::parse_replicas;
+
+    #[test]
+    fn replicas_are_odd() {
+        let parsed: Vec<String> = ["0", "1", "2", "3", "4", "5", "7", "x"]
+            .map(|text| format!("{text}: {:?}", parse_replicas(text)))
+            .into();
+        expect![[r#"
+            0: Err("expected 1, 3 or 5")
+            1: Ok(1)
+            2: Err("expected 1, 3 or 5: more than half must agree, so 2 servers bear no more losses than 1")
+            3: Ok(3)
+            4: Err("expected 1, 3 or 5: more than half must agree, so 4 servers bear no more losses than 3")
+            5: Ok(5)
+            7: Err("expected 1, 3 or 5")
+            x: Err("expected 1, 3 or 5")"#]]
+        .assert_eq(&parsed.join("\n"));
     }
 }
