@@ -141,6 +141,9 @@ pub(crate) enum CliCommand {
     Report(LazyArgs<ReportArgs>),
     /// Print a shell completion script
     Completions(LazyArgs<CompletionsArgs>),
+    /// Give back the tasks of a worker that was killed; a worker starts it
+    #[command(hide = true, name = crate::worker::WATCHDOG_SUBCOMMAND)]
+    WorkerWatchdog,
     /// Write the man pages into a directory; for packages
     #[command(hide = true)]
     ManPages {

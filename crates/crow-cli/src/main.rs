@@ -110,6 +110,7 @@ fn run_command(cli: Cli) -> Result<(), CliError> {
         }
         CliCommand::AcpBridge(LazyArgs(args)) => bridge::run(args, &dir, verbosity, &env, &current_dir()?)?,
         CliCommand::Worker(LazyArgs(args)) => worker::run(args, &load()?, verbosity)?,
+        CliCommand::WorkerWatchdog => worker::run_watchdog(&dir, verbosity)?,
         CliCommand::Run(LazyArgs(args)) => {
             log::start_logging(&dir, verbosity);
             prompt(args, None, dir, env)?;

@@ -10,7 +10,7 @@ use std::{
 use crow_acp::{AgentCommand, AgentLauncher};
 use crow_children::DEPTH_VARIABLE;
 use crow_core::{Mode, NatsCredentials, NatsServer};
-use crow_fleet::{FleetWorker, QueueOptions, WorkerEvent, WorkerOptions};
+use crow_fleet::{AbandonedTasks, FleetWorker, QueueOptions, WorkerEvent, WorkerOptions};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -23,6 +23,22 @@ use crate::{
 
 /// Directory of the tasks' directories, in that of the configuration.
 const WORKSPACES_DIR: &str = "worker";
+
+/// The hidden subcommand of a worker's watchdog.
+pub(crate) const WATCHDOG_SUBCOMMAND: &str = "worker-watchdog";
+
+/// Returns the tasks of a worker that was killed to their queue. Its input is the worker's end of a pipe.
+pub(crate) fn run_watchdog(dir: &Path, verbosity: LogVerbosity) -> Result<(), CliError> {
+    crow_process::outlive_parent();
+    let failed = |reason: String| CliError::new(CliExitCode::Failed, reason);
+    let Some(tasks) = AbandonedTasks::wait_for(io::stdin().lock()).map_err(failed)? else { return Ok(()) };
+    log::start_logging(dir, verbosity);
+    match agent::tokio_runtime()?.block_on(tasks.give_back()) {
+        Ok(n_tasks) => tracing::warn!(n_tasks, "a worker was killed; its tasks were given back"),
+        Err(reason) => tracing::warn!(%reason, "a worker was killed; its tasks are begun again later"),
+    }
+    Ok(())
+}
 
 /// Runs tasks until the process is told to stop.
 pub(crate) fn run(args: WorkerArgs, settings: &Settings, verbosity: LogVerbosity) -> Result<(), CliError> {
@@ -73,6 +89,13 @@ fn worker_options(args: WorkerArgs, settings: &Settings) -> Result<WorkerOptions
     };
     let workspaces_dir = workspaces_dir(args.workspaces, settings)
         .map_err(|error| failed(format!("could not make the directory for the tasks: {error}")))?;
+    let own_program = |subcommand: &str| AgentCommand {
+        program: program.clone(),
+        args: vec!["-d".to_owned(), dir.to_owned(), subcommand.to_owned()],
+        cwd: workspaces_dir.clone(),
+        env: Vec::new(),
+        env_removed: Vec::new(),
+    };
     Ok(WorkerOptions {
         server: NatsServer {
             urls: args.nats,
@@ -85,16 +108,11 @@ fn worker_options(args: WorkerArgs, settings: &Settings) -> Result<WorkerOptions
             None => random_name().map_err(|error| failed(format!("no random numbers: {error}")))?,
         },
         n_slots: usize::from(args.slots),
-        agent: AgentCommand {
-            program,
-            args: vec!["-d".to_owned(), dir.to_owned(), "acp".to_owned()],
-            cwd: workspaces_dir.clone(),
-            env: Vec::new(),
-            env_removed: Vec::new(),
-        },
+        agent: own_program("acp"),
+        watchdog: Some(own_program(WATCHDOG_SUBCOMMAND)),
         depth_variable: DEPTH_VARIABLE,
         launcher: AgentLauncher::new(agent::sandbox_wrapper(settings)),
-        workspaces_dir,
+        workspaces_dir: workspaces_dir.clone(),
         mode_max: args.mode.as_deref().and_then(Mode::parse).unwrap_or(settings.mode),
         task_time_max: settings.tree_limits.task_timeout,
         drain_time_max: Duration::from_secs(args.drain),

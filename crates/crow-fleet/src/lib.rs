@@ -14,9 +14,11 @@ mod subject;
 #[cfg(test)]
 mod tests;
 mod ticket;
+mod watchdog;
 mod worker;
 
 pub use self::farm::{FarmConnections, FarmTask};
 pub use self::streams::QueueOptions;
 pub use self::subject::is_subject_token;
+pub use self::watchdog::AbandonedTasks;
 pub use self::worker::{FleetWorker, WorkerEvent, WorkerOptions};

@@ -1,6 +1,7 @@
 //! The worker's side: takes as many tasks from its queue as it has slots, and runs each with an agent of its own.
 
 mod task;
+mod watchdog;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,8 +18,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::task::TaskRun;
+use self::watchdog::{RunningWatchdog, WatchdogInput};
 use crate::connection::connect;
 use crate::streams::{QueueOptions, open_queue};
+use crate::watchdog::WatchdogOrder;
 
 /// Time for which one request for a task waits.
 const FETCH_EXPIRY: Duration = Duration::from_secs(30);
@@ -39,6 +42,8 @@ pub struct WorkerOptions {
     pub n_slots: usize,
     /// The agent of each task; its working directory is that of the task.
     pub agent: AgentCommand,
+    /// The program that returns the tasks to their queue if this process is killed, by [`crate::AbandonedTasks`].
+    pub watchdog: Option<AgentCommand>,
     /// The environment variable with the depth of an agent in its tree.
     pub depth_variable: &'static str,
     pub launcher: AgentLauncher,
@@ -67,6 +72,7 @@ pub enum WorkerEvent {
 pub struct FleetWorker {
     context: Arc<WorkerContext>,
     consumer: PullConsumer,
+    watchdog: Option<RunningWatchdog>,
 }
 
 /// The state that all tasks of a worker share.
@@ -77,6 +83,7 @@ pub(crate) struct WorkerContext {
     /// Time after which the server gives a task to another worker.
     pub(crate) ack_wait: Duration,
     pub(crate) report: Box<dyn Fn(WorkerEvent) + Send + Sync>,
+    watchdog: WatchdogInput,
     /// Ends running tasks, which are given back.
     pub(crate) kill: CancellationToken,
 }
@@ -91,14 +98,20 @@ impl FleetWorker {
         let jetstream = jetstream::new(client.clone());
         let consumer = open_queue(&jetstream, &options.queue).await?;
         let ack_wait = consumer.cached_info().config.ack_wait;
+        let order = WatchdogOrder::new(&options.server, &options.name, ack_wait);
+        let (running, watchdog) = match options.watchdog.clone() {
+            Some(command) => RunningWatchdog::start(command, &order).await,
+            None => (None, WatchdogInput::default()),
+        };
         let (report, kill) = (Box::new(report), CancellationToken::new());
-        let context = Arc::new(WorkerContext { options, client, jetstream, ack_wait, report, kill });
-        Ok(Self { context, consumer })
+        let context =
+            Arc::new(WorkerContext { options, client, jetstream, ack_wait, report, watchdog, kill });
+        Ok(Self { context, consumer, watchdog: running })
     }
 
     /// Runs tasks until `stop` is cancelled; then running tasks have some time to end, and the rest is given back.
     pub async fn run(self, stop: CancellationToken) {
-        let Self { context, consumer } = self;
+        let Self { context, consumer, watchdog } = self;
         let slots = Arc::new(Semaphore::new(context.options.n_slots));
         let tasks = TaskTracker::new();
         let taking = async {
@@ -120,6 +133,10 @@ impl FleetWorker {
         }
         if let Err(error) = context.client.flush().await {
             tracing::debug!(%error, "the last messages were not sent");
+        }
+        drop(context);
+        if let Some(watchdog) = watchdog {
+            watchdog.finish().await;
         }
     }
 }

@@ -64,7 +64,7 @@ pub use system::{
     },
     limits::{effective_uid, ignore_file_size_signal, raise_descriptor_limit},
     shell::{SHELL_DIRECTORY, find_program, posix_shell},
-    signals::{SignalListener, WindowResizes, wait_for_stop_signal},
+    signals::{SignalListener, WindowResizes, outlive_parent, wait_for_stop_signal},
     tty::{TerminalMode, duplicate_stdin, open_terminal, suspend_process, terminal_size},
 };
 pub use terminal_cells::TerminalCells;

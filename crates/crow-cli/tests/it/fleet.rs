@@ -5,11 +5,8 @@
 
 use std::path::Path;
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crow_acp::AgentLauncher;
-use crow_core::{Mode, NatsCredentials, NatsServer as ServerAddress};
-use crow_fleet::{FleetWorker, QueueOptions, WorkerOptions};
 use crow_testkit::client::{FakeClient, TestHome, task_names};
 use crow_testkit::{ModelServer, NatsServer};
 use expect_test::expect;
@@ -59,35 +56,6 @@ impl Stage {
         let mut client = FakeClient::start(binary(), &world.home()).await;
         let session = client.new_session(&world.project()).await;
         Some(Self { nats, server, world, worker_home, client, session })
-    }
-
-    /// Makes the queue so that a task of a lost worker is given to another one after this time.
-    async fn make_queue(&self, ack_wait: Duration) {
-        let options = WorkerOptions {
-            server: ServerAddress {
-                urls: self.nats.url(),
-                credentials: NatsCredentials::None,
-                tls_ca_file: None,
-            },
-            queue: QueueOptions { ack_wait, ..QueueOptions::new("build".to_owned(), 1) },
-            name: "maker".to_owned(),
-            n_slots: 1,
-            agent: crow_acp::AgentCommand {
-                program: String::new(),
-                args: Vec::new(),
-                cwd: self.world.home(),
-                env: Vec::new(),
-                env_removed: Vec::new(),
-            },
-            depth_variable: "CROW_DEPTH",
-            launcher: AgentLauncher::new(None),
-            workspaces_dir: self.world.home(),
-            mode_max: Mode::Plan,
-            task_time_max: PATIENCE,
-            drain_time_max: PATIENCE,
-            version: "0",
-        };
-        drop(FleetWorker::connect(options, |_| {}).await.expect("the queue is made"));
     }
 
     fn worker(&self, name: &str, args: &[&str]) -> Worker {
@@ -241,20 +209,22 @@ fn running_task_takes_messages_and_is_cancelled() {
 }
 
 #[test]
-fn task_of_a_killed_worker_goes_to_another_and_is_reported_once() {
+fn task_of_a_killed_worker_goes_to_another_at_once_and_is_reported_once() {
     run(async {
         let script = "call task {\"prompt\":\"ALPHA\",\"agent\":\"farm\"}\ntext \"It is done.\"";
         let Some(mut stage) = Stage::start(script).await else { return };
-        stage.make_queue(Duration::from_secs(3)).await;
         let mut first = stage.worker("w1", &[]);
         stage.server.add_answers_for("ALPHA", "hold");
         let id = stage.client.prompt(&stage.session, "go").await;
         first.says("begins").await;
         stage.server.wait_for_requests(2).await;
-        first.signal(Signal::SIGKILL);
-        stage.server.add_answers_for("ALPHA", "hold | text \"A.\"");
         let mut second = stage.worker("w2", &[]);
+        second.says("worker").await;
+        stage.server.add_answers_for("ALPHA", "hold | text \"A.\"");
+        first.signal(Signal::SIGKILL);
+        let killed = Instant::now();
         second.says("begins again, delivery 2").await;
+        assert!(killed.elapsed() < Duration::from_secs(15), "the server waits twice as long for a worker");
         // A call that ends replaces what it showed before.
         stage.client.wait_for_line("The worker w1 no longer has the task; w2 begins it again.").await;
         stage.server.release();

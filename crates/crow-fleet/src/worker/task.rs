@@ -71,6 +71,7 @@ impl TaskRun {
     }
 
     pub(super) async fn run(self) {
+        let _held = self.message.reply.as_ref().map(|reply| self.context.watchdog.hold(reply));
         let task = match self.accept() {
             Ok(task) => task,
             Err(reason) => {

@@ -117,6 +117,7 @@ impl<S> World<S> {
                 env: Vec::new(),
                 env_removed: Vec::new(),
             },
+            watchdog: None,
             depth_variable: "CROW_DEPTH",
             launcher: AgentLauncher::new(None),
             workspaces_dir: self.path("workspaces"),

@@ -54,6 +54,22 @@ pub async fn wait_for_stop_signal() {
     }
 }
 
+/// Lets this process go on when its parent is killed, or when it is asked to stop: it ends with its input.
+pub fn outlive_parent() {
+    let ignore = SigAction::new(SigHandler::SigIgn, SaFlags::empty(), SigSet::empty());
+    for signal in [signal::Signal::SIGTERM, signal::Signal::SIGINT, signal::Signal::SIGHUP] {
+        #[expect(unsafe_code, reason = "handlers are process-wide, and this sets none")]
+        // SAFETY: to ignore a signal is no code of ours.
+        if let Err(error) = unsafe { signal::sigaction(signal, &ignore) } {
+            tracing::warn!(%error, %signal, "a signal will end the process");
+        }
+    }
+    #[cfg(target_os = "linux")]
+    if let Err(error) = nix::sys::prctl::set_pdeathsig(None) {
+        tracing::warn!(%error, "the process will end with its parent");
+    }
+}
+
 /// Listens for changes of the terminal's size, from its creation on.
 #[derive(Debug)]
 pub struct WindowResizes(Signal);
