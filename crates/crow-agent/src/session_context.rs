@@ -48,6 +48,7 @@ impl TurnCx<'_> {
 
     /// Returns how much of the context window each part of the next request takes, as text.
     pub(crate) async fn describe_context(&self, state: &mut SessionState) -> String {
+        self.toolbox.wait_until_connected(self.cancel).await;
         state.transcript.set_tool_tokens(estimate_tool_tokens(&self.current_tools().specs));
         let at_start = state.directory_at_start.as_deref().unwrap_or_default();
         let unsent = self.unknown_context(&state.transcript, &self.environment_facts(), at_start).await;

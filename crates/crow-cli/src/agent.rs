@@ -71,12 +71,13 @@ impl ConfigSource {
             Ok(Err(error)) => return Err(config_failure(&error)),
             Err(error) => return Err(Failure::new(FailureKind::Internal, error.to_string())),
         };
-        build_runtime(settings)
+        let warning = privacy::make_all_private(&settings);
+        build_runtime(settings, warning.iter().map(|warning| crow_core::to_sentence(warning)).collect())
     }
 }
 
-/// Builds the runtime that all sessions share.
-pub(crate) fn build_runtime(settings: Settings) -> Result<AgentRuntime, Failure> {
+/// Builds the runtime that all sessions share; the first session shows the notices.
+pub(crate) fn build_runtime(settings: Settings, notices: Vec<String>) -> Result<AgentRuntime, Failure> {
     crate::log::enable_session_logs(settings.session_logs);
     let store = store_options().open_in_background(&settings.database);
     let store = store.map_err(|error| Failure::new(FailureKind::Store, error.to_string()))?;
@@ -88,8 +89,6 @@ pub(crate) fn build_runtime(settings: Settings) -> Result<AgentRuntime, Failure>
     // Links are resolved, as they are in the paths that permissions are evaluated for.
     let config_dir = crow_files::resolve_links(&settings.dir);
     let spill_dir = spill_dir(&settings);
-    let notices =
-        privacy::make_all_private(&settings).iter().map(|warning| crow_core::to_sentence(warning)).collect();
     let tool_config = builtin_tool_config(&settings);
     let launcher = AgentLauncher::new(tool_config.sandbox.clone());
     let tools = ToolRegistry::with_builtin_tools(tool_config);

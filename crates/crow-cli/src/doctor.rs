@@ -1,5 +1,7 @@
 //! `crow-cli doctor`: checks everything a session needs and reports what is wrong and how to fix it.
 
+mod request_size;
+
 use std::{
     io::Write,
     path::{Path, PathBuf},
@@ -56,17 +58,19 @@ impl CheckState {
     }
 }
 
-/// One line of the report.
+/// One line of the report, or a few.
 #[derive(Debug)]
 struct CheckResult {
     name: String,
     state: CheckState,
     text: String,
+    /// Further lines.
+    details: Vec<String>,
 }
 
 impl CheckResult {
     fn new(name: impl Into<String>, state: CheckState, text: impl Into<String>) -> Self {
-        Self { name: name.into(), state, text: text.into() }
+        Self { name: name.into(), state, text: text.into(), details: Vec::new() }
     }
 }
 
@@ -82,6 +86,9 @@ impl<W: Write> CheckReport<'_, W> {
         if !self.is_json {
             let (state, name) = (check.state.as_str(), table::sanitize_line(&check.name));
             writeln!(self.out, "{state:<8} {name:<16} {}", table::sanitize_line(&check.text))?;
+            for line in &check.details {
+                writeln!(self.out, "{:<25} {}", "", table::sanitize_line(line))?;
+            }
             self.out.flush()?;
         }
         self.checks.push(check);
@@ -132,6 +139,9 @@ pub(crate) async fn run(
             check_database(&settings.database, &mut report).await?;
             check_mcp_servers(&settings, cwd.clone(), &mut report).await?;
             check_agents(&settings, &ProgramLookup { env, cwd: &cwd }, &mut report)?;
+            if !settings.models.is_empty() {
+                report.add(request_size::check_request_size(&settings, &cwd).await)?;
+            }
         }
         Err(error) => {
             let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
@@ -174,9 +184,10 @@ fn check_private_files<W: Write>(
 fn finish_report<W: Write>(report: CheckReport<'_, W>) -> Result<(), CliError> {
     let CheckReport { out, is_json, checks } = report;
     if is_json {
-        let documents = checks
-            .iter()
-            .map(|check| json!({ "name": check.name, "state": check.state.as_str(), "text": check.text }));
+        let documents = checks.iter().map(|check| {
+            let state = check.state.as_str();
+            json!({ "name": check.name, "state": state, "text": check.text, "details": check.details })
+        });
         writeln!(out, "{}", json!({ "checks": documents.collect::<Vec<_>>() }))?;
     }
     let problems: Vec<&CheckResult> =

@@ -98,7 +98,7 @@ async fn run_scripted_session(
     };
     run::drive_own_agent(plan, move || {
         let settings = settings.clone();
-        std::future::ready(agent::build_runtime((*settings).clone()))
+        std::future::ready(agent::build_runtime((*settings).clone(), Vec::new()))
     })
     .await?;
     check_tests_pass(project, out).await

@@ -5,7 +5,7 @@
 mod agents;
 mod config;
 mod configuration;
-mod doctor;
+pub(crate) mod doctor;
 mod faults;
 mod models;
 mod run_options;

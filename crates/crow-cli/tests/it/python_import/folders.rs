@@ -12,6 +12,8 @@ use crow_testkit::client::{FakeClient, TestHome};
 use expect_test::{Expect, expect};
 use serde_json::json;
 
+use crate::commands::doctor::mask_machine;
+
 /// The content of such a directory, besides the database.
 struct Folder {
     database: &'static [u8],
@@ -130,8 +132,7 @@ fn told(world: &TestHome, args: &[&str]) -> String {
     let ran = command.env("PATH", std::env::var_os("PATH").unwrap_or_default()).output().expect("it runs");
     let said = [ran.stdout, ran.stderr].concat();
     let said = String::from_utf8_lossy(&said).replace(&world.home().display().to_string(), "$HOME");
-    let lines = said.lines().filter(|line| !line.contains(" sandbox "));
-    lines.map(|line| format!("{}\n", line.trim_end())).collect()
+    mask_machine(&said)
 }
 
 /// Compares the output of `doctor`, a client's view of the old session and of a new one, and the model requests.
@@ -169,6 +170,14 @@ fn directory_of_0_1_22() {
             ok       keys             from earlier versions, without effect: N_STEPS_BACK_COMPACT (line 20)
             ok       work             reachable, lists 1 model
             ok       database         $HOME/.crow/crow.db is intact
+                ok request about N of N tokens in the context (2 %)
+                system prompt N N %
+                tools N N %
+                instructions N N %
+                environment N N %
+                conversation N N %
+                free N N %
+                it is compacted beyond N tokens
             ok       shell            commands run in bash
             < prompt[msg-0] what is in a.txt?
             < usage 130/128000
@@ -196,6 +205,14 @@ fn directory_of_0_1_48() {
             ok       work             reachable, lists 1 model
             ok       database         $HOME/.crow/crow.db is intact
             ok       agent crow-cli   found /usr/bin/env (not started)
+                ok request about N of N tokens in the context (2 %)
+                system prompt N N %
+                tools N N %
+                instructions N N %
+                environment N N %
+                conversation N N %
+                free N N %
+                it is compacted beyond N tokens
             ok       shell            commands run in bash
             < prompt[msg-0] what is in a.txt?
             < usage 130/128000
