@@ -66,8 +66,7 @@ impl MarkdownStream {
     }
 
     fn push_line(&mut self, line: &str) {
-        let line = expand_tabs(&sanitize_text(line));
-        for piece in self.segmenter.push_line(&line) {
+        for piece in self.segmenter.push_line(&clean_line(line)) {
             self.painter.paint(piece, &mut self.settled);
         }
     }
@@ -94,6 +93,11 @@ impl MarkdownStream {
         }
         self.settled
     }
+}
+
+/// Returns a line without tabs and control characters. A carriage return inside of it is a space: a row has no line break.
+fn clean_line(line: &str) -> String {
+    expand_tabs(&sanitize_text(line).replace('\n', " "))
 }
 
 /// Renders one segment after the other.

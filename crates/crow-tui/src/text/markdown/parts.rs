@@ -2,10 +2,10 @@
 //! a part is final as soon as the next one begins.
 
 use super::{
-    MarkdownStream,
+    MarkdownStream, clean_line,
     segments::{LineSegmenter, SegmentKind, SegmentPiece},
 };
-use crate::text::{CodeHighlighter, ColorTheme, StyledRow, expand_tabs, sanitize_text};
+use crate::text::{CodeHighlighter, ColorTheme, StyledRow};
 
 /// A longer code block is divided, so that its first lines are final before its end.
 const CODE_LINES_MAX: usize = 64;
@@ -78,7 +78,7 @@ pub(crate) struct PartDivider {
 impl PartDivider {
     /// Takes a complete line and returns how a part begins with it, if one may.
     pub(crate) fn push_line(&mut self, line: &str) -> Option<PartStart> {
-        let line = expand_tabs(&sanitize_text(line));
+        let line = clean_line(line);
         let next = self.segmenter.next_segment(&line);
         let start = match next {
             Some((SegmentKind::Item, false)) if self.last_kind == Some(SegmentKind::Item) => {

@@ -345,6 +345,19 @@ fn blocks_end_where_markdown_ends_them() {
 }
 
 #[test]
+fn carriage_return_inside_a_line_is_a_space() {
+    check(
+        "10%\r20%\r\n\n```\none\rtwo\n```\n",
+        40,
+        &expect![[r#"
+        10% 20%
+
+        one two ¶
+    "#]],
+    );
+}
+
+#[test]
 fn open_segment_is_shown_and_then_replaced() {
     let mut stream = MarkdownStream::new(40, THEME);
     stream.push("# Title\n\nSome **bo");
