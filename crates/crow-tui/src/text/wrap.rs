@@ -87,15 +87,16 @@ impl<'a> RowWrapper<'a> {
         }
     }
 
-    fn indent_spans(&self) -> &'a [StyledSpan] {
-        let spans = if self.rows.is_empty() { &self.indent.first } else { &self.indent.rest };
+    /// The spans in front of the first row or of a later one.
+    fn indent_spans(&self, is_first: bool) -> &'a [StyledSpan] {
+        let spans = if is_first { &self.indent.first } else { &self.indent.rest };
         let n_cells: usize = spans.iter().map(StyledSpan::width).sum();
         if n_cells + TEXT_COLUMNS_MIN.min(self.width) > self.width { &[] } else { spans }
     }
 
-    /// The cells of the current row that are left for text.
-    fn columns(&self) -> usize {
-        let n_cells: usize = self.indent_spans().iter().map(StyledSpan::width).sum();
+    /// The cells of the first row or of a later one that are left for text.
+    fn columns(&self, is_first: bool) -> usize {
+        let n_cells: usize = self.indent_spans(is_first).iter().map(StyledSpan::width).sum();
         self.width - n_cells
     }
 
@@ -110,7 +111,8 @@ impl<'a> RowWrapper<'a> {
         if self.word.last().is_some_and(|previous| cluster.may_begin_row(previous)) {
             self.end_word();
         }
-        if self.word_width + cluster.width > self.columns() {
+        // A word that fits the first row may go to a later one.
+        if self.word_width + cluster.width > self.columns(self.rows.is_empty()).min(self.columns(false)) {
             // The word is longer than a row.
             self.end_word();
         }
@@ -119,7 +121,7 @@ impl<'a> RowWrapper<'a> {
     }
 
     fn end_word(&mut self) {
-        if self.line_width + self.word_width > self.columns()
+        if self.line_width + self.word_width > self.columns(self.rows.is_empty())
             && !self.word.is_empty()
             && !self.line.is_empty()
         {
@@ -130,7 +132,7 @@ impl<'a> RowWrapper<'a> {
     }
 
     fn end_row(&mut self) {
-        let mut row = StyledRow { spans: self.indent_spans().to_vec(), is_code: false };
+        let mut row = StyledRow { spans: self.indent_spans(self.rows.is_empty()).to_vec(), is_code: false };
         let n_clusters = self.line.len() - self.line.iter().rev().take_while(|one| one.is_space()).count();
         for cluster in &self.line[..n_clusters] {
             push_cluster(&mut row, cluster);

@@ -76,8 +76,14 @@ fn truncated_row_ends_with_an_ellipsis() {
 
 proptest! {
     #[test]
-    fn rows_fit_and_lose_no_letter(text in "[a-c 语👩\u{200d}💻é、(-]{0,60}", width in 2_usize..30) {
-        let rows = wrap_spans(&[StyledSpan::plain(text.as_str())], width, &RowIndent::default());
+    fn rows_fit_and_lose_no_letter(
+        text in "[a-c 语👩\u{200d}💻é、(-]{0,60}",
+        width in 2_usize..30,
+        (n_first, n_rest) in (0_usize..6, 0_usize..6),
+    ) {
+        let spaces = |n: usize| vec![StyledSpan::plain(" ".repeat(n))];
+        let indent = RowIndent { first: spaces(n_first), rest: spaces(n_rest) };
+        let rows = wrap_spans(&[StyledSpan::plain(text.as_str())], width, &indent);
         prop_assert!(rows.iter().all(|row| row.width() <= width));
         let letters = |text: &str| text.replace(' ', "");
         let wrapped: String = rows.iter().map(StyledRow::text).collect();
