@@ -14,6 +14,7 @@ mod theme;
 mod wrap;
 
 pub(crate) use self::markdown::{PartDivider, PartStart, TextPart, render_part};
+use self::wrap::usable_indent;
 pub use self::{
     ansi::ansi_rows,
     diff::{DIFF_ROWS_MAX, fold_diff, render_diff},

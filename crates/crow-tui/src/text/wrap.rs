@@ -46,6 +46,12 @@ fn is_opening(cluster: &str) -> bool {
     cluster.chars().next().is_some_and(|letter| "([{<（「『【〔〈《“‘".contains(letter))
 }
 
+/// Returns the spans of an indent, or none if it leaves too little of a row.
+pub(super) fn usable_indent(spans: &[StyledSpan], width: usize) -> &[StyledSpan] {
+    let n_cells: usize = spans.iter().map(StyledSpan::width).sum();
+    if n_cells + TEXT_COLUMNS_MIN.min(width) > width { &[] } else { spans }
+}
+
 /// Wraps spans at a width. A line feed in a span begins a new row. There is at least one row.
 pub fn wrap_spans(spans: &[StyledSpan], width: usize, indent: &RowIndent) -> Vec<StyledRow> {
     let mut wrapper = RowWrapper::new(width, indent);
@@ -90,8 +96,7 @@ impl<'a> RowWrapper<'a> {
     /// The spans in front of the first row or of a later one.
     fn indent_spans(&self, is_first: bool) -> &'a [StyledSpan] {
         let spans = if is_first { &self.indent.first } else { &self.indent.rest };
-        let n_cells: usize = spans.iter().map(StyledSpan::width).sum();
-        if n_cells + TEXT_COLUMNS_MIN.min(self.width) > self.width { &[] } else { spans }
+        usable_indent(spans, self.width)
     }
 
     /// The cells of the first row or of a later one that are left for text.

@@ -3,7 +3,7 @@
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
 use super::{
-    super::{CodeHighlighter, ColorTheme, RowIndent, StyledRow, StyledSpan, wrap_spans},
+    super::{CodeHighlighter, ColorTheme, RowIndent, StyledRow, StyledSpan, usable_indent, wrap_spans},
     inlines::InlineText,
     table::{MarkdownTable, render_table},
 };
@@ -281,8 +281,7 @@ impl BlockRenderer {
     /// Sets a block apart from the one before it.
     fn set_apart(&mut self) {
         if std::mem::take(&mut self.wants_blank) && !self.rows.is_empty() {
-            let spans = self.containers.iter().map(|container| container.rest.clone()).collect();
-            let mut row = StyledRow { spans, is_code: false };
+            let mut row = StyledRow { spans: self.rest_indent(), is_code: false };
             while row.spans.last().is_some_and(|span| span.content.trim().is_empty()) {
                 row.spans.pop();
             }
@@ -292,8 +291,14 @@ impl BlockRenderer {
 
     /// The columns that the containers leave.
     fn columns(&self) -> usize {
-        let n_indent: usize = self.containers.iter().map(|container| container.rest.width()).sum();
-        self.width.saturating_sub(n_indent).max(2)
+        let n_indent: usize = self.rest_indent().iter().map(StyledSpan::width).sum();
+        self.width - n_indent
+    }
+
+    /// The prefix of rows without a marker.
+    fn rest_indent(&self) -> Vec<StyledSpan> {
+        let spans: Vec<StyledSpan> = self.containers.iter().map(|container| container.rest.clone()).collect();
+        usable_indent(&spans, self.width).to_vec()
     }
 
     /// Returns the prefixes of the next rows; a marker is used once.
@@ -313,7 +318,7 @@ impl BlockRenderer {
 
     /// Appends a row that is complete but for its prefix.
     fn push_row(&mut self, row: StyledRow) {
-        let mut spans = self.take_indent().first;
+        let mut spans = usable_indent(&self.take_indent().first, self.width).to_vec();
         spans.extend(row.spans);
         self.rows.push(StyledRow { spans, is_code: row.is_code });
     }

@@ -345,6 +345,21 @@ fn blocks_end_where_markdown_ends_them() {
 }
 
 #[test]
+fn indents_that_leave_too_little_are_dropped() {
+    let text =
+        ">>>>>> one\n>>>>>>\n>>>>>> two\n>>>>>>\n>>>>>> | a | b |\n>>>>>> |---|---|\n>>>>>> | c | d |\n";
+    check(text, 12, &expect![[r#"
+        one
+
+        two
+
+        a │ b
+        ──┼──
+        c │ d
+    "#]]);
+}
+
+#[test]
 fn carriage_return_inside_a_line_is_a_space() {
     check(
         "10%\r20%\r\n\n```\none\rtwo\n```\n",
