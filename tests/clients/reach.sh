@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Has `crow-cli run --agent` reach `crow-cli acp` through another program: `run.sh ssh` over a real OpenSSH server,
-# `run.sh slurm` over a real Slurm with two nodes, both on the loopback and ended with the checks. The table of checks is
-# at the end.
+# `run.sh slurm` over a real Slurm with two nodes, both on the loopback and ended with the checks, `run.sh podman` in a
+# container of its own for each run. The list of checks is at the end.
 #
 # A check runs in a subshell of its own; whatever it says is why it failed.
 # shellcheck disable=SC2329 # functions are called by the table
@@ -132,6 +132,28 @@ CONFIG
     killed='during the session with code 137'
 }
 
+# A container sees the program, the libraries that it needs, a shell, and the directories of the check.
+configure_podman() {
+    local root=$HOME/image file
+    mkdir -p "$root/bin" "$root/tmp" "$root$PROJECT" "$root$far" "$root$(dirname "$CROW")"
+    cp "$CROW" "$root$CROW"
+    cp -L /bin/bash "$root/bin/bash"
+    ln -s bash "$root/bin/sh"
+    while read -r file; do
+        mkdir -p "$root$(dirname "$file")"
+        cp -L "$file" "$root$file"
+    done < <(ldd "$CROW" /bin/bash | grep -o '/[^ ]*\.so[^ ]*' | sort -u)
+    podman=(podman --runtime runc --cgroup-manager cgroupfs --storage-driver vfs --root "$HOME/containers" --runroot "$HOME/containers-run")
+    # Podman does not notice the end of a container whose monitor ended with Crow.
+    trap '"${podman[@]}" rm -fa >/dev/null 2>&1' EXIT
+    tar -C "$root" -cf - . | "${podman[@]}" import -q - crow >/dev/null
+    rm -r "$root"
+    # The limits are lower than those of the checks, which a container may not raise.
+    server="[$(printf '%s, ' "${podman[@]}") run, -i, --rm, --init, --network=host, --ulimit, nofile=1024:1024, --ulimit, nproc=1024:1024,
+      -v, '$far:$far', -v, '$PROJECT:$PROJECT', crow, '$CROW', -d, '$far/.crow', acp]"
+    killed='during the session with code 137'
+}
+
 nodes_are_idle() { [ "$(sinfo -h -t idle -o %D 2>/dev/null)" = 2 ]; }
 
 a_prompt() {
@@ -163,7 +185,7 @@ crow_is_killed() {
     kill -KILL "$crow_pid"
     wait "$crow_pid" 2>/dev/null
     must until_so nothing_far
-    [ "$way" = ssh ] || must until_so nodes_are_idle
+    [ "$way" != slurm ] || must until_so nodes_are_idle
 }
 
 the_far_agent_is_killed() {

@@ -5,7 +5,7 @@
 #                                        checks with all clients or some
 #   run.sh codex|codex-zed|fast-agent|gemini|kimi|opencode|qwen|vibe...
 #                                        checks with agents that crow-cli drives
-#   run.sh ssh|slurm...                 checks that reach an agent through OpenSSH or Slurm, as root
+#   run.sh ssh|slurm|podman...          checks that reach an agent through OpenSSH, Slurm or a container, as root
 #   run.sh --install                     gets the clients
 #   run.sh --install-agents              gets the agents
 #
@@ -226,6 +226,11 @@ run() {
         if ! command -v slurmctld slurmd munged srun >/dev/null || [ "$(id -u)" != 0 ]; then
             echo "skipped: slurm needs slurmctld, slurmd, munge and srun, and root"
         else check slurm bash "$here/reach.sh" slurm; fi
+        ;;
+    podman)
+        if ! command -v podman runc catatonit >/dev/null || [ "$(id -u)" != 0 ]; then
+            echo "skipped: podman needs podman, runc and catatonit, and root"
+        else check podman bash "$here/reach.sh" podman; fi
         ;;
     kimi) check_agent kimi "$agents/kimi/bin/kimi" ;;
     vibe) check_agent vibe "$agents/vibe/bin/vibe-acp" ;;
