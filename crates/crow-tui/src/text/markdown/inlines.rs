@@ -1,6 +1,6 @@
 //! The text of a paragraph as spans.
 
-use super::super::{ColorTheme, LinkTarget, StyledSpan, TextStyle};
+use super::super::{ColorTheme, LinkTarget, StyledSpan, TextStyle, sanitize_line, sanitize_text};
 
 /// Collects the spans of a paragraph.
 pub(super) struct InlineText {
@@ -38,12 +38,14 @@ impl InlineText {
         self.push_styled(code, TextStyle { color: self.theme.inline_code().color, ..style });
     }
 
+    /// Appends text without control characters: the source has none, but references such as `&#27;` stand for any.
     fn push_styled(&mut self, text: &str, style: TextStyle) {
+        let text = sanitize_text(text).replace('\t', " ");
         let Some(link) = &mut self.link else {
             self.push_span(StyledSpan::styled(text, style));
             return;
         };
-        link.text.push_str(text);
+        link.text.push_str(&text);
         let target = link.target.clone();
         let link_style = self.theme.link();
         let style = TextStyle { color: link_style.color, is_underlined: true, ..style };
@@ -94,7 +96,7 @@ impl InlineText {
     pub(super) fn end_link(&mut self) {
         let Some(link) = self.link.take() else { return };
         if !link.address.is_empty() && !link.text.contains(&link.address) {
-            let address = format!(" ({})", link.address);
+            let address = format!(" ({})", sanitize_line(&link.address));
             let span = StyledSpan::styled(address, self.theme.secondary());
             self.push_span(StyledSpan { link: link.target, ..span });
         }

@@ -40,6 +40,7 @@ fn show_rows(rows: &[StyledRow]) -> String {
 fn check(text: &str, width: usize, expected: &Expect) {
     let rows = render_markdown(text, width, &THEME);
     assert!(rows.iter().all(|row| row.is_code || row.width() <= width), "{}", show_rows(&rows));
+    assert!(!rows.iter().any(|row| row.text().contains(char::is_control)), "{rows:?}");
     expected.assert_eq(&show_rows(&rows));
 }
 
@@ -245,33 +246,33 @@ fn styles_match_the_markdown() {
         text,
         THEME,
         &expect![[r#"
-        {bold:Title}
+            {bold:Title}
 
-        {bold:bold} {italic:italic} {bold italic:both} {6:code} {struck:gone} {underlined 4 http://b.c:a}{dim http://b.c: (http://b.c)} {underlined 4 http://d.e:http://d.e}
+            {bold:bold} {italic:italic} {bold italic:both} {6:code} {struck:gone} {underlined 4 http://b.c:a}{dim http://b.c: (http://b.c)} {underlined 4 http://d.e:http://d.e}
 
-        {2:☑ }done
-        {dim:☐ }open
+            {2:☑ }done
+            {dim:☐ }open
 
-        {5:let} x = {3:1};
+            {5:let} x = {3:1};
 
-        {dim:│ }said
-    "#]],
+            {dim:│ }said
+        "#]],
     );
     check_styles(
         text,
         ColorTheme { has_color: false, is_light: false },
         &expect![[r#"
-        {bold:Title}
+            {bold:Title}
 
-        {bold:bold} {italic:italic} {bold italic:both} code {struck:gone} {underlined http://b.c:a}{dim http://b.c: (http://b.c)} {underlined http://d.e:http://d.e}
+            {bold:bold} {italic:italic} {bold italic:both} code {struck:gone} {underlined http://b.c:a}{dim http://b.c: (http://b.c)} {underlined http://d.e:http://d.e}
 
-        ☑ done
-        {dim:☐ }open
+            ☑ done
+            {dim:☐ }open
 
-        let x = 1;
+            let x = 1;
 
-        {dim:│ }said
-    "#]],
+            {dim:│ }said
+        "#]],
     );
 }
 
@@ -292,17 +293,17 @@ fn text_is_never_lost() {
         "- \n-\n\n1. one\n1) other\n\n***\n\na\nb  \nc",
         60,
         &expect![[r#"
-        • 
-        • 
+            • 
+            • 
 
-        1. one
-        1. other
+            1. one
+            1. other
 
-        ────────────────────────
+            ────────────────────────
 
-        a b
-        c
-    "#]],
+            a b
+            c
+        "#]],
     );
 }
 
@@ -348,15 +349,38 @@ fn blocks_end_where_markdown_ends_them() {
 fn indents_that_leave_too_little_are_dropped() {
     let text =
         ">>>>>> one\n>>>>>>\n>>>>>> two\n>>>>>>\n>>>>>> | a | b |\n>>>>>> |---|---|\n>>>>>> | c | d |\n";
-    check(text, 12, &expect![[r#"
-        one
+    check(
+        text,
+        12,
+        &expect![[r#"
+            one
 
-        two
+            two
 
-        a │ b
-        ──┼──
-        c │ d
-    "#]]);
+            a │ b
+            ──┼──
+            c │ d
+        "#]],
+    );
+}
+
+#[test]
+fn references_to_control_characters_do_not_reach_the_terminal() {
+    let text = "a&#27;[2Jb&#7;c&#x9b;1md&#9;e&#x202e;f&#13;g [h&#27;](&#27;]52;c;eA==&#7;) `&#27;`\n\n\
+                | i&#10;j&#27; |\n|---|\n| [k](/&#27;) |\n";
+    check(
+        text,
+        60,
+        &expect![[r#"
+            a[2Jbc1md e\u{202e}f
+            g h () &#27;
+
+            i
+            j
+            ─────
+            k (/)
+        "#]],
+    );
 }
 
 #[test]
@@ -365,10 +389,10 @@ fn carriage_return_inside_a_line_is_a_space() {
         "10%\r20%\r\n\n```\none\rtwo\n```\n",
         40,
         &expect![[r#"
-        10% 20%
+            10% 20%
 
-        one two ¶
-    "#]],
+            one two ¶
+        "#]],
     );
 }
 
@@ -448,27 +472,27 @@ fn definitions_that_no_link_uses_are_shown() {
         text,
         60,
         &expect![[r#"
-        See [one] and [two].
+            See [one] and [two].
 
-        [one]: https://one.example
-        [two]: https://two.example
-    "#]],
+            [one]: https://one.example
+            [two]: https://two.example
+        "#]],
     );
     // A link in the same paragraph shows the address itself.
     check(
         "[one]: https://one.example\nSee [one].\n",
         60,
         &expect![[r#"
-        See one (https://one.example).
-    "#]],
+            See one (https://one.example).
+        "#]],
     );
     check(
         "- [one]: https://one.example\n",
         60,
         &expect![[r#"
-        • 
+            • 
 
-        [one]: https://one.example
-    "#]],
+            [one]: https://one.example
+        "#]],
     );
 }
