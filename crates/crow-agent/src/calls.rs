@@ -14,12 +14,14 @@ use crow_tools::{ToolCx, ToolProgress, ToolRegistry};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use crate::call_approval::{ACCESS_CHANGED, PreparedCall, approve_call};
 use crate::hooks;
 use crate::mcp_requests::CallMcpSession;
 use crate::permission_gate::PermissionGate;
 use crate::sandbox_retry::{self, SandboxedCallResult};
+use crate::telemetry;
 use crate::turn_context::{ClaimOutcome, SessionState, TurnCx};
 
 const NOT_STORED: &str = "its result could not be stored; the turn ends here";
@@ -48,19 +50,9 @@ pub(crate) async fn run_calls(
             for earlier in conflicting_earlier_calls(infos, index) {
                 finished[earlier].cancelled().await;
             }
-            let context = match hooks::before_call(cx, call).await {
-                Ok(context) => context,
-                Err(result) => return (index, CallOutcome { result, display: OutputDisplay::AsContent }),
-            };
-            // A call that ran before this one may have changed what this one would access.
-            let info = tools.call_info(call, cx.workspace);
-            let run = AssertUnwindSafe(run_call(cx, tools, call, &info, gate)).catch_unwind();
-            // The call must end in the history and for the client, and the others go on.
-            let mut outcome = run.await.unwrap_or_else(|_| {
-                tracing::error!(tool = call.name, "a tool panicked");
-                CallOutcome { result: ToolResult::failure(PANICKED), display: OutputDisplay::AsContent }
-            });
-            hooks::append_context(&mut outcome.result, context);
+            let span = telemetry::call_span(tools, call);
+            let outcome = execute_call(cx, tools, call, gate).instrument(span.clone()).await;
+            telemetry::record_call_result(&span, &outcome.result);
             (index, outcome)
         });
     }
@@ -93,6 +85,29 @@ pub(crate) async fn run_calls(
     state.warned = gate.warned;
     state.awaits_instructions |= gate.awaits_instructions.into_inner();
     store_result
+}
+
+/// Runs a call between its hooks.
+async fn execute_call(
+    cx: &TurnCx<'_>,
+    tools: &ToolRegistry,
+    call: &ToolCall,
+    gate: &PermissionGate,
+) -> CallOutcome {
+    let context = match hooks::before_call(cx, call).await {
+        Ok(context) => context,
+        Err(result) => return CallOutcome { result, display: OutputDisplay::AsContent },
+    };
+    // A call that ran before this one may have changed what this one would access.
+    let info = tools.call_info(call, cx.workspace);
+    let run = AssertUnwindSafe(run_call(cx, tools, call, &info, gate)).catch_unwind();
+    // The call must end in the history and for the client, and the others go on.
+    let mut outcome = run.await.unwrap_or_else(|_| {
+        tracing::error!(tool = call.name, "a tool panicked");
+        CallOutcome { result: ToolResult::failure(PANICKED), display: OutputDisplay::AsContent }
+    });
+    hooks::append_context(&mut outcome.result, context);
+    outcome
 }
 
 pub(crate) fn announce_call(cx: &TurnCx<'_>, tools: &ToolRegistry, call: &ToolCall, info: &ToolCallInfo) {

@@ -34,6 +34,7 @@ mod session_prompt;
 mod session_settings;
 mod simulated_ports;
 mod stored_session;
+mod telemetry;
 mod tool_set;
 mod toolbox;
 mod turn_context;

@@ -17,6 +17,7 @@ use crow_workflow::WorkflowRequest;
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use crate::approvals::GrantStore;
 use crate::clock;
@@ -27,6 +28,7 @@ use crate::pending_session::PendingSession;
 use crate::runtime::AgentRuntime;
 use crate::session_settings::SessionSettings;
 use crate::stored_session;
+use crate::telemetry;
 use crate::toolbox::Toolbox;
 use crate::turn_context::{FallbackModel, SessionState, StoredState, TurnCx, TurnHookState};
 use crate::workflow::{self, PromptInput, WorkflowInput};
@@ -80,7 +82,12 @@ impl TurnJob {
         mut steering: mpsc::Receiver<SteeringInput>,
     ) -> (SessionState, Result<TurnEnd, Failure>, mpsc::Receiver<SteeringInput>) {
         tracing::info!(session = %self.id, "a turn begins");
-        let end = self.run_turn(&mut state, work, &mut steering).await;
+        let span = telemetry::turn_span(&self.id, || {
+            let name = self.settings.borrow().model.clone();
+            self.runtime.find_model(name.as_deref()).ok()
+        });
+        let end = self.run_turn(&mut state, work, &mut steering).instrument(span.clone()).await;
+        telemetry::record_turn_end(&span, &end);
         // Steering input that arrives later starts a turn of its own.
         steering.close();
         match &end {

@@ -119,7 +119,7 @@ impl ChildAgents {
             if previous == TaskState::Running {
                 return Err("another message was just sent to it; read the task first".to_owned());
             }
-            if child.commands.try_send(ChildCommand::Turn(request)).is_ok() {
+            if child.commands.try_send(ChildCommand::Turn(Box::new(request))).is_ok() {
                 *child.turn_cancel.lock().unwrap_or_else(PoisonError::into_inner) = cancel;
                 return Ok(TaskSendOutcome::Started);
             }

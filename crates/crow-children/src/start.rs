@@ -16,7 +16,7 @@ use crate::link::ChildSessionStart;
 use crate::questions::ParentCall;
 use crate::report::task_started_text;
 use crate::shared::OWN_AGENT;
-use crate::turn::ChildTurnRequest;
+use crate::turn::{ChildTurnRequest, child_turn_span};
 use crate::view;
 
 /// Characters of a title made from a prompt.
@@ -189,6 +189,7 @@ impl ChildAgents {
             cancel: self.shared.cancel.child_token(),
             notify_parent,
             parent_call,
+            span: child_turn_span(),
         }
     }
 

@@ -9,6 +9,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
+use crow_telemetry::{TelemetryConfig, TelemetryGuard, TelemetryLayer, start_export};
 use tracing::Level;
 use tracing_subscriber::{
     Layer, Registry,
@@ -20,6 +21,10 @@ use tracing_subscriber::{
 
 use self::session::SessionLogs;
 pub(crate) use self::session::enable_session_logs;
+use crate::settings::Environment;
+
+/// The version of the spans.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// A file of this size still opens in an editor.
 const FILE_BYTES_MAX: u64 = 5 * 1024 * 1024;
@@ -57,8 +62,42 @@ pub(crate) fn start_logging(dir: &Path, verbosity: LogVerbosity) {
     start_logging_to(default_log_file(dir), verbosity, StderrLogging::Off);
 }
 
+/// Starts logging as [`start_logging`] does, and the export of spans if the environment names a collector. The export
+/// ends with the guard.
+#[must_use = "the last spans are sent when it is dropped"]
+pub(crate) fn start_logging_and_export(
+    dir: &Path,
+    env: &Environment,
+    verbosity: LogVerbosity,
+) -> Option<TelemetryGuard> {
+    let variable = |name: &str| env.get(name).map(String::as_str);
+    let started = match TelemetryConfig::from_variables(variable, VERSION) {
+        Ok(config) => config.map(|config| start_export(config, VERSION)).transpose(),
+        Err(error) => Err(io::Error::other(error.to_string())),
+    };
+    let (started, problem) = match started {
+        Ok(started) => (started, None),
+        Err(error) => (None, Some(error)),
+    };
+    let (layer, guard) = started.unzip();
+    init_subscriber(default_log_file(dir), verbosity, StderrLogging::Off, layer);
+    if let Some(error) = problem {
+        tracing::warn!(%error, "no spans are exported");
+    }
+    guard
+}
+
 /// Starts logging to a file, which is created with the first line.
 pub(crate) fn start_logging_to(file: PathBuf, verbosity: LogVerbosity, stderr_logging: StderrLogging) {
+    init_subscriber(file, verbosity, stderr_logging, None);
+}
+
+fn init_subscriber(
+    file: PathBuf,
+    verbosity: LogVerbosity,
+    stderr_logging: StderrLogging,
+    telemetry: Option<TelemetryLayer>,
+) {
     // Only our own messages: libraries log their data, prompts and keys included.
     let own_targets = |level: Level| Targets::new().with_target("crow", level);
     let file_filter = match stderr_logging {
@@ -76,7 +115,8 @@ pub(crate) fn start_logging_to(file: PathBuf, verbosity: LogVerbosity, stderr_lo
         let layer = fmt::layer().with_writer(io::stderr).with_ansi(console::colors_enabled_stderr());
         layer.with_filter(own_targets(Level::DEBUG))
     });
-    Registry::default().with(file).with(sessions).with(stderr).init();
+    let telemetry = telemetry.map(TelemetryLayer::into_filtered);
+    Registry::default().with(file).with(sessions).with(stderr).with(telemetry).init();
 }
 
 /// A log file with its older files.

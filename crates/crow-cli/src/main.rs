@@ -105,14 +105,14 @@ fn run_command(cli: Cli) -> Result<(), CliError> {
             }
         }
         CliCommand::Acp(AcpArgs { set_up: false, listen, token_file }) => {
-            log::start_logging(&dir, verbosity);
+            let _export = log::start_logging_and_export(&dir, &env, verbosity);
             agent::serve_agent(ConfigSource::new(dir, env), listen.as_ref(), token_file.as_deref())?;
         }
         CliCommand::AcpBridge(LazyArgs(args)) => bridge::run(args, &dir, verbosity, &env, &current_dir()?)?,
         CliCommand::Worker(LazyArgs(args)) => worker::run(args, &load()?, verbosity)?,
         CliCommand::WorkerWatchdog => worker::run_watchdog(&dir, verbosity)?,
         CliCommand::Run(LazyArgs(args)) => {
-            log::start_logging(&dir, verbosity);
+            let _export = log::start_logging_and_export(&dir, &env, verbosity);
             prompt(args, None, dir, env)?;
         }
         CliCommand::Batch(LazyArgs(args)) => run_batch(args, dir, env, verbosity)?,
@@ -178,7 +178,7 @@ fn start_terminal(
     if is_terminal && io::stderr().is_terminal() && is_first_start {
         run_init(&InitArgs { yes: false, from: None }, &dir, &env)?;
     }
-    log::start_logging(&dir, verbosity);
+    let _export = log::start_logging_and_export(&dir, &env, verbosity);
     let run_args = RunArgs {
         interactive: is_terminal,
         prompt: args.prompt,
@@ -228,7 +228,7 @@ fn run_batch(
     env: Environment,
     verbosity: LogVerbosity,
 ) -> Result<(), CliError> {
-    log::start_logging(&dir, verbosity);
+    let _export = log::start_logging_and_export(&dir, &env, verbosity);
     let settings = load_settings(&dir, &env)?;
     let _migration_notice = MigrationNotice::for_database(&settings.database);
     let source = ConfigSource { overrides: args.overrides.clone(), ..ConfigSource::new(dir, env) };

@@ -40,6 +40,7 @@ mod session_title;
 mod socket_table;
 mod spelling;
 mod sse;
+mod telemetry;
 mod text_bar;
 mod text_only;
 mod tool_call;
@@ -130,6 +131,7 @@ pub use session_title::{prompt_title, text_title};
 pub use socket_table::{SocketTable, read_socket_table};
 pub use spelling::nearest_name;
 pub use sse::{EVENT_LEN_MAX, EventTooLong, SseEvent, SseParser};
+pub use telemetry::{TELEMETRY_TARGET, telemetry_provider};
 pub use text_bar::{render_bar, scale_amount};
 pub use text_only::without_images;
 pub use tool_call::{

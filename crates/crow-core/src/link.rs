@@ -91,7 +91,7 @@ fn parse_line_number(text: &str) -> Option<u64> {
 }
 
 /// Decodes percent-encoding; `None` if the result is not UTF-8.
-fn percent_decode(path: &str) -> Option<String> {
+pub fn percent_decode(path: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(path.len());
     let mut rest = path.bytes();
     while let Some(byte) = rest.next() {

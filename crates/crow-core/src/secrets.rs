@@ -61,7 +61,7 @@ const SECRET_WORDS: [&str; 13] = [
 ];
 
 /// Names that no rule covers, by their words.
-const NAMES: [&str; 12] = [
+const NAMES: [&str; 16] = [
     "AZURE STORAGE SAS",
     "DISCORD WEBHOOK",
     "DISCORD WEBHOOK URL",
@@ -69,6 +69,10 @@ const NAMES: [&str; 12] = [
     "GOOGLE SERVICE ACCOUNT JSON",
     "NPM AUTH",
     "NPM CONFIG AUTH",
+    "OTEL EXPORTER OTLP HEADERS",
+    "OTEL EXPORTER OTLP LOGS HEADERS",
+    "OTEL EXPORTER OTLP METRICS HEADERS",
+    "OTEL EXPORTER OTLP TRACES HEADERS",
     "SLACK WEBHOOK",
     "SLACK WEBHOOK URL",
     "TEAMS WEBHOOK URL",

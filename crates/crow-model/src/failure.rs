@@ -418,7 +418,7 @@ impl<'a> FailureContext<'a> {
 }
 
 /// The innermost error: the outer ones only say that something failed.
-fn root_cause(error: &reqwest::Error) -> String {
+pub(crate) fn root_cause(error: &reqwest::Error) -> String {
     let mut cause: &dyn Error = error;
     while let Some(source) = cause.source() {
         cause = source;

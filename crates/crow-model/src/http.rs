@@ -84,7 +84,7 @@ impl HttpClients {
     }
 
     /// Returns the jitter of the next retry, from 0 to 1.
-    pub(crate) fn retry_jitter(&self) -> f64 {
+    pub fn retry_jitter(&self) -> f64 {
         self.simulated.as_ref().map_or_else(random_jitter, |provider| provider.retry_jitter())
     }
 

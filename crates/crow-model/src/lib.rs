@@ -5,8 +5,10 @@
 mod settings;
 
 mod http;
+mod json_post;
 mod models;
 mod reply_stream;
+mod request_span;
 mod simulated;
 
 mod api;
@@ -34,9 +36,11 @@ mod test_settings;
 pub use api::{FinishReason, ModelApi, StreamError};
 pub use decoder::ReplyDecoder;
 pub use http::HttpClients;
+pub use json_post::{JsonPost, JsonPostAnswer};
 pub use models::{ListedModel, ModelListing, ModelServerKind, check_key, list_models};
 pub use recording::{RequestRecorder, redact_provider_secrets};
 pub use reply_stream::{ModelRequest, ReplyListener, stream_reply};
+pub use request_span::telemetry_provider_name;
 pub use retry::ProviderOutage;
 pub use settings::{ApiKey, ModelPrice, ModelSettings, ProviderSettings, ToolCallMode};
 pub use simulated::{ProviderResponse, SimulatedProvider};

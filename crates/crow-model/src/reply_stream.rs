@@ -14,6 +14,7 @@ use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, HeaderValue, RETRY_AFTER};
 use reqwest::{Method, Request, Response};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
+use tracing::Instrument as _;
 
 use crate::api::{FinishReason, ModelApi, StreamError};
 use crate::decoder::ReplyDecoder;
@@ -21,6 +22,7 @@ use crate::failure::{ErrorResponse, FailureContext};
 use crate::http::{endpoint_url, is_on_local_network, request_headers};
 use crate::price::apply_price;
 use crate::recording::RequestRecording;
+use crate::request_span::{record_first_output, record_reply, request_span};
 use crate::retry::{
     FailedAttempt, FailureCause, ProviderOutage, next_retry_delay, parse_retry_after, retry_notice,
 };
@@ -78,7 +80,9 @@ pub async fn stream_reply(
     listener: &mut impl ReplyListener,
     cancel: &CancellationToken,
 ) -> Reply {
-    let reply = stream_with_retries(http, model_request, listener, cancel).await;
+    let span = request_span(model_request.settings);
+    let reply = stream_with_retries(http, model_request, listener, cancel).instrument(span.clone()).await;
+    record_reply(&span, &reply);
     Reply { usage: reply.usage.map(|usage| apply_price(usage, model_request.settings.price)), ..reply }
 }
 
@@ -97,6 +101,7 @@ async fn stream_with_retries(
         Ok(client) => client,
         Err(failure) => return failed_reply(failure),
     };
+    let started_at = Instant::now();
     let mut previous_error = None;
     let mut n_failed = 0;
     loop {
@@ -111,6 +116,7 @@ async fn stream_with_retries(
             reply: ReplyBuilder::new(model_request.seq).with_model(model_request.settings.qualified_id()),
             text_calls: text_calls::text_call_parser(model_request.settings, model_request.tools),
             has_output: false,
+            started_at,
             previous_error: &mut previous_error,
             recording: http.start_recording(&attempt_request, model_request.settings),
         };
@@ -202,6 +208,8 @@ struct RequestAttempt<'a> {
     text_calls: TextToolCallParser<'a>,
     /// The user has seen part of this attempt.
     has_output: bool,
+    /// The time of the first attempt.
+    started_at: Instant,
     /// Status and body of the previous error.
     previous_error: &'a mut Option<(u16, String)>,
     recording: RequestRecording,
@@ -340,10 +348,12 @@ impl RequestAttempt<'_> {
     }
 
     fn forward_event(&mut self, listener: &mut impl ReplyListener, event: ModelEvent<'_>) {
-        let Self { text_calls, reply, has_output, .. } = self;
+        let Self { text_calls, reply, has_output, started_at, .. } = self;
         text_calls.on_event(event, &mut |event| {
             if let Some(delta) = reply.on_event(event) {
-                *has_output = true;
+                if !std::mem::replace(has_output, true) {
+                    record_first_output(*started_at);
+                }
                 listener.on_delta(delta);
             }
         });
@@ -400,7 +410,7 @@ async fn read_error_body(mut response: Response, body: &mut Vec<u8>) {
     }
 }
 
-fn read_retry_after(headers: &HeaderMap) -> Option<Duration> {
+pub(crate) fn read_retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |value: Option<&HeaderValue>| value.and_then(|value| value.to_str().ok().map(str::to_owned));
     let after_ms = text(headers.get("retry-after-ms"));
     let after = text(headers.get(RETRY_AFTER));

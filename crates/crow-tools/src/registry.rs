@@ -262,6 +262,11 @@ impl ToolRegistry {
         self.web.fetch_image(url, cancel).await.map_err(|ToolError(reason)| reason)
     }
 
+    /// Whether there is a tool with this name.
+    pub fn has_tool(&self, name: &str) -> bool {
+        self.find_tool(name).is_some()
+    }
+
     fn find_tool(&self, name: &str) -> Option<&dyn Tool> {
         self.all_tools().find(|tool| tool.spec().name == name).map(AsRef::as_ref)
     }

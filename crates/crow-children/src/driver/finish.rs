@@ -24,6 +24,7 @@ impl ChildDriver {
             tracing::warn!(%error, %task, "what a child said could not be stored");
         }
         let n_tokens = self.event_handler.n_turn_tokens;
+        turn.record_end(&self.parameters.agent_name, task, state);
         let git = self.event_handler.shared.session.git();
         let (branch, worktree, diff) = match &self.parameters.worktree {
             Some(worktree) => {

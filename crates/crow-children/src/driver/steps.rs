@@ -200,7 +200,7 @@ impl ChildDriver {
         *self.event_handler.view.lock().unwrap_or_else(PoisonError::into_inner) = ChildView::default();
         self.event_handler.n_turn_tokens = 0;
         self.event_handler.parent_call = request.parent_call.clone();
-        self.turn = Some(ChildTurn::new(request, false));
+        self.turn = Some(ChildTurn::new(*request, false));
         self.event_handler.send_child_state(true);
     }
 

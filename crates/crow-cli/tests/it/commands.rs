@@ -11,6 +11,7 @@ mod models;
 mod run_options;
 mod sessions;
 mod sign_in;
+mod telemetry;
 
 use std::io::Write;
 use std::path::Path;

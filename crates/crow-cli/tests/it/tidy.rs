@@ -18,7 +18,7 @@ use std::{
 const FILE_LINES_MAX: usize = 600;
 
 /// The crates that each crate may use. A crate that is missing here has no place in the architecture.
-const ARROWS: [(&str, &[&str]); 19] = [
+const ARROWS: [(&str, &[&str]); 20] = [
     ("crow-core", &[]),
     ("crow-files", &["crow-core"]),
     ("crow-store", &["crow-core", "crow-files"]),
@@ -28,6 +28,7 @@ const ARROWS: [(&str, &[&str]); 19] = [
     ("crow-model", &["crow-core", "crow-files"]),
     ("crow-process", &["crow-core", "crow-files"]),
     ("crow-speckit", &["crow-files"]),
+    ("crow-telemetry", &["crow-core", "crow-model"]),
     ("crow-tools", &["crow-core", "crow-files", "crow-process", "crow-acp"]),
     ("crow-acp", &["crow-core", "crow-process"]),
     ("crow-children", &["crow-core", "crow-files", "crow-fleet", "crow-store", "crow-tools", "crow-acp"]),
@@ -61,6 +62,7 @@ const ARROWS: [(&str, &[&str]); 19] = [
             "crow-store",
             "crow-import",
             "crow-model",
+            "crow-telemetry",
             "crow-process",
             "crow-tools",
             "crow-acp",
