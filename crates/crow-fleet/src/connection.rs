@@ -1,5 +1,7 @@
 //! The connection to a NATS server, which is made again whenever it breaks, and the clock of this crate.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_nats::{Client, ConnectOptions};
@@ -17,13 +19,19 @@ const RECONNECT_DELAY_MAX: Duration = Duration::from_secs(4);
 
 /// Connects to a server. `name` is that of the parent or worker, `role` what it is; the error is the reason.
 pub(crate) async fn connect(server: &NatsServer, role: &str, name: &str) -> Result<Client, String> {
+    let was_connected = Arc::new(AtomicBool::new(false));
+    let is_again = was_connected.clone();
     let options = ConnectOptions::new()
         .name(format!("crow-cli {role} {name}"))
         // A user may be limited to inboxes with its own name.
         .custom_inbox_prefix(format!("_INBOX.{name}"))
         .connection_timeout(CONNECT_TIMEOUT)
         .subscription_capacity(SUBSCRIPTION_CAPACITY)
-        .reconnect_delay_callback(reconnect_delay);
+        // The client waits before its very first attempt, too.
+        .reconnect_delay_callback(move |n_attempts| match is_again.load(Ordering::Relaxed) {
+            true => reconnect_delay(n_attempts),
+            false => reconnect_delay(n_attempts.saturating_sub(1)),
+        });
     let options = match &server.credentials {
         NatsCredentials::None => options,
         NatsCredentials::Token(token) => options.token(token.clone()),
@@ -46,7 +54,9 @@ pub(crate) async fn connect(server: &NatsServer, role: &str, name: &str) -> Resu
         None => options,
     };
     let urls: Vec<String> = server.urls.split(',').map(|url| url.trim().to_owned()).collect();
-    options.connect(urls).await.map_err(|error| error.to_string())
+    let client = options.connect(urls).await.map_err(|error| error.to_string())?;
+    was_connected.store(true, Ordering::Relaxed);
+    Ok(client)
 }
 
 /// Parents and workers of a server that restarts come back spread over time.

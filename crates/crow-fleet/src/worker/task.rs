@@ -4,6 +4,7 @@ mod records;
 
 use std::collections::VecDeque;
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -112,21 +113,9 @@ impl TaskRun {
         }
         let announcement = self.announce(&task).await;
         (self.context.report)(WorkerEvent::Taken { task: task.address.task.clone(), delivery });
-        let end = RunningTask::run(&self, &task, frames).await;
+        let (end, leftovers) = RunningTask::run(&self, &task, frames).await;
         drop(announcement);
-        let outcome = match end {
-            RunEnd::Outcome(outcome) => {
-                let text = outcome.describe();
-                self.tell_end(&task, outcome).await;
-                text
-            }
-            RunEnd::Revoked => "taken back".to_owned(),
-            RunEnd::Expired => "lost the connection to the server; another worker may have it".to_owned(),
-            RunEnd::GivenBack => {
-                self.give_back(&task).await;
-                "given back".to_owned()
-            }
-        };
+        let outcome = self.conclude(&task, end, leftovers).await;
         (self.context.report)(WorkerEvent::Ended { task: task.address.task, outcome });
     }
 
@@ -142,6 +131,24 @@ impl TaskRun {
             is_given_back: false,
         };
         Ok(AcceptedTask { address, message, taken })
+    }
+}
+
+/// The processes and the directory of a task that is over.
+struct Leftovers {
+    /// `None` if it never started or has exited.
+    program: Option<AgentProgram>,
+    cwd: PathBuf,
+}
+
+impl Leftovers {
+    async fn remove(self) {
+        if let Some(program) = self.program {
+            program.shut_down().await;
+        }
+        if let Err(error) = tokio::fs::remove_dir_all(&self.cwd).await {
+            tracing::warn!(%error, directory = %self.cwd.display(), "the directory of a task was not removed");
+        }
     }
 }
 
@@ -167,13 +174,13 @@ enum Heartbeat {
 }
 
 impl<'a> RunningTask<'a> {
-    async fn run(run: &'a TaskRun, task: &'a AcceptedTask, frames: Subscriber) -> RunEnd {
+    async fn run(run: &'a TaskRun, task: &'a AcceptedTask, frames: Subscriber) -> (RunEnd, Leftovers) {
         let options = &run.context.options;
         let directory = format!("{}-{}", task.address.task, task.taken.delivery);
         let cwd = options.workspaces_dir.join(directory);
         if let Err(error) = tokio::fs::create_dir_all(&cwd).await {
             let reason = format!("the worker could not make a directory for the task: {error}");
-            return RunEnd::Outcome(RelayOutcome::failed(&reason));
+            return (RunEnd::Outcome(RelayOutcome::failed(&reason)), Leftovers { program: None, cwd });
         }
         let depth = (options.depth_variable.to_owned(), task.message.depth.to_string());
         let command = AgentCommand {
@@ -181,36 +188,32 @@ impl<'a> RunningTask<'a> {
             env: options.agent.env.iter().cloned().chain([depth]).collect(),
             ..options.agent.clone()
         };
-        let end = match options.launcher.start("task", command).await {
-            Ok((lines, program)) => {
-                let (to_agent, agent_input) = mpsc::channel(QUEUED_LINES_MAX);
-                let (agent_output, from_agent) = mpsc::channel(QUEUED_LINES_MAX);
-                let splice =
-                    tokio::spawn(splice_transports(channel_transport(agent_input, agent_output), lines));
-                let end = Self::start(run, task, &cwd).drive(to_agent, from_agent, frames).await;
-                splice.abort();
-                Self::end_program(program, end).await
-            }
+        let (lines, program) = match options.launcher.start("task", command).await {
+            Ok(started) => started,
             Err(error) => {
-                RunEnd::Outcome(RelayOutcome::failed(&format!("the agent could not be started: {error}")))
+                let outcome = RelayOutcome::failed(&format!("the agent could not be started: {error}"));
+                return (RunEnd::Outcome(outcome), Leftovers { program: None, cwd });
             }
         };
-        if let Err(error) = tokio::fs::remove_dir_all(&cwd).await {
-            tracing::warn!(%error, directory = %cwd.display(), "the directory of a task was not removed");
+        let (to_agent, agent_input) = mpsc::channel(QUEUED_LINES_MAX);
+        let (agent_output, from_agent) = mpsc::channel(QUEUED_LINES_MAX);
+        let splice = tokio::spawn(splice_transports(channel_transport(agent_input, agent_output), lines));
+        let end = Self::start(run, task, &cwd).drive(to_agent, from_agent, frames).await;
+        splice.abort();
+        match end {
+            Some(end) => (end, Leftovers { program: Some(program), cwd }),
+            None => (Self::exit_of(program).await, Leftovers { program: None, cwd }),
         }
-        end
     }
 
-    /// Ends the agent's processes. If it exited by itself, its exit is the reason for the end of its task.
-    async fn end_program(program: AgentProgram, end: Option<RunEnd>) -> RunEnd {
+    /// Returns the end of a task whose agent exited by itself: its exit is the reason.
+    async fn exit_of(program: AgentProgram) -> RunEnd {
         let exit = program.shut_down().await;
-        end.unwrap_or_else(|| {
-            let stderr = exit.stderr.lines().last().unwrap_or_default();
-            RunEnd::Outcome(RelayOutcome::failed(&format!(
-                "the agent exited{}{stderr}",
-                if stderr.is_empty() { "" } else { "; its stderr: " }
-            )))
-        })
+        let stderr = exit.stderr.lines().last().unwrap_or_default();
+        RunEnd::Outcome(RelayOutcome::failed(&format!(
+            "the agent exited{}{stderr}",
+            if stderr.is_empty() { "" } else { "; its stderr: " }
+        )))
     }
 
     fn start(run: &'a TaskRun, task: &'a AcceptedTask, cwd: &std::path::Path) -> Self {

@@ -7,7 +7,7 @@ use crow_acp::RelayOutcome;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{AcceptedTask, TaskRun};
+use super::{AcceptedTask, Leftovers, RunEnd, TaskRun};
 use crate::record::{EndRecord, TakenRecord};
 use crate::streams::{PublishOutcome, StoredRecord, publish};
 use crate::subject::TaskAddress;
@@ -36,8 +36,33 @@ impl TaskRun {
         announcing
     }
 
+    /// Does what the end of a run requires; returns it in words.
+    pub(super) async fn conclude(&self, task: &AcceptedTask, end: RunEnd, leftovers: Leftovers) -> String {
+        match end {
+            RunEnd::Outcome(outcome) => {
+                let text = outcome.describe();
+                // The parent need not wait until the agent has exited.
+                tokio::join!(self.tell_end(task, outcome), leftovers.remove());
+                text
+            }
+            RunEnd::Revoked => {
+                leftovers.remove().await;
+                "taken back".to_owned()
+            }
+            RunEnd::Expired => {
+                leftovers.remove().await;
+                "lost the connection to the server; another worker may have it".to_owned()
+            }
+            RunEnd::GivenBack => {
+                leftovers.remove().await;
+                self.give_back(task).await;
+                "given back".to_owned()
+            }
+        }
+    }
+
     /// Publishes that this worker gives the task back, and does so.
-    pub(super) async fn give_back(&self, task: &AcceptedTask) {
+    async fn give_back(&self, task: &AcceptedTask) {
         let record = TakenRecord { is_given_back: true, ..task.taken.clone() };
         if !publish_taken(&self.context.jetstream, &task.address, &task.message.ticket, &record).await {
             tracing::warn!(task = %task.address.task, "the parent was not told that its task was given back");
