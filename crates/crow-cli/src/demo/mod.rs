@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use crow_core::{Mode, NetworkAccess, PermissionRules, SandboxMode, TreeLimits};
+use crow_core::{Mode, NetworkAccess, PermissionRules, SandboxMode, ToolProfile, ToolSelection, TreeLimits};
 use crow_model::{ModelApi, ModelSettings, ProviderSettings};
 use crow_process::{CommandSpec, ExitReason, ProcessGroups, RunLimits};
 use crow_store::DatabaseAddress;
@@ -146,7 +146,14 @@ fn model(base_url: &str) -> ModelSettings {
         key_variable: None,
         headers: Vec::new(),
     };
-    ModelSettings { context_window: WINDOW, retries_max: 0, ..ModelSettings::new(provider, "scripted") }
+    // The window is small, and the script has more than the core tools.
+    let tools = ToolSelection { profile: ToolProfile::Full, ..ToolSelection::default() };
+    ModelSettings {
+        context_window: WINDOW,
+        tools,
+        retries_max: 0,
+        ..ModelSettings::new(provider, "scripted")
+    }
 }
 
 fn demo_settings(home: &Path, base_url: &str) -> Settings {
