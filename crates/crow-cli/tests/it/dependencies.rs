@@ -2,6 +2,8 @@
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
+mod page;
+
 use std::{fs, path::Path, process::Command};
 
 use serde_json::Value;
@@ -50,12 +52,9 @@ fn crates_come_from_the_registry() {
     assert!(elsewhere.is_empty(), "not from crates.io: {elsewhere:?}");
 }
 
-#[test]
-#[expect(clippy::disallowed_methods, reason = "cargo knows the licences")]
-fn licences_are_known() {
-    let deny = table("deny.toml");
-    let allowed = deny["licenses"]["allow"].as_array().expect("a list").iter();
-    let allowed: Vec<&str> = allowed.filter_map(toml::Value::as_str).collect();
+/// Returns what Cargo knows of the dependency tree on Linux.
+#[expect(clippy::disallowed_methods, reason = "cargo knows the packages")]
+fn cargo_metadata() -> Value {
     let metadata = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version=1", "--locked", "--offline", "--filter-platform"])
         .arg("x86_64-unknown-linux-gnu")
@@ -63,7 +62,15 @@ fn licences_are_known() {
         .output()
         .expect("cargo runs");
     assert!(metadata.status.success(), "{}", String::from_utf8_lossy(&metadata.stderr));
-    let metadata: Value = serde_json::from_slice(&metadata.stdout).expect("JSON");
+    serde_json::from_slice(&metadata.stdout).expect("JSON")
+}
+
+#[test]
+fn licences_are_known() {
+    let deny = table("deny.toml");
+    let allowed = deny["licenses"]["allow"].as_array().expect("a list").iter();
+    let allowed: Vec<&str> = allowed.filter_map(toml::Value::as_str).collect();
+    let metadata = cargo_metadata();
     let packages = metadata["packages"].as_array().expect("packages");
     let unknown: Vec<String> = packages
         .iter()
