@@ -26,7 +26,7 @@ pub(crate) use self::run::{OutputFormat, RunOverrides};
 pub(crate) use self::speckit::{NewFeatureArgs, PrereqArgs, SpeckitArgs, SpeckitSubcommand};
 pub(crate) use self::usage::UsageArgs;
 pub(crate) use self::values::{ExportFormat, ReplaySpan};
-pub(crate) use self::worker::WorkerArgs;
+pub(crate) use self::worker::{FleetArgs, NatsCredentialArgs, WorkerArgs};
 use crate::{completion, sessions::SessionAge, socket::ListenAddress};
 
 /// Tasks that run at once by default: providers limit requests, and a machine its compilers.
@@ -93,6 +93,8 @@ pub(crate) enum CliCommand {
     AcpBridge(LazyArgs<BridgeArgs>),
     /// Run tasks of a queue at a NATS server
     Worker(LazyArgs<WorkerArgs>),
+    /// Show the queues of a NATS server: waiting and running tasks, and workers
+    Fleet(LazyArgs<FleetArgs>),
     /// Run a task in the terminal
     Run(LazyArgs<RunArgs>),
     /// Run many tasks from a file, several at once

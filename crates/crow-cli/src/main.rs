@@ -12,6 +12,7 @@ mod database;
 mod demo;
 mod doctor;
 mod failure;
+mod fleet;
 mod init;
 mod inspect;
 mod log;
@@ -110,6 +111,7 @@ fn run_command(cli: Cli) -> Result<(), CliError> {
         }
         CliCommand::AcpBridge(LazyArgs(args)) => bridge::run(args, &dir, verbosity, &env, &current_dir()?)?,
         CliCommand::Worker(LazyArgs(args)) => worker::run(args, &load()?, verbosity)?,
+        CliCommand::Fleet(LazyArgs(args)) => fleet::run(args, &mut out)?,
         CliCommand::WorkerWatchdog => worker::run_watchdog(&dir, verbosity)?,
         CliCommand::Run(LazyArgs(args)) => {
             let _export = log::start_logging_and_export(&dir, &env, verbosity);

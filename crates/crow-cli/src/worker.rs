@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     agent,
-    cli::WorkerArgs,
+    cli::{NatsCredentialArgs, WorkerArgs},
     failure::{CliError, CliExitCode},
     log::{self, LogVerbosity},
     settings::Settings,
@@ -73,16 +73,7 @@ pub(crate) fn run(args: WorkerArgs, settings: &Settings, verbosity: LogVerbosity
 
 fn worker_options(args: WorkerArgs, settings: &Settings) -> Result<WorkerOptions, CliError> {
     let failed = |reason: String| CliError::new(CliExitCode::Failed, reason);
-    let credentials = args.credentials;
-    let nats_credentials = match (credentials.token_file, credentials.user.zip(credentials.password_file)) {
-        (Some(file), _) => NatsCredentials::Token(read_secret(&file)?),
-        (None, Some((user, file))) => NatsCredentials::Password { user, password: read_secret(&file)? },
-        (None, None) => match (credentials.creds_file, credentials.nkey_file) {
-            (Some(file), _) => NatsCredentials::CredentialsFile(file),
-            (None, Some(file)) => NatsCredentials::NkeyFile(file),
-            (None, None) => NatsCredentials::None,
-        },
-    };
+    let server = nats_server(args.nats, args.credentials)?;
     let program = agent::agent_info().program.and_then(|program| program.to_str().map(str::to_owned));
     let (Some(program), Some(dir)) = (program, settings.dir.to_str()) else {
         return Err(failed("the path of this program or of its configuration is not UTF-8".to_owned()));
@@ -97,11 +88,7 @@ fn worker_options(args: WorkerArgs, settings: &Settings) -> Result<WorkerOptions
         env_removed: Vec::new(),
     };
     Ok(WorkerOptions {
-        server: NatsServer {
-            urls: args.nats,
-            credentials: nats_credentials,
-            tls_ca_file: credentials.ca_file,
-        },
+        server,
         queue: QueueOptions::new(args.queue, usize::from(args.replicas)),
         name: match args.name {
             Some(name) => name,
@@ -118,6 +105,20 @@ fn worker_options(args: WorkerArgs, settings: &Settings) -> Result<WorkerOptions
         drain_time_max: Duration::from_secs(args.drain),
         version: agent::VERSION,
     })
+}
+
+/// Returns the servers of an address with what logs in there.
+pub(crate) fn nats_server(urls: String, args: NatsCredentialArgs) -> Result<NatsServer, CliError> {
+    let credentials = match (args.token_file, args.user.zip(args.password_file)) {
+        (Some(file), _) => NatsCredentials::Token(read_secret(&file)?),
+        (None, Some((user, file))) => NatsCredentials::Password { user, password: read_secret(&file)? },
+        (None, None) => match (args.creds_file, args.nkey_file) {
+            (Some(file), _) => NatsCredentials::CredentialsFile(file),
+            (None, Some(file)) => NatsCredentials::NkeyFile(file),
+            (None, None) => NatsCredentials::None,
+        },
+    };
+    Ok(NatsServer { urls, credentials, tls_ca_file: args.ca_file })
 }
 
 /// Makes the directory for the tasks, which only this user can read.

@@ -8,6 +8,7 @@ mod farm;
 mod frame;
 mod licence;
 mod line_channel;
+mod overview;
 mod record;
 mod streams;
 mod subject;
@@ -18,6 +19,7 @@ mod watchdog;
 mod worker;
 
 pub use self::farm::{FarmConnections, FarmTask};
+pub use self::overview::{FleetObserver, FleetOverview, QueueOverview, TaskHolder, TaskOverview};
 pub use self::streams::QueueOptions;
 pub use self::subject::is_subject_token;
 pub use self::watchdog::AbandonedTasks;

@@ -37,7 +37,26 @@ pub(crate) struct WorkerArgs {
     pub(crate) credentials: NatsCredentialArgs,
 }
 
-/// The credentials of a worker; secrets are in files.
+/// Arguments of `fleet`.
+#[derive(Debug, Args)]
+pub(crate) struct FleetArgs {
+    /// The NATS servers, separated by commas, such as nats://127.0.0.1:4222 or tls://nats.example.com
+    #[arg(long, value_name = "URL")]
+    pub(crate) nats: String,
+    /// Only this queue
+    #[arg(long, value_name = "NAME", value_parser = parse_name)]
+    pub(crate) queue: Option<String>,
+    /// Look again every two seconds
+    #[arg(short, long)]
+    pub(crate) watch: bool,
+    /// Print JSON
+    #[arg(short, long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) credentials: NatsCredentialArgs,
+}
+
+/// The credentials at a NATS server; secrets are in files.
 #[derive(Debug, Args)]
 pub(crate) struct NatsCredentialArgs {
     /// Log in with the token in this file

@@ -290,6 +290,67 @@ fn queue_is_an_agent_of_the_command_line() {
     });
 }
 
+/// Runs `crow-cli fleet` until its output has these words.
+async fn look_until(stage: &Stage, words: &[&str]) -> String {
+    let look = async {
+        loop {
+            let mut command = Command::new(binary());
+            command.args(["fleet", "--nats", &stage.nats.url()]).env("HOME", stage.world.home());
+            let output = command.output().await.expect("it runs");
+            let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+            if words.iter().all(|word| shown.contains(word)) {
+                return shown;
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, look).await.unwrap_or_else(|_| panic!("never shown: {words:?}"))
+}
+
+/// Shows the cells of a table, without what differs between two runs.
+fn mask_cells(line: &str) -> String {
+    let mut cells: Vec<&str> = line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
+    if let [task, _, parent, age, ..] = &mut cells[..]
+        && task.len() == 8
+    {
+        (*task, *parent, *age) = ("$TASK", "$PARENT", "$AGE");
+    }
+    cells.join(" | ") + "\n"
+}
+
+#[test]
+fn fleet_shows_what_runs_and_what_waits() {
+    run(async {
+        let task = |prompt: &str| {
+            format!("call task {}", json!({ "prompt": prompt, "agent": "farm", "wait": false }))
+        };
+        let begun = "text \"It has begun.\"";
+        let script = format!("{}\n{begun}\n{}\n{begun}", task("ALPHA"), task("BETA\nin two lines"));
+        let Some(mut stage) = Stage::start(&script).await else { return };
+        let mut worker = stage.worker("w1", &[]);
+        worker.says("worker").await;
+        let shown = look_until(&stage, &["build", "1"]).await;
+        expect![[r#"
+            queue | waiting | running | free workers
+            build | 0 | 0 | 1
+        "#]]
+        .assert_eq(&shown.lines().map(mask_cells).collect::<String>());
+        stage.server.add_answers_for("ALPHA", "hold");
+        assert_eq!(stage.say("go").await, "end_turn");
+        worker.says("begins").await;
+        assert_eq!(stage.say("go on").await, "end_turn");
+        let shown = look_until(&stage, &["w1", "BETA", "build  1        1"]).await;
+        expect![[r#"
+            queue | waiting | running | free workers
+            build | 1 | 1 | 0
+
+            task | queue | parent | age | worker | prompt
+            $TASK | build | $PARENT | $AGE | w1 | ALPHA
+            $TASK | build | $PARENT | $AGE | - | BETA
+        "#]]
+        .assert_eq(&shown.lines().map(mask_cells).collect::<String>());
+    });
+}
+
 #[test]
 fn worker_without_a_server_says_so() {
     run(async {
