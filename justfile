@@ -24,6 +24,10 @@ bench-compare REV:
 kill *ARGS:
     cargo bench -p crow-cli --bench kill --profile dev -- {{ARGS}}
 
+# Run tasks on workers while workers and servers are killed: see docs/dev/fleet.md. Needs nats-server.
+fleet *ARGS:
+    CROW_TEST_NATS="${CROW_TEST_NATS:-$(command -v nats-server)}" cargo bench -p crow-cli --bench fleet --profile dev -- {{ARGS}}
+
 # Let one agent work for a long time, and say whether what it uses grows: see docs/dev/soak.md.
 soak *ARGS:
     cargo bench -p crow-cli --bench soak --profile dev -- {{ARGS}}

@@ -9,6 +9,7 @@ mod environment;
 mod helper_binary;
 mod model_server;
 mod nats_cluster;
+mod nats_request;
 mod nats_server;
 mod random;
 mod recording;

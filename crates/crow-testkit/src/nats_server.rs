@@ -41,6 +41,14 @@ impl NatsServer {
         format!("nats://127.0.0.1:{}", self.port)
     }
 
+    /// Returns the number of messages in a stream.
+    ///
+    /// # Panics
+    /// If the server does not know it in time.
+    pub fn stream_len(&self, stream: &str) -> u64 {
+        crate::nats_request::stream_len(self.port, stream)
+    }
+
     pub(crate) fn port(&self) -> u16 {
         self.port
     }
