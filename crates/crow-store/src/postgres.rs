@@ -36,10 +36,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 /// A connection idle for longer is checked before it is used.
 const IDLE_CHECK_AFTER: Duration = Duration::from_secs(2);
-/// Our schema next to those of others, at the start of each connection; the longest wait is for another process's
+/// At the start of each connection: our schema next to those of others; the longest wait is for another process's
 /// migration.
-const CONNECTION_SETUP: &str = "CREATE SCHEMA IF NOT EXISTS crow; SET search_path = crow;
-     SET statement_timeout = '60s'; SET lock_timeout = '10s'; SET client_min_messages = warning";
+const CONNECTION_SETUP: &str = "SET search_path = crow; SET statement_timeout = '60s'; SET lock_timeout = '10s'; SET client_min_messages = warning";
 /// The lock that one migration at a time holds; `CROW` in ASCII.
 const MIGRATION_LOCK: &str = "SELECT pg_advisory_xact_lock(1129467735)";
 
@@ -109,7 +108,10 @@ impl PostgresAddress {
 fn migrate_schema(client: &mut Client) -> Result<i64, postgres::Error> {
     let mut transaction = client.transaction()?;
     transaction.batch_execute(MIGRATION_LOCK)?;
-    transaction.batch_execute("CREATE TABLE IF NOT EXISTS format (version BIGINT NOT NULL)")?;
+    // Two processes that create a schema at once both find that there is none: only one may.
+    transaction.batch_execute(
+        "CREATE SCHEMA IF NOT EXISTS crow; CREATE TABLE IF NOT EXISTS format (version BIGINT NOT NULL)",
+    )?;
     let format = transaction.query_opt("SELECT max(version) FROM format", &[])?;
     let format: i64 = format.and_then(|row| row.get::<_, Option<i64>>(0)).unwrap_or_default();
     for (index, script) in MIGRATIONS.iter().enumerate().skip(usize::try_from(format).unwrap_or(usize::MAX)) {

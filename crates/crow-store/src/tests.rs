@@ -434,7 +434,8 @@ async fn session_lease_ends_on_drop(place: Place) {
 
 async fn stores_write_concurrently(place: Place) {
     const N_EACH: u64 = 100;
-    let (one, other) = tokio::join!(place.open(), place.open());
+    // Each of them may find that there are no tables yet.
+    let (one, other, _third, _fourth) = tokio::join!(place.open(), place.open(), place.open(), place.open());
     let write = |store: Store| async move {
         let session = begin(&store, "/p", 1).await;
         let writer = store.acquire_session_lease(&session).await.unwrap();
