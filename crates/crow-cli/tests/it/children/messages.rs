@@ -13,6 +13,8 @@ async fn begun() -> (Stage, u64) {
     stage.server.add_answers_for("ALPHA", "text \"A.\"");
     let id = stage.client.prompt(&stage.session, "go").await;
     stage.leashed().await;
+    // The parent's second request is open before anything ends.
+    stage.server.wait_for_requests(3).await;
     (stage, id)
 }
 
