@@ -20,8 +20,14 @@ struct Stage {
 
 impl Stage {
     async fn new(script: &str, capabilities: Value) -> Self {
+        Self::configured(script, capabilities, "").await
+    }
+
+    /// Starts an agent with these lines in its configuration, which it may read as soon as it starts.
+    async fn configured(script: &str, capabilities: Value, lines: &str) -> Self {
         let model = ModelServer::start(script);
         let world = TestHome::new(model.base_url());
+        world.add_config(lines);
         let binary = Path::new(env!("CARGO_BIN_EXE_crow-cli"));
         let client = FakeClient::start_with(binary, &world.home(), capabilities).await;
         Self { model, world, client }
@@ -188,19 +194,18 @@ fn form_of_a_childs_server_reaches_the_user() {
     check(async {
         let params = json!({"message": "Well?", "requestedSchema": {"type": "object", "properties": {}}});
         let script = "call task {\"prompt\":\"CHILD\"}\ntext \"The child asked.\"";
-        let mut stage = Stage::new(script, json!({"elicitation": {"form": {}}})).await;
+        let (command, args) = mcp_server::command(&["asking"]);
+        let servers = json!({"good": {"command": command, "args": args}});
+        let forms = json!({"elicitation": {"form": {}}});
+        let mut stage = Stage::configured(script, forms, &format!("mcpServers: {servers}")).await;
         stage
             .model
             .add_answers_for("CHILD", asking_script("elicitation/create", &params, &["Thanks."]).as_str());
-        let (command, args) = mcp_server::command(&["asking"]);
-        stage
-            .world
-            .add_config(&format!("mcpServers: {}", json!({"good": {"command": command, "args": args}})));
         stage.client.form_answers.push_back("Accept".into());
         let session = stage.open(&[]).await;
         stage.play(&session, "use it").await;
         stage.check(&expect![[r#"
-
+            echo good_read
             < call call-1-0 task "Task: CHILD" pending {"prompt":"CHILD"}
             < call call-1-0 in_progress
             ? CHILD: good: ask [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
