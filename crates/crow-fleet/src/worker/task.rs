@@ -107,7 +107,7 @@ impl TaskRun {
         if lost_workers.len() >= LOST_WORKERS_MAX {
             let (n_workers, names) = (lost_workers.len(), lost_workers.join(", "));
             let outcome = RelayOutcome::failed(&format!(
-                "{n_workers} workers began the task and none ended it, so it is not given to another one: {names}"
+                "{n_workers} workers began the task and did not finish it, so it is not tried again: {names}"
             ));
             return self.tell_end(&task, outcome).await;
         }

@@ -98,8 +98,9 @@ fn task_that_ends_its_workers_is_ended_with_their_names() {
         let log = task.expect("it was begun").end(None).await;
         let (_, end) = log.rsplit_once("\nErr").expect("it failed");
         expect![[r#"
-            ("5 workers began the task and none ended it, so it is not given to another one: w1, w2, w3, w4, w5")
-        "#]].assert_eq(end);
+            ("5 workers began the task and did not finish it, so it is not tried again: w1, w2, w3, w4, w5")
+        "#]]
+        .assert_eq(end);
         last.drain().await;
     });
 }
