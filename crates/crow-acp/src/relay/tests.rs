@@ -105,6 +105,7 @@ fn check_worker(steps: &str, expected: &Expect) {
                 let params = json!({ "sessionId": "far", "update": update });
                 relay.handle_agent_line(&json!({ "method": UPDATE, "params": params }).to_string())
             }
+            ("flood", _) => relay.handle_agent_line(&update(&"x".repeat(300 * 1024))),
             ("ask", id) => relay.handle_agent_line(&question(id)),
             ("read", _) => relay.handle_agent_line(
                 &json!({ "id": 1, "method": "fs/read_text_file", "params": {} }).to_string(),
@@ -153,7 +154,7 @@ fn worker_opens_a_session_and_sends_the_prompt() {
 #[test]
 fn questions_wait_for_a_parent_and_are_asked_again() {
     check_worker(
-        "opened / ask q1 / say lost / attach / detach / attach / answer q2 / answer q1 / answer q1 / stopped",
+        "opened / ask q1 / say early / detach / attach / detach / say lost / attach / answer q2 / answer q1 / answer q1 / stopped",
         &expect![[r#"
               agent < #1 initialize
             opened
@@ -162,10 +163,13 @@ fn questions_wait_for_a_parent_and_are_asked_again() {
               agent < #4 session/set_config_option sessionId="far" configId="mode" value="ask"
               agent < #5 session/prompt sessionId="far" prompt=[{"type":"text","text":"count"}]
             ask q1
-            say lost
+            say early
+            detach
             attach
+              parent < session/update sessionId="far" update={"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"early"}}
               parent < #"q1" session/request_permission sessionId="far"
             detach
+            say lost
             attach
               parent < #"q1" session/request_permission sessionId="far"
             answer q2
@@ -173,8 +177,32 @@ fn questions_wait_for_a_parent_and_are_asked_again() {
               agent < #"q1" result={"outcome":{}}
             answer q1
             stopped
-              end {"result":{"stopReason":"end_turn"}} "lost" complete=false
+              end {"result":{"stopReason":"end_turn"}} "earlylost" complete=false
         "#]],
+    );
+}
+
+#[test]
+fn too_many_early_updates_are_dropped_and_the_answer_is_kept() {
+    check_worker(
+        "opened / say early / flood / attach / call / say end / stopped",
+        &expect![[r#"
+          agent < #1 initialize
+        opened
+          agent < #2 session/new cwd="/work"
+          agent < #3 session/set_config_option sessionId="far" configId="model" value="small"
+          agent < #4 session/set_config_option sessionId="far" configId="mode" value="ask"
+          agent < #5 session/prompt sessionId="far" prompt=[{"type":"text","text":"count"}]
+        say early
+        flood
+        attach
+        call
+          parent < session/update sessionId="far" update={"sessionUpdate":"tool_call","toolCallId":"1","title":"ls"}
+        say end
+          parent < session/update sessionId="far" update={"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"end"}}
+        stopped
+          end {"result":{"stopReason":"end_turn"}} "end" complete=false
+    "#]],
     );
 }
 

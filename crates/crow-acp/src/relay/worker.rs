@@ -21,6 +21,9 @@ use crate::v1;
 /// The longest answer that is kept for a parent that missed it; a report shows less.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
 
+/// The updates that are kept for a parent that has not come yet, which takes it milliseconds.
+const EARLY_BYTES_MAX: usize = 256 * 1024;
+
 /// The work of the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RelayTask {
@@ -51,6 +54,15 @@ enum WorkerPhase {
     Ended,
 }
 
+/// Whether the parent receives what the agent says.
+#[derive(Debug, PartialEq, Eq)]
+enum ParentPresence {
+    /// It was never attached; these updates are kept for it.
+    Expected(Vec<String>),
+    Attached,
+    Away,
+}
+
 /// The client of an agent whose parent may be away.
 #[derive(Debug)]
 pub struct WorkerRelay {
@@ -63,7 +75,7 @@ pub struct WorkerRelay {
     last_id: u64,
     /// The number of the request whose response the phase waits for; steering input may follow it.
     awaited_id: u64,
-    is_attached: bool,
+    parent: ParentPresence,
     /// Requests of the agent without an answer, by their IDs as JSON.
     open_requests: BTreeMap<String, String>,
     /// IDs of the parent for the requests that were passed to the agent.
@@ -92,7 +104,7 @@ impl WorkerRelay {
             session: String::new(),
             last_id: 0,
             awaited_id: 1,
-            is_attached: false,
+            parent: ParentPresence::Expected(Vec::new()),
             open_requests: BTreeMap::new(),
             passed_requests: HashMap::new(),
             answer: String::new(),
@@ -103,16 +115,33 @@ impl WorkerRelay {
         (relay, vec![WorkerRelayAction::SendToAgent(line)])
     }
 
-    /// Gives the session a parent that knows nothing of it: it gets all open requests.
+    /// Gives the session a parent that knows nothing of it: it gets all open requests. The first one also gets the updates
+    /// until then.
     pub fn attach(&mut self) -> Vec<WorkerRelayAction> {
-        self.is_attached = true;
+        let early = match std::mem::replace(&mut self.parent, ParentPresence::Attached) {
+            ParentPresence::Expected(updates) => updates,
+            ParentPresence::Attached | ParentPresence::Away => Vec::new(),
+        };
         self.passed_requests.clear();
-        self.open_requests.values().cloned().map(WorkerRelayAction::SendToParent).collect()
+        let lines = early.into_iter().chain(self.open_requests.values().cloned());
+        lines.map(WorkerRelayAction::SendToParent).collect()
+    }
+
+    /// Whether updates are kept for a parent that has not come yet.
+    pub fn has_early_updates(&self) -> bool {
+        matches!(&self.parent, ParentPresence::Expected(updates) if !updates.is_empty())
     }
 
     /// Records that the parent is away: updates are dropped, and requests wait.
     pub fn detach(&mut self) {
-        self.is_attached = false;
+        if self.parent == ParentPresence::Attached {
+            self.parent = ParentPresence::Away;
+        }
+    }
+
+    /// Whether no update was dropped so far.
+    pub fn is_complete(&self) -> bool {
+        self.is_complete
     }
 
     /// Records that an update could not be passed on.
@@ -199,7 +228,7 @@ impl WorkerRelay {
         let number = id.as_u64().unwrap_or_default();
         if let Some(parent_id) = self.passed_requests.remove(&number) {
             let line = response_line(&parent_id, body);
-            return if self.is_attached { vec![WorkerRelayAction::SendToParent(line)] } else { Vec::new() };
+            return self.send_if_attached(line);
         }
         if number != self.awaited_id {
             return Vec::new();
@@ -250,10 +279,7 @@ impl WorkerRelay {
             return vec![WorkerRelayAction::SendToAgent(line)];
         }
         self.open_requests.insert(id.to_string(), line.to_owned());
-        match self.is_attached {
-            true => vec![WorkerRelayAction::SendToParent(line.to_owned())],
-            false => Vec::new(),
-        }
+        self.send_if_attached(line.to_owned())
     }
 
     fn handle_notification(
@@ -263,20 +289,43 @@ impl WorkerRelay {
         params: &Map<String, Value>,
     ) -> Vec<WorkerRelayAction> {
         match method {
-            UPDATE if self.phase == WorkerPhase::Prompt => self.keep_answer(params),
+            UPDATE if self.phase == WorkerPhase::Prompt => {
+                self.keep_answer(params);
+                self.send_update(line)
+            }
             CANCEL_REQUEST => {
                 let id = params.get("requestId").map(Value::to_string).unwrap_or_default();
-                if self.open_requests.remove(&id).is_none() {
-                    return Vec::new();
+                match self.open_requests.remove(&id) {
+                    Some(_) => self.send_if_attached(line.to_owned()),
+                    None => Vec::new(),
                 }
             }
-            _ => return Vec::new(),
+            _ => Vec::new(),
         }
-        if !self.is_attached {
-            self.is_complete = false;
-            return Vec::new();
+    }
+
+    fn send_if_attached(&self, line: String) -> Vec<WorkerRelayAction> {
+        match self.parent {
+            ParentPresence::Attached => vec![WorkerRelayAction::SendToParent(line)],
+            ParentPresence::Expected(_) | ParentPresence::Away => Vec::new(),
         }
-        vec![WorkerRelayAction::SendToParent(line.to_owned())]
+    }
+
+    fn send_update(&mut self, line: &str) -> Vec<WorkerRelayAction> {
+        match &mut self.parent {
+            ParentPresence::Attached => return vec![WorkerRelayAction::SendToParent(line.to_owned())],
+            ParentPresence::Expected(updates) => {
+                let n_bytes: usize = updates.iter().map(String::len).sum();
+                if n_bytes + line.len() <= EARLY_BYTES_MAX {
+                    updates.push(line.to_owned());
+                    return Vec::new();
+                }
+                self.parent = ParentPresence::Away;
+            }
+            ParentPresence::Away => {}
+        }
+        self.is_complete = false;
+        Vec::new()
     }
 
     /// Keeps the text since the last tool call.

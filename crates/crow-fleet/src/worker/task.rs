@@ -403,14 +403,15 @@ impl<'a> RunningTask<'a> {
         }
     }
 
-    /// Gives the parent some time for the last lines.
+    /// Gives the parent some time to come for the first time, and for the last lines.
     async fn flush(&mut self, outcome: RelayOutcome, frames: &mut Subscriber) -> RelayOutcome {
         let deadline = self.clock.now() + FLUSH_TIME_MAX;
-        while self.clock.now() < deadline
-            && let Some(channel) = &self.channel
-            && !channel.is_delivered()
-        {
-            let wake = channel.next_deadline().min(deadline);
+        while self.clock.now() < deadline {
+            let wake = match &self.channel {
+                Some(channel) if !channel.is_delivered() => channel.next_deadline().min(deadline),
+                None if self.relay.has_early_updates() => deadline,
+                Some(_) | None => break,
+            };
             self.send_frames().await;
             tokio::select! {
                 Some(frame) = frames.next() => self.handle_frame(&frame.payload),
@@ -418,6 +419,6 @@ impl<'a> RunningTask<'a> {
             }
         }
         let is_delivered = self.channel.as_ref().is_some_and(LineChannel::is_delivered);
-        RelayOutcome { is_complete: outcome.is_complete && is_delivered, ..outcome }
+        RelayOutcome { is_complete: self.relay.is_complete() && is_delivered, ..outcome }
     }
 }
