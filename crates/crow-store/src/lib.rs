@@ -48,5 +48,5 @@ pub use sqlite::{
 };
 pub use store::{SessionLease, Store, TaskLease};
 pub use store_options::StoreOptions;
-pub use task::{DeliveredEntry, Delivery, DeliveryId, TaskEnd, TaskRow, TaskState};
+pub use task::{DeliveredEntry, Delivery, DeliveryId, TaskEnd, TaskPlace, TaskRow, TaskState};
 pub use usage::{PeriodUsage, USAGE_PERIOD_MS};

@@ -23,12 +23,13 @@ use crate::{
 };
 
 /// Each migrates the tables from the previous format to its own index in this list.
-const MIGRATIONS: [&str; 5] = [
+const MIGRATIONS: [&str; 6] = [
     include_str!("../migrations/postgres/0001_sessions.sql"),
     include_str!("../migrations/postgres/0002_tasks.sql"),
     include_str!("../migrations/postgres/0003_speckit.sql"),
     include_str!("../migrations/postgres/0004_asides.sql"),
     include_str!("../migrations/postgres/0005_templates.sql"),
+    include_str!("../migrations/postgres/0006_task_places.sql"),
 ];
 /// A server that takes longer is unavailable for a waiting user.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);

@@ -59,6 +59,30 @@ pub struct TaskRow {
     pub ended: Option<Timestamp>,
     /// The branch with its work, if it had a worktree.
     pub branch: Option<String>,
+    /// Whether it goes on without the process that drove it, and another one can take it up again.
+    pub has_place: bool,
+}
+
+/// The place of a task that outlives the process of its parent, in the words of its driver. It contains a secret.
+#[derive(Clone, PartialEq, Eq)]
+pub struct TaskPlace(String);
+
+impl TaskPlace {
+    /// Creates it from the driver's text.
+    pub fn new(text: String) -> Self {
+        Self(text)
+    }
+
+    /// Returns the driver's text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for TaskPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TaskPlace")
+    }
 }
 
 /// The end of a task's turn.

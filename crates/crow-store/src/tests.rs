@@ -20,6 +20,7 @@ use self::tasks::{
     child_sessions_may_be_hidden, deliveries_of_a_task_are_found_beyond_a_page, delivery_is_claimed_once,
     lost_task_is_reported_once, silent_task_is_kept, task_is_deleted_with_its_session,
     task_lease_is_exclusive, task_needs_a_parent_session, task_turns_are_counted,
+    task_with_a_place_is_not_lost,
 };
 use std::path::{Path, PathBuf};
 
@@ -138,6 +139,7 @@ on_both! {
     delivery_is_claimed_once
     deliveries_of_a_task_are_found_beyond_a_page
     task_lease_is_exclusive
+    task_with_a_place_is_not_lost
     lost_task_is_reported_once
     task_is_deleted_with_its_session
     silent_task_is_kept

@@ -11,9 +11,11 @@ pub(super) fn agent_name(row: &SessionRow) -> &str {
     row.agent_type.as_deref().unwrap_or(OWN_AGENT)
 }
 
-/// Refreshes a task's state. A running task without a lease holder is lost; that is stored when its parent is opened.
+/// Refreshes a task's state. A running task without a lease holder is lost, unless it runs on another machine; that is stored
+/// when its parent is opened.
 pub(super) async fn refresh_task_state(store: &Store, mut task: TaskRow) -> TaskRow {
     if task.state == TaskState::Running
+        && !task.has_place
         && let Ok(lease) = store.acquire_task_lease(&task.task).await
     {
         store.release_task_lease(lease).await;

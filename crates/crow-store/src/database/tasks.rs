@@ -7,7 +7,7 @@ use super::{
     messages::append_message,
 };
 use crate::{
-    DeliveredEntry, Delivery, DeliveryId, StoreError, TaskEnd, TaskRow, TaskState, Timestamp,
+    DeliveredEntry, Delivery, DeliveryId, StoreError, TaskEnd, TaskPlace, TaskRow, TaskState, Timestamp,
     row::EncodedMessage,
     session::foreign_agent_type,
     sql::{SqlError, SqlRow, SqlTransaction, values},
@@ -18,11 +18,13 @@ const TASKS_MAX: i64 = 10_000;
 /// Agents report their own usage; no turn uses more, and sums of this do not overflow.
 const TOKENS_MAX: u64 = u32::MAX as u64;
 
+const DELETE_PLACE: &str = "DELETE FROM task_places WHERE session_id = $1";
+
 /// Tasks with the columns that [`read_task_row`] reads.
 macro_rules! tasks {
     () => {
         "SELECT s.id, s.parent_session_id, s.agent_type, s.title, t.state, t.n_rounds, t.n_tokens, t.started, \
-             t.ended, t.branch \
+             t.ended, t.branch, (SELECT count(*) FROM task_places p WHERE p.session_id = t.session_id) \
          FROM tasks t JOIN sessions s ON s.id = t.session_id \
          WHERE s.parent_session_id IS NOT NULL "
     };
@@ -66,11 +68,41 @@ impl Database {
                     task,
                 ],
             )?;
+            if n_ended > 0 {
+                sql.execute(DELETE_PLACE, values![task])?;
+            }
             if let (1.., Some(text)) = (n_ended, &end.delivery) {
                 let insert = "INSERT INTO mailbox (task_id, text, created) VALUES ($1, $2, $3)";
                 sql.execute(insert, values![task, text, end.now.0])?;
             }
             Ok(n_ended > 0)
+        })
+    }
+
+    /// Keeps the place of a running turn; returns whether one is running.
+    pub(crate) fn keep_task_place(
+        &mut self,
+        task: &SessionId,
+        place: &TaskPlace,
+    ) -> Result<bool, StoreError> {
+        self.write_transaction(|sql| {
+            let insert = "INSERT INTO task_places (session_id, place)
+                 SELECT session_id, $2 FROM tasks WHERE session_id = $1 AND state = 'running'";
+            Ok(sql.execute(insert, values![task, place.as_str()])? > 0)
+        })
+    }
+
+    /// Deletes the place of a task.
+    pub(crate) fn forget_task_place(&mut self, task: &SessionId) -> Result<(), StoreError> {
+        self.write_transaction(|sql| sql.execute(DELETE_PLACE, values![task]).map(drop))
+    }
+
+    /// Reads the place of a running turn.
+    pub(crate) fn task_place(&mut self, task: &SessionId) -> Result<Option<TaskPlace>, StoreError> {
+        self.read_transaction(|sql| {
+            let find = "SELECT p.place FROM task_places p JOIN tasks t ON t.session_id = p.session_id
+                 WHERE p.session_id = $1 AND t.state = 'running'";
+            sql.query_one(find, values![task], |columns| columns.read_string(0).map(TaskPlace::new))
         })
     }
 
@@ -165,5 +197,6 @@ fn read_task_row(columns: &dyn SqlRow) -> Result<TaskRow, SqlError> {
         started: Timestamp(columns.read_int(7)?),
         ended: columns.get_int(8)?.map(Timestamp),
         branch: columns.read_optional_string(9)?,
+        has_place: columns.read_count(10)? > 0,
     })
 }

@@ -151,7 +151,7 @@ fn copy_parents(
     })
 }
 
-/// Copies tasks whose session was saved with its parent, and their mailboxes.
+/// Copies tasks whose session was saved with its parent, their places and their mailboxes.
 fn copy_tasks(from: &Connection, to: &Transaction<'_>) -> rusqlite::Result<()> {
     const TASK: [&str; 7] = ["session_id", "state", "n_rounds", "n_tokens", "started", "ended", "branch"];
     scan_table(from, "tasks", &TASK, |values| {
@@ -159,6 +159,13 @@ fn copy_tasks(from: &Connection, to: &Transaction<'_>) -> rusqlite::Result<()> {
             "SELECT EXISTS (SELECT 1 FROM sessions WHERE id = ?1 AND parent_session_id IS NOT NULL)";
         match to.prepare_cached(is_child)?.query_row([&values[0]], |row| row.get(0))? {
             true => insert_row(to, "tasks", &TASK, values),
+            false => Ok(()),
+        }
+    })?;
+    scan_table(from, "task_places", &["session_id", "place"], |values| {
+        let is_saved = "SELECT EXISTS (SELECT 1 FROM tasks WHERE session_id = ?1)";
+        match to.prepare_cached(is_saved)?.query_row([&values[0]], |row| row.get(0))? {
+            true => insert_row(to, "task_places", &["session_id", "place"], values),
             false => Ok(()),
         }
     })?;

@@ -9,7 +9,7 @@ use super::foreign_format::ForeignFormat;
 /// `CROW`, in the header of every database of ours.
 const APPLICATION_ID: i64 = 0x4352_4f57;
 /// Each migrates a database from the previous format to its own index in this list.
-pub(super) const MIGRATIONS: [&str; 7] = [
+pub(super) const MIGRATIONS: [&str; 8] = [
     include_str!("../../migrations/sqlite/0001_sessions.sql"),
     include_str!("../../migrations/sqlite/0002_thought_level.sql"),
     include_str!("../../migrations/sqlite/0003_lasting.sql"),
@@ -17,6 +17,7 @@ pub(super) const MIGRATIONS: [&str; 7] = [
     include_str!("../../migrations/sqlite/0005_speckit.sql"),
     include_str!("../../migrations/sqlite/0006_asides.sql"),
     include_str!("../../migrations/sqlite/0007_templates.sql"),
+    include_str!("../../migrations/sqlite/0008_task_places.sql"),
 ];
 
 /// The program that a database belongs to.

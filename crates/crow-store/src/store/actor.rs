@@ -40,7 +40,7 @@ impl OpenDatabase {
         Ok(&mut self.database)
     }
 
-    /// Ends the tasks that no process drives; those with a lease are left alone.
+    /// Ends the tasks that no process drives; those with a lease are left alone, and those with a place go on.
     pub(super) fn mark_lost_tasks(
         &mut self,
         parent: &SessionId,
@@ -49,7 +49,7 @@ impl OpenDatabase {
     ) -> Result<Vec<SessionId>, StoreError> {
         let mut lost_tasks = Vec::new();
         let mut tasks = self.database.list_tasks(parent)?;
-        tasks.retain(|task| task.state == TaskState::Running);
+        tasks.retain(|task| task.state == TaskState::Running && !task.has_place);
         for task in tasks {
             let key = LeaseKey::Task(task.task.clone());
             match self.acquire_lease(&key) {

@@ -3,7 +3,9 @@
 use crow_core::{SessionId, TranscriptEntry};
 
 use super::{SessionLease, Store, TaskLease, bad_row_error};
-use crate::{DeliveredEntry, Delivery, StoreError, TaskEnd, TaskRow, Timestamp, row, sql::LeaseKey};
+use crate::{
+    DeliveredEntry, Delivery, StoreError, TaskEnd, TaskPlace, TaskRow, Timestamp, row, sql::LeaseKey,
+};
 
 impl Store {
     /// Acquires the right to drive a task, which another process may hold.
@@ -31,7 +33,26 @@ impl Store {
         self.with_lease(&lease.0, move |database, task| database.end_task(task, &end)).await
     }
 
-    /// Ends the turns of a session's tasks that no process drives any more as lost, and puts the caller's text for
+    /// Keeps the place of a task until its running turn ends; returns whether one is running. Its driver calls this once
+    /// in a turn, before anything happens at that place.
+    pub async fn keep_task_place(&self, task: &SessionId, place: TaskPlace) -> Result<bool, StoreError> {
+        let task = task.clone();
+        self.run_on_thread(move |open| open.database.keep_task_place(&task, &place)).await
+    }
+
+    /// Deletes the place of a task, which is no longer taken up again.
+    pub async fn forget_task_place(&self, task: &SessionId) -> Result<(), StoreError> {
+        let task = task.clone();
+        self.run_on_thread(move |open| open.database.forget_task_place(&task)).await
+    }
+
+    /// Reads the place of a running turn; `None` if it has none.
+    pub async fn task_place(&self, task: &SessionId) -> Result<Option<TaskPlace>, StoreError> {
+        let task = task.clone();
+        self.run_on_thread(move |open| open.database.task_place(&task)).await
+    }
+
+    /// Ends the turns of a session's tasks that no process drives any more as lost, except those with a place, and puts the caller's text for
     /// each into its mailbox; returns the tasks.
     pub async fn mark_lost_tasks(
         &self,

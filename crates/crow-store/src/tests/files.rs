@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     ForeignFormat, ImportLosses, ImportedCompaction, ImportedSession, Store, StoreError, StoreOptions,
-    TaskState, Timestamp,
+    TaskPlace, TaskState, Timestamp,
     database::Database,
     salvage_database,
     sqlite::{SqliteBackend, SqliteOptions},
@@ -153,7 +153,7 @@ async fn newer_format_is_rejected() {
     place.open().await.close().await.unwrap();
     foreign(&place, "PRAGMA user_version = 99");
     let error = Store::open(&place.address).await.unwrap_err();
-    assert!(matches!(error, StoreError::NewerFormat { format: 99, known_format: 7, .. }), "{error}");
+    assert!(matches!(error, StoreError::NewerFormat { format: 99, known_format: 8, .. }), "{error}");
 }
 
 #[tokio::test]
@@ -233,6 +233,8 @@ async fn salvage_requeues_a_lost_delivery() {
             store.begin_task(&attending, "Look", Timestamp(3)).await.unwrap();
             assert!(store.end_task(&attending, end(TaskState::Completed, Some(text), 4)).await.unwrap());
         }
+        store.begin_task(&attending, "Look", Timestamp(4)).await.unwrap();
+        assert!(store.keep_task_place(task, TaskPlace::new("far".to_owned())).await.unwrap());
     }
     let mail = store.pending_deliveries(&parent).await.unwrap();
     for (seq, delivery) in [(0, Some(&mail[0])), (1, None), (2, Some(&mail[1]))] {
@@ -250,7 +252,8 @@ async fn salvage_requeues_a_lost_delivery() {
     let store = place.open().await;
     let mail = store.pending_deliveries(&parent).await.unwrap();
     assert_eq!(mail.iter().map(|delivery| delivery.text.as_str()).collect::<Vec<_>>(), ["lost", "waits"]);
-    assert_eq!(store.find_task(&task).await.unwrap().unwrap().n_turns, 3);
+    assert_eq!(store.find_task(&task).await.unwrap().unwrap().n_turns, 4);
+    assert_eq!(store.task_place(&task).await.unwrap(), Some(TaskPlace::new("far".to_owned())));
     assert_eq!(store.find_task(&lost).await.unwrap(), None, "it was not given");
     assert_eq!(store.check_integrity().await.unwrap(), [] as [String; 0]);
 }

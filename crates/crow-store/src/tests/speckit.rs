@@ -129,7 +129,7 @@ fn server_with_an_older_format_is_migrated() {
         let session = begin(&store, "/p", 1).await;
         store.close().await.unwrap();
         place.direct(
-            "DROP TABLE speckit_session, speckit_event, asides;
+            "DROP TABLE speckit_session, speckit_event, asides, task_places;
              ALTER TABLE messages DROP COLUMN turn;
              ALTER TABLE sessions DROP COLUMN tools_id, DROP COLUMN prompt_id;
              DROP TABLE tool_definitions, prompts;

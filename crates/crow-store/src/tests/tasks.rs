@@ -4,8 +4,8 @@ use crow_core::SessionId;
 
 use super::{Place, begin, delivered, named, prompt, run, say, session_in, words};
 use crate::{
-    CreatorFilter, ListQuery, NewSession, Store, StoreError, TaskEnd, TaskLease, TaskRow, TaskState,
-    Timestamp,
+    CreatorFilter, ListQuery, NewSession, Store, StoreError, TaskEnd, TaskLease, TaskPlace, TaskRow,
+    TaskState, Timestamp,
 };
 
 /// Creates a session that another started.
@@ -57,6 +57,7 @@ pub(super) async fn task_turns_are_counted(place: Place) {
         started: Timestamp(5),
         ended: None,
         branch: None,
+        has_place: false,
     };
     let now = async || store.find_task(&task).await.unwrap().unwrap();
     assert_eq!(now().await, begun);
@@ -220,6 +221,38 @@ pub(super) async fn lost_task_is_reported_once(place: Place) {
     drop(round(&other, &abandoned[0], 30).await);
     assert!(one.end_task(&attending, end(TaskState::Completed, None, 31)).await.unwrap());
     assert_eq!(other.find_task(&attended).await.unwrap().unwrap().state, TaskState::Completed);
+}
+
+pub(super) async fn task_with_a_place_is_not_lost(place: Place) {
+    let (store, other) = (place.open().await, place.open().await);
+    let parent = begin(&store, "/p", 1).await;
+    let task = child(&store, &parent, 2).await;
+    let far = TaskPlace::new("at the farm: s3cret".to_owned());
+    assert!(!store.keep_task_place(&task, far.clone()).await.unwrap(), "it has not begun");
+    let attending = round(&store, &task, 3).await;
+    assert_eq!((store.task_place(&task).await.unwrap(), format!("{far:?}")), (None, "TaskPlace".to_owned()));
+    assert!(store.keep_task_place(&task, far.clone()).await.unwrap());
+    store.release_task_lease(attending).await;
+    let lose = async || other.mark_lost_tasks(&parent, Timestamp(9), |_| "lost".to_owned()).await.unwrap();
+    assert_eq!(lose().await, []);
+    let row = other.find_task(&task).await.unwrap().unwrap();
+    assert!(row.has_place && !format!("{row:?}").contains("s3cret"));
+
+    let attending = other.acquire_task_lease(&task).await.unwrap();
+    assert_eq!(other.task_place(&task).await.unwrap(), Some(far.clone()));
+    for is_first in [true, false] {
+        let ended = other.end_task(&attending, end(TaskState::Completed, Some("done"), 10)).await.unwrap();
+        assert_eq!(ended, is_first);
+    }
+    assert_eq!((waiting(&other, &parent).await, place.count("task_places")), (vec!["done".to_owned()], 0));
+    assert!(!other.keep_task_place(&task, far.clone()).await.unwrap(), "it has ended");
+
+    // What was cancelled is not taken up again.
+    other.begin_task(&attending, "Count again", Timestamp(11)).await.unwrap();
+    assert!(other.keep_task_place(&task, far).await.unwrap());
+    other.forget_task_place(&task).await.unwrap();
+    other.release_task_lease(attending).await;
+    assert_eq!(lose().await, [task]);
 }
 
 #[test]
