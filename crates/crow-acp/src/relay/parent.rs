@@ -20,7 +20,7 @@ use super::{CANCEL, CANCEL_REQUEST, FORWARDED_REQUESTS, OPEN_REQUESTS_MAX, PROMP
 pub enum ParentRelayAction {
     SendToClient(String),
     SendToWorker(String),
-    /// Give this prompt to a worker.
+    /// Give this prompt to a worker, or find the one that has it.
     StartTask {
         prompt: String,
         model: Option<String>,
@@ -34,6 +34,8 @@ pub enum ParentRelayAction {
 pub struct ParentRelay {
     session: SessionId,
     version: &'static str,
+    /// True if an earlier process gave the task.
+    is_resumed: bool,
     model: Option<String>,
     /// The ID of the prompt without an answer.
     prompt: Option<Value>,
@@ -52,6 +54,7 @@ impl ParentRelay {
         Self {
             session,
             version,
+            is_resumed: false,
             model: None,
             prompt: None,
             had_prompt: false,
@@ -60,6 +63,11 @@ impl ParentRelay {
             last_id: 0,
             steering: Vec::new(),
         }
+    }
+
+    /// Creates a relay for the session of a task that an earlier process gave.
+    pub fn resume(session: SessionId, version: &'static str) -> Self {
+        Self { is_resumed: true, ..Self::new(session, version) }
     }
 
     /// Handles a line of the client.
@@ -93,7 +101,10 @@ impl ParentRelay {
         let answer = |line: String| vec![ParentRelayAction::SendToClient(line)];
         match method {
             "initialize" => answer(result_line(id, &self.initialize_response())),
-            "session/new" => {
+            "session/resume" if self.is_resumed && self.is_own_session(params) => {
+                answer(result_line(id, &wire::ResumeSessionResponse::new()))
+            }
+            "session/new" if !self.is_resumed => {
                 let session = wire::SessionId::new(self.session.as_str());
                 answer(result_line(id, &wire::NewSessionResponse::new(session)))
             }
@@ -119,9 +130,18 @@ impl ParentRelay {
         }
     }
 
+    fn is_own_session(&self, params: &Map<String, Value>) -> bool {
+        params.get("sessionId").and_then(Value::as_str) == Some(self.session.as_str())
+    }
+
     fn initialize_response(&self) -> wire::InitializeResponse {
         let meta = json!({ "steering": { "supported": true } });
+        let mut sessions = wire::SessionCapabilities::new();
+        if self.is_resumed {
+            sessions = sessions.resume(wire::SessionResumeCapabilities::new());
+        }
         wire::InitializeResponse::new(sdk::schema::ProtocolVersion::V1)
+            .agent_capabilities(wire::AgentCapabilities::new().session_capabilities(sessions))
             .agent_info(wire::Implementation::new("crow-fleet", self.version))
             .meta(meta.as_object().cloned())
     }

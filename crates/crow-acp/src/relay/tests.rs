@@ -290,22 +290,30 @@ fn agent_that_is_gone_fails_the_task_once() {
     );
 }
 
-/// Runs a parent's relay.
+/// Runs the relay of a new task.
 #[track_caller]
 fn check_parent(steps: &str, expected: &Expect) {
-    let mut relay = ParentRelay::new(crow_core::SessionId::new("near"), "0");
+    run_parent(ParentRelay::new(crow_core::SessionId::new("near"), "0"), steps, expected);
+}
+
+#[track_caller]
+fn run_parent(mut relay: ParentRelay, steps: &str, expected: &Expect) {
     let mut log = String::new();
     let request = |id: u64, method: &str, params: Value| {
         json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()
+    };
+    let begin = |relay: &mut ParentRelay, method: &str, params: Value| {
+        let mut actions = relay.handle_client_line(&request(1, "initialize", json!({})));
+        actions.extend(relay.handle_client_line(&request(2, method, params)));
+        actions
     };
     for step in steps.split(" / ") {
         log.push_str(&format!("{step}\n"));
         let (word, rest) = step.split_once(' ').unwrap_or((step, ""));
         let actions = match (word, rest) {
-            ("open", _) => {
-                let mut actions = relay.handle_client_line(&request(1, "initialize", json!({})));
-                actions.extend(relay.handle_client_line(&request(2, "session/new", json!({ "cwd": "/" }))));
-                actions
+            ("open", _) => begin(&mut relay, "session/new", json!({ "cwd": "/" })),
+            ("resume", session) => {
+                begin(&mut relay, "session/resume", json!({ "sessionId": session, "cwd": "/" }))
             }
             ("set", option) => relay.handle_client_line(&request(
                 3,
@@ -377,6 +385,35 @@ fn parent_is_answered_before_a_worker_has_the_task() {
             finish
         "#]],
     );
+}
+
+#[test]
+fn task_of_an_earlier_process_is_resumed_by_its_name() {
+    let relay = ParentRelay::resume(crow_core::SessionId::new("near"), "0");
+    run_parent(relay, "resume far / resume near / open / prompt text / attach / ask q1 / finish", &expect![[r#"
+        resume far
+          client < #1 result={"protocolVersion":1,"agentCapabilities":{"loadSession":false,"promptCapabilities":{"image":false,"audio":false,"embeddedContext":false},"mcpCapabilities":{"http":false,"sse":false},"sessionCapabilities":{"resume":{}},"auth":{}},"authMethods":[],"agentInfo":{"name":"crow-fleet","version":"0"},"_meta":{"steering":{"supported":true}}}
+          client < #2 error={"code":-32601,"message":"tasks of a queue do not have that method"}
+        resume near
+          client < #1 result={"protocolVersion":1,"agentCapabilities":{"loadSession":false,"promptCapabilities":{"image":false,"audio":false,"embeddedContext":false},"mcpCapabilities":{"http":false,"sse":false},"sessionCapabilities":{"resume":{}},"auth":{}},"authMethods":[],"agentInfo":{"name":"crow-fleet","version":"0"},"_meta":{"steering":{"supported":true}}}
+          client < #2 result={}
+        open
+          client < #1 result={"protocolVersion":1,"agentCapabilities":{"loadSession":false,"promptCapabilities":{"image":false,"audio":false,"embeddedContext":false},"mcpCapabilities":{"http":false,"sse":false},"sessionCapabilities":{"resume":{}},"auth":{}},"authMethods":[],"agentInfo":{"name":"crow-fleet","version":"0"},"_meta":{"steering":{"supported":true}}}
+          client < #2 error={"code":-32601,"message":"tasks of a queue do not have that method"}
+        prompt text
+          StartTask { prompt: "count", model: None }
+        attach
+        ask q1
+          client < #1 session/request_permission sessionId="near"
+        finish
+          client < $/cancel_request requestId=1
+          client < #4 result={"stopReason":"end_turn"}
+    "#]]);
+    check_parent("resume near", &expect![[r#"
+        resume near
+          client < #1 result={"protocolVersion":1,"agentCapabilities":{"loadSession":false,"promptCapabilities":{"image":false,"audio":false,"embeddedContext":false},"mcpCapabilities":{"http":false,"sse":false},"sessionCapabilities":{},"auth":{}},"authMethods":[],"agentInfo":{"name":"crow-fleet","version":"0"},"_meta":{"steering":{"supported":true}}}
+          client < #2 error={"code":-32601,"message":"tasks of a queue do not have that method"}
+    "#]]);
 }
 
 #[test]
