@@ -1,68 +1,59 @@
 //! The parent's side: one connection for all tasks of a queue, and for each task an agent to which its driver speaks ACP.
 
 mod machine;
+mod records;
+mod resumption;
 mod task;
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
-use async_nats::Client;
-use async_nats::jetstream::consumer::{AckPolicy, pull};
-use async_nats::jetstream::{self, Context};
 use crow_acp::{LineTransport, channel_transport};
-use crow_core::{FarmAddress, Mode, SessionId};
-use futures_util::StreamExt;
+use crow_core::{FarmAddress, NatsServer};
 use tokio::sync::mpsc;
+use tokio::time::sleep;
 use tokio_util::task::TaskTracker;
 
 #[cfg(test)]
 pub(crate) use self::machine::{FarmAction, FarmEvent, FarmMachine};
+use self::records::FarmConnection;
+use self::resumption::PendingResumption;
+pub use self::task::FarmTask;
 use self::task::FarmTaskDriver;
-use crate::connection::connect;
-use crate::streams::{RECORDS, StoredRecord, deliver_after, next_record};
-use crate::subject::{RecordSubject, TaskAddress, records_filter};
+use crate::place::FarmPlace;
+use crate::subject::{TaskAddress, random_name};
 use crate::ticket::TaskTicket;
 
 /// Lines between the driver and a task; enough to take what arrives at once.
 const QUEUED_LINES_MAX: usize = 64;
 
-/// Records of one task that wait: of each delivery one, and an end.
-const QUEUED_RECORDS_MAX: usize = 16;
-
-/// Time before records are read again after an error.
-const RETRY_AFTER: Duration = Duration::from_secs(1);
+/// Pause between two attempts to reach a server that is away.
+const CONNECT_PAUSE: Duration = Duration::from_secs(5);
 
 /// Time for the last words to the server: what it does not hear is removed later, by a worker or by age.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Time to begin to follow records. A cluster may choose a server for that which it does not know to be gone.
-const CONSUMER_TIMEOUT: Duration = Duration::from_secs(2);
+/// Reports why a server cannot be reached.
+pub type UnreachableReport = Box<dyn FnOnce(&str) + Send>;
 
-/// Time for which one request for records waits.
-const RECORDS_EXPIRY: Duration = Duration::from_secs(30);
-
-/// Time within which a server shows that it still has the request. After twice that it has none, and is perhaps gone.
-const RECORDS_HEARTBEAT: Duration = Duration::from_secs(2);
-
-/// Time after which a server removes what a parent that is gone read its records with.
-const RECORDS_IDLE_MAX: Duration = Duration::from_secs(30);
-
-/// A task to be opened.
-#[derive(Debug, Clone)]
-pub struct FarmTask {
-    /// The mode of the parent; a worker does not allow more.
-    pub mode: Mode,
-    /// The depth of the task's agent in its tree.
-    pub depth: u32,
+/// A task that an earlier process gave, to be taken up again.
+pub struct ResumedFarmTask {
+    pub place: FarmPlace,
+    /// The server, with the credentials of now.
+    pub server: NatsServer,
     /// The version of this program.
     pub version: &'static str,
+    /// Called with the reason if the server cannot be reached; it is tried again until the task is cancelled.
+    pub on_unreachable: UnreachableReport,
 }
 
+/// A connection with its address.
+type KnownConnection = (FarmAddress, Arc<FarmConnection>);
+
 /// The connections of one session to its farms. Each is made when its first task begins.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct FarmConnections {
-    connections: tokio::sync::Mutex<Vec<(FarmAddress, Arc<FarmConnection>)>>,
+    connections: Arc<tokio::sync::Mutex<Vec<KnownConnection>>>,
     tasks: TaskTracker,
 }
 
@@ -73,14 +64,28 @@ impl FarmConnections {
         let name = random_name()?;
         let (to_task, from_client) = mpsc::channel(QUEUED_LINES_MAX);
         let (to_client, from_task) = mpsc::channel(QUEUED_LINES_MAX);
-        let (record_sender, records) = mpsc::channel(QUEUED_RECORDS_MAX);
-        connection.lock_receivers().insert(name.clone(), record_sender);
+        let records = connection.receive_records(&name);
         let address =
             TaskAddress { queue: address.queue.clone(), parent: address.parent_name.clone(), task: name };
         let ticket = TaskTicket::generate()?;
         let driver = FarmTaskDriver::new(connection, address, ticket, task);
         self.tasks.spawn(driver.run(from_client, to_client, records));
         Ok(channel_transport(from_task, to_task))
+    }
+
+    /// Takes up a task again and returns the connection to its agent, whose session has the name of the place.
+    pub fn resume_task(&self, task: ResumedFarmTask) -> LineTransport {
+        let (to_task, from_client) = mpsc::channel(QUEUED_LINES_MAX);
+        let (to_client, from_task) = mpsc::channel(QUEUED_LINES_MAX);
+        let ResumedFarmTask { place, server, version, on_unreachable } = task;
+        // The task is where it was given, whatever the configuration says now.
+        let TaskAddress { queue, parent: parent_name, .. } = place.address();
+        let address = FarmAddress { server, queue, parent_name };
+        let farms = self.clone();
+        let reaching = async move { farms.reach_server(&address, on_unreachable).await };
+        let resumption = PendingResumption::new(place, version);
+        self.tasks.spawn(resumption.run(reaching, from_client, to_client));
+        channel_transport(from_task, to_task)
     }
 
     /// Waits a moment until ended tasks have told the server so.
@@ -91,139 +96,28 @@ impl FarmConnections {
         }
     }
 
+    /// Connects to a server that may be away.
+    async fn reach_server(&self, address: &FarmAddress, report: UnreachableReport) -> Arc<FarmConnection> {
+        let mut report = Some(report);
+        loop {
+            match self.connection(address).await {
+                Ok(connection) => return connection,
+                Err(reason) => match report.take() {
+                    Some(report) => report(&reason),
+                    None => tracing::debug!(%reason, "the server of a task is still unreachable"),
+                },
+            }
+            sleep(CONNECT_PAUSE).await;
+        }
+    }
+
     async fn connection(&self, address: &FarmAddress) -> Result<Arc<FarmConnection>, String> {
         let mut connections = self.connections.lock().await;
         if let Some((_, connection)) = connections.iter().find(|(known, _)| known == address) {
             return Ok(connection.clone());
         }
-        let client = connect(&address.server, "parent", &address.parent_name).await?;
-        let connection = Arc::new(FarmConnection {
-            jetstream: jetstream::new(client.clone()),
-            client,
-            receivers: Mutex::default(),
-        });
-        let filter = records_filter(&address.queue, &address.parent_name);
-        tokio::spawn(read_records(Arc::downgrade(&connection), filter));
+        let connection = FarmConnection::open(address).await?;
         connections.push((address.clone(), connection.clone()));
         Ok(connection)
     }
-}
-
-/// A connection with the tasks that wait for records.
-#[derive(Debug)]
-pub(crate) struct FarmConnection {
-    pub(crate) client: Client,
-    pub(crate) jetstream: Context,
-    receivers: Mutex<HashMap<String, mpsc::Sender<StoredRecord>>>,
-}
-
-impl FarmConnection {
-    fn lock_receivers(&self) -> MutexGuard<'_, HashMap<String, mpsc::Sender<StoredRecord>>> {
-        self.receivers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Ends the reception of records for a task.
-    pub(crate) fn forget_task(&self, task: &str) {
-        self.lock_receivers().remove(task);
-    }
-
-    fn deliver_record(&self, record: StoredRecord) {
-        let Some(parts) = RecordSubject::parse(&record.subject) else { return };
-        let task = parts.task.to_owned();
-        let receivers = self.lock_receivers();
-        // Records of other processes of this parent, and of tasks that are over, have no receiver.
-        if let Some(receiver) = receivers.get(&task)
-            && receiver.try_send(record).is_err()
-        {
-            tracing::warn!(task, "a record was dropped; it is looked for later");
-        }
-    }
-}
-
-/// Reads the records of a parent as long as its connection is used, and begins again after an error.
-async fn read_records(connection: Weak<FarmConnection>, filter: String) {
-    let mut last_sequence = 0;
-    loop {
-        let Some(jetstream) = connection.upgrade().map(|connection| connection.jetstream.clone()) else {
-            return;
-        };
-        let caught_up = catch_up(&connection, &jetstream, &filter, &mut last_sequence).await;
-        if let Err(error) = caught_up {
-            tracing::debug!(%error, "the records of a farm could not be looked for");
-        }
-        let followed = follow_records(&connection, jetstream, &filter, &mut last_sequence).await;
-        if let Err(error) = followed {
-            tracing::debug!(%error, "the records of a farm could not be followed");
-        }
-        tokio::time::sleep(RETRY_AFTER).await;
-    }
-}
-
-/// Reads what is there: nothing can be followed while the stream or the cluster elects its leader.
-async fn catch_up(
-    connection: &Weak<FarmConnection>,
-    jetstream: &Context,
-    filter: &str,
-    last_sequence: &mut u64,
-) -> Result<(), String> {
-    while let Some(record) = next_record(jetstream, filter, *last_sequence).await? {
-        let Some(connection) = connection.upgrade() else { break };
-        *last_sequence = record.sequence;
-        connection.deliver_record(record);
-    }
-    Ok(())
-}
-
-async fn follow_records(
-    connection: &Weak<FarmConnection>,
-    jetstream: Context,
-    filter: &str,
-    last_sequence: &mut u64,
-) -> Result<(), async_nats::Error> {
-    let config = pull::Config {
-        // With a name the filter is in the subject of the request, by which a user can be limited to its own records.
-        name: Some(random_name()?),
-        filter_subject: filter.to_owned(),
-        deliver_policy: deliver_after(*last_sequence),
-        ack_policy: AckPolicy::None,
-        num_replicas: 1,
-        memory_storage: true,
-        inactive_threshold: RECORDS_IDLE_MAX,
-        ..pull::Config::default()
-    };
-    let stream = jetstream.get_stream_no_info(RECORDS).await?;
-    let consumer = tokio::time::timeout(CONSUMER_TIMEOUT, stream.create_consumer(config)).await??;
-    let messages = consumer.stream().expires(RECORDS_EXPIRY).heartbeat(RECORDS_HEARTBEAT).messages();
-    let mut messages = messages.await?;
-    let mut n_messages = 0;
-    while let Some(message) = messages.next().await {
-        let message = message?;
-        let Some(connection) = connection.upgrade() else { break };
-        let info = message.info()?;
-        n_messages += 1;
-        if info.consumer_sequence != n_messages {
-            return Err("a record did not arrive".into());
-        }
-        let sequence = info.stream_sequence;
-        *last_sequence = sequence;
-        connection.deliver_record(StoredRecord {
-            sequence,
-            is_end: RecordSubject::parse(&message.subject).is_some_and(|subject| subject.is_end),
-            subject: message.subject.to_string(),
-            payload: message.payload.to_vec(),
-        });
-    }
-    Ok(())
-}
-
-/// Makes a name that cannot be guessed.
-fn random_name() -> Result<String, String> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).map_err(|error| format!("no random numbers: {error}"))?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
-}
-
-/// The session of a task at its farm.
-fn session_name(address: &TaskAddress) -> SessionId {
-    SessionId::new(address.task.clone())
 }

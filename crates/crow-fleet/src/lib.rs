@@ -9,6 +9,7 @@ mod frame;
 mod licence;
 mod line_channel;
 mod overview;
+mod place;
 mod record;
 mod streams;
 mod subject;
@@ -18,8 +19,9 @@ mod ticket;
 mod watchdog;
 mod worker;
 
-pub use self::farm::{FarmConnections, FarmTask};
+pub use self::farm::{FarmConnections, FarmTask, ResumedFarmTask, UnreachableReport};
 pub use self::overview::{FleetObserver, FleetOverview, QueueOverview, TaskHolder, TaskOverview};
+pub use self::place::{FarmPlace, PlaceKeeper};
 pub use self::streams::QueueOptions;
 pub use self::subject::is_subject_token;
 pub use self::watchdog::AbandonedTasks;

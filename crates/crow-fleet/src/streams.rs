@@ -173,10 +173,15 @@ async fn has_streams(jetstream: &Context) -> bool {
 
 /// Whether the message of a task is in its queue; the error is the reason why that is unknown.
 pub(crate) async fn has_task(jetstream: &Context, address: &TaskAddress) -> Result<bool, String> {
+    find_task(jetstream, address).await.map(|sequence| sequence.is_some())
+}
+
+/// Returns the sequence of the message of a task, if it is in its queue; the error is the reason why that is unknown.
+pub(crate) async fn find_task(jetstream: &Context, address: &TaskAddress) -> Result<Option<u64>, String> {
     let stream = bare_stream(jetstream, TASKS).await?;
     match stream.direct_get_last_for_subject(address.task_subject()).await {
-        Ok(_) => Ok(true),
-        Err(error) if error.kind() == DirectGetErrorKind::NotFound => Ok(false),
+        Ok(message) => Ok(Some(message.sequence)),
+        Err(error) if error.kind() == DirectGetErrorKind::NotFound => Ok(None),
         Err(error) => Err(error.to_string()),
     }
 }

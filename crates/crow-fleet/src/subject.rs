@@ -96,3 +96,10 @@ impl<'a> RecordSubject<'a> {
         is_valid.then_some(Self { task, is_end: kind == END })
     }
 }
+
+/// Makes a name that cannot be guessed.
+pub(crate) fn random_name() -> Result<String, String> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|error| format!("no random numbers: {error}"))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}

@@ -390,7 +390,10 @@ fn parent_is_answered_before_a_worker_has_the_task() {
 #[test]
 fn task_of_an_earlier_process_is_resumed_by_its_name() {
     let relay = ParentRelay::resume(crow_core::SessionId::new("near"), "0");
-    run_parent(relay, "resume far / resume near / open / prompt text / attach / ask q1 / finish", &expect![[r#"
+    run_parent(
+        relay,
+        "resume far / resume near / open / prompt text / attach / ask q1 / finish",
+        &expect![[r#"
         resume far
           client < #1 result={"protocolVersion":1,"agentCapabilities":{"loadSession":false,"promptCapabilities":{"image":false,"audio":false,"embeddedContext":false},"mcpCapabilities":{"http":false,"sse":false},"sessionCapabilities":{"resume":{}},"auth":{}},"authMethods":[],"agentInfo":{"name":"crow-fleet","version":"0"},"_meta":{"steering":{"supported":true}}}
           client < #2 error={"code":-32601,"message":"tasks of a queue do not have that method"}
@@ -408,12 +411,16 @@ fn task_of_an_earlier_process_is_resumed_by_its_name() {
         finish
           client < $/cancel_request requestId=1
           client < #4 result={"stopReason":"end_turn"}
-    "#]]);
-    check_parent("resume near", &expect![[r#"
+    "#]],
+    );
+    check_parent(
+        "resume near",
+        &expect![[r#"
         resume near
           client < #1 result={"protocolVersion":1,"agentCapabilities":{"loadSession":false,"promptCapabilities":{"image":false,"audio":false,"embeddedContext":false},"mcpCapabilities":{"http":false,"sse":false},"sessionCapabilities":{},"auth":{}},"authMethods":[],"agentInfo":{"name":"crow-fleet","version":"0"},"_meta":{"steering":{"supported":true}}}
           client < #2 error={"code":-32601,"message":"tasks of a queue do not have that method"}
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

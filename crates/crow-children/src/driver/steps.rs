@@ -101,7 +101,8 @@ impl ChildDriver {
             AgentTransport::Farm(address) => {
                 let address = address.clone();
                 let mode = shared.session.settings().mode;
-                let task = FarmTask { mode, depth: shared.depth + 1, version: env!("CARGO_PKG_VERSION") };
+                let (depth, version) = (shared.depth + 1, env!("CARGO_PKG_VERSION"));
+                let task = FarmTask { mode, depth, version, keeper: None };
                 self.set_step(async move {
                     match shared.farms.open_task(&address, task).await {
                         Ok(lines) => StepResult::Started(lines, None),

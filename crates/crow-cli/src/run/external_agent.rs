@@ -65,7 +65,9 @@ pub(crate) async fn drive_external_agent(
         }
         AgentTransport::Farm(address) => {
             let farms = FarmConnections::default();
-            let task = FarmTask { mode: settings.mode, depth: settings.depth + 1, version: agent::VERSION };
+            let (mode, depth) = (settings.mode, settings.depth + 1);
+            // This conversation is in no store, so no later process could go on with it.
+            let task = FarmTask { mode, depth, version: agent::VERSION, keeper: None };
             let (connecting, leaving) = (farms.open_task(address, task), farms.close());
             Box::pin(drive_connected(plan, &server.name, connecting, leaving)).await
         }

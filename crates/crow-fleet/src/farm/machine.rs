@@ -7,6 +7,12 @@ use crate::record::{EndRecord, TakenRecord};
 pub(crate) enum FarmEvent {
     /// The client has sent the prompt.
     Started,
+    /// The place of the task is kept.
+    PlaceKept,
+    /// The place of the task cannot be kept.
+    PlaceNotKept(String),
+    /// The client has sent the prompt of a task that an earlier process gave.
+    Resumed,
     /// The queue has the message.
     Published {
         sequence: u64,
@@ -26,6 +32,8 @@ pub(crate) enum FarmEvent {
     CheckDue,
     /// There is no end of the task.
     NoEndFound,
+    /// It is not known whether there is one.
+    LookFailed,
     /// The queue no longer has the message.
     MessageDeleted,
 }
@@ -33,6 +41,8 @@ pub(crate) enum FarmEvent {
 /// The next step of the driver of a task.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum FarmAction {
+    /// Keep the place of the task, so that a later process finds it.
+    KeepPlace,
     /// Publish the message. Attempts with the same number are one message for the server.
     Publish {
         attempt: u32,
@@ -41,13 +51,17 @@ pub(crate) enum FarmAction {
     PublishAgain {
         attempt: u32,
     },
-    /// Look for an end; it is an event.
-    LookForEnd,
+    /// Look for workers and an end; they are events, and so is that there is no end.
+    LookForRecords,
+    /// Look again after a pause.
+    LookAgain,
     /// Talk to the worker.
     Attach(TakenRecord),
     /// Withdraw what the worker asked, and talk to it no longer.
     Detach,
     ShowNotice(String),
+    /// Look for the message, whose sequence is not known.
+    FindMessage,
     /// Take the message out of the queue.
     DeleteMessage {
         sequence: u64,
@@ -68,6 +82,10 @@ pub(crate) enum FarmAction {
 #[derive(Debug, Default)]
 pub(crate) struct FarmMachine {
     is_started: bool,
+    /// True if an earlier process gave the task.
+    is_resumed: bool,
+    /// True until it is known whether a resumed task has ended meanwhile.
+    must_look: bool,
     /// The sequence of its message, once it is known.
     sequence: Option<u64>,
     attempt: u32,
@@ -83,17 +101,26 @@ pub(crate) struct FarmMachine {
 }
 
 impl FarmMachine {
+    /// Creates the course of a task that an earlier process gave.
+    pub(crate) fn resume() -> Self {
+        Self { is_started: true, is_resumed: true, must_look: true, ..Self::default() }
+    }
+
     pub(crate) fn handle_event(&mut self, event: FarmEvent) -> Vec<FarmAction> {
         match event {
             FarmEvent::Started => {
                 self.is_started = true;
+                vec![FarmAction::KeepPlace]
+            }
+            FarmEvent::PlaceKept if !self.is_over && !self.is_cancelled => {
                 vec![FarmAction::Publish { attempt: self.attempt }]
             }
+            FarmEvent::Resumed if !self.is_over => vec![FarmAction::LookForRecords],
             FarmEvent::Published { sequence } => self.on_published(sequence),
             FarmEvent::PublishUnconfirmed if !self.is_over => {
                 vec![FarmAction::PublishAgain { attempt: self.attempt }]
             }
-            FarmEvent::PublishFailed(reason) if !self.is_over => {
+            FarmEvent::PublishFailed(reason) | FarmEvent::PlaceNotKept(reason) if !self.is_over => {
                 self.is_over = true;
                 vec![FarmAction::Fail(reason)]
             }
@@ -101,9 +128,9 @@ impl FarmMachine {
             FarmEvent::Ended(record) if !self.is_over => {
                 self.is_over = true;
                 // Another worker may have begun it again meanwhile.
-                let mut actions = vec![FarmAction::Finish(record)];
-                actions.extend(self.delete_message());
-                actions
+                self.is_message_deleted = false;
+                let deletion = self.sequence.map(|sequence| FarmAction::DeleteMessage { sequence });
+                [FarmAction::Finish(record)].into_iter().chain(deletion).collect()
             }
             FarmEvent::CancelRequested => self.on_cancel(),
             FarmEvent::ClientClosed => {
@@ -122,14 +149,20 @@ impl FarmMachine {
                 self.is_closed.then_some(FarmAction::DeleteRecords).into_iter().collect()
             }
             FarmEvent::CheckDue if self.is_started && !self.is_over && !self.is_cancelled => {
-                vec![FarmAction::LookForEnd]
+                vec![FarmAction::LookForRecords]
             }
+            FarmEvent::LookFailed if self.must_look && !self.is_over => vec![FarmAction::LookAgain],
             // The queue refuses it if it has it.
             FarmEvent::NoEndFound if !self.is_over && !self.is_cancelled => {
+                self.must_look = false;
                 self.attempt += 1;
                 vec![FarmAction::Publish { attempt: self.attempt }]
             }
             FarmEvent::AlreadyQueued
+            | FarmEvent::PlaceKept
+            | FarmEvent::PlaceNotKept(_)
+            | FarmEvent::Resumed
+            | FarmEvent::LookFailed
             | FarmEvent::PublishUnconfirmed
             | FarmEvent::PublishFailed(_)
             | FarmEvent::Ended(_)
@@ -191,6 +224,10 @@ impl FarmMachine {
 
     fn delete_message(&mut self) -> Vec<FarmAction> {
         self.is_message_deleted = false;
-        self.sequence.map(|sequence| FarmAction::DeleteMessage { sequence }).into_iter().collect()
+        match self.sequence {
+            Some(sequence) => vec![FarmAction::DeleteMessage { sequence }],
+            None if self.is_resumed => vec![FarmAction::FindMessage],
+            None => Vec::new(),
+        }
     }
 }

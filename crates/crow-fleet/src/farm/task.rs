@@ -1,5 +1,7 @@
 //! Drives one task of a parent: waits for what happens, asks [`FarmMachine`] what that means, and carries it out.
 
+mod requests;
+
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
@@ -7,18 +9,21 @@ use std::time::Duration;
 
 use async_nats::{Message, Subscriber};
 use crow_acp::{ParentRelay, ParentRelayAction};
+use crow_core::{Mode, SessionId};
 use futures_util::StreamExt;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until, timeout};
 
+use self::requests::RequestResult;
 use super::machine::{FarmAction, FarmEvent, FarmMachine};
-use super::{FarmConnection, FarmTask, session_name};
+use super::records::FarmConnection;
 use crate::connection::FleetClock;
 use crate::frame::{FrameEpoch, LineFrame};
 use crate::line_channel::LineChannel;
+use crate::place::{FarmPlace, PlaceKeeper};
 use crate::record::{EndRecord, TakenRecord, TaskMessage, TaskParts};
-use crate::streams::{self, PublishOutcome, RECORDS, StoredRecord, TASKS, publish};
+use crate::streams::{RECORDS, StoredRecord, TASKS};
 use crate::subject::TaskAddress;
 use crate::ticket::{SignedKind, TaskTicket};
 
@@ -31,31 +36,43 @@ const PUBLISH_PAUSE: Duration = Duration::from_secs(1);
 /// Lines for the client that wait; more frames are not read before.
 const WAITING_LINES_MAX: usize = 64;
 
-/// Time for a deletion, which takes milliseconds: a stream that elects its leader does not answer.
-const DELETE_TIMEOUT: Duration = Duration::from_secs(1);
-
-/// Pause before a message is deleted again whose deletion was not confirmed.
-const DELETE_PAUSE: Duration = Duration::from_secs(1);
-
 /// Time for the last words to the server: longer than two elections, which take up to nine seconds.
-const CLEAN_UP_TIMEOUT: Duration = Duration::from_secs(20);
+pub(super) const CLEAN_UP_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// A task to be opened.
+#[derive(Clone)]
+pub struct FarmTask {
+    /// The mode of the parent; a worker does not allow more.
+    pub mode: Mode,
+    /// The depth of the task's agent in its tree.
+    pub depth: u32,
+    /// The version of this program.
+    pub version: &'static str,
+    /// Keeps its place; without it no later process can take it up again.
+    pub keeper: Option<Arc<dyn PlaceKeeper>>,
+}
 
 /// The driver of one task.
 pub(super) struct FarmTaskDriver {
     connection: Arc<FarmConnection>,
     address: TaskAddress,
     ticket: TaskTicket,
-    task: FarmTask,
+    /// `None` if an earlier process gave the task.
+    new_task: Option<FarmTask>,
     clock: FleetClock,
     machine: FarmMachine,
     relay: ParentRelay,
     /// The message, once the prompt has come.
     message: Option<Vec<u8>>,
+    /// The beginning of the IDs by which the server recognises repeated messages; no two processes have the same.
+    message_id: String,
+    /// The place to be kept.
+    place: Option<FarmPlace>,
     /// Lines that the client does not take yet.
     waiting_lines: VecDeque<String>,
     link: Option<WorkerLink>,
     /// Requests to the server.
-    requests: JoinSet<Option<FarmEvent>>,
+    requests: JoinSet<RequestResult>,
     /// Sequences of its records.
     record_sequences: Vec<u64>,
     next_check: Instant,
@@ -76,22 +93,48 @@ impl FarmTaskDriver {
         ticket: TaskTicket,
         task: FarmTask,
     ) -> Self {
-        let relay = ParentRelay::new(session_name(&address), task.version);
+        let relay = ParentRelay::new(SessionId::new(address.task.clone()), task.version);
+        Self { new_task: Some(task), ..Self::with_relay(connection, address, ticket, relay) }
+    }
+
+    fn with_relay(
+        connection: Arc<FarmConnection>,
+        address: TaskAddress,
+        ticket: TaskTicket,
+        relay: ParentRelay,
+    ) -> Self {
+        let message_id = address.task.clone();
         Self {
             connection,
             address,
             ticket,
-            task,
+            new_task: None,
             clock: FleetClock::start(),
             machine: FarmMachine::default(),
             relay,
             message: None,
+            message_id,
+            place: None,
             waiting_lines: VecDeque::new(),
             link: None,
             requests: JoinSet::new(),
             record_sequences: Vec::new(),
             next_check: Instant::now() + CHECK_INTERVAL,
             is_closed: false,
+        }
+    }
+
+    /// Creates the driver of a task that an earlier process gave, whose client has spoken to this relay.
+    pub(super) fn resume(connection: Arc<FarmConnection>, place: &FarmPlace, relay: ParentRelay) -> Self {
+        let (address, ticket) = (place.address(), place.message.ticket.clone());
+        let message_id = format!("{}.{}", address.task, now_in_milliseconds());
+        // It was encoded before.
+        let message = place.message.encode().ok();
+        Self {
+            machine: FarmMachine::resume(),
+            message,
+            message_id,
+            ..Self::with_relay(connection, address, ticket, relay)
         }
     }
 
@@ -124,9 +167,7 @@ impl FarmTaskDriver {
                     }
                     Err(_) => self.handle_event(FarmEvent::ClientClosed).await,
                 },
-                Some(Ok(event)) = self.requests.join_next() => if let Some(event) = event {
-                    self.handle_event(event).await;
-                },
+                Some(Ok(result)) = self.requests.join_next() => self.handle_result(result).await,
                 // What the worker said before its end comes first.
                 frame = next_frame(self.link.as_mut()), if !is_full => self.handle_frame(frame).await,
                 Some(record) = records.recv() => self.handle_record(&record).await,
@@ -140,8 +181,8 @@ impl FarmTaskDriver {
         self.connection.forget_task(&self.address.task);
         let finish = async {
             while let Some(result) = self.requests.join_next().await {
-                if let Ok(Some(event)) = result {
-                    self.handle_event(event).await;
+                if let Ok(result) = result {
+                    self.handle_result(result).await;
                 }
             }
         };
@@ -155,6 +196,30 @@ impl FarmTaskDriver {
         self.link.as_ref().is_none_or(|link| link.channel.has_room())
     }
 
+    /// Looks for a task that an earlier process gave and whose client waits for its end.
+    pub(super) async fn look_for_task(&mut self) {
+        self.handle_event(FarmEvent::Resumed).await;
+    }
+
+    /// Cancels the task, whose client is answered.
+    pub(super) async fn cancel(&mut self) {
+        self.handle_event(FarmEvent::CancelRequested).await;
+    }
+
+    async fn handle_result(&mut self, result: RequestResult) {
+        match result {
+            RequestResult::Nothing => {}
+            RequestResult::Event(event) => self.handle_event(event).await,
+            RequestResult::Records(records) => {
+                for record in &records {
+                    self.handle_record(record).await;
+                }
+                // This means nothing if there was one.
+                self.handle_event(FarmEvent::NoEndFound).await;
+            }
+        }
+    }
+
     async fn handle_event(&mut self, event: FarmEvent) {
         for action in self.machine.handle_event(event) {
             self.carry_out(action).await;
@@ -165,7 +230,10 @@ impl FarmTaskDriver {
         match action {
             FarmAction::Publish { attempt } => self.publish(attempt, Duration::ZERO),
             FarmAction::PublishAgain { attempt } => self.publish(attempt, PUBLISH_PAUSE),
-            FarmAction::LookForEnd => self.look_for_end(),
+            FarmAction::KeepPlace => self.keep_place(),
+            FarmAction::LookForRecords => self.look_for_records(Duration::ZERO),
+            FarmAction::LookAgain => self.look_again(),
+            FarmAction::FindMessage => self.find_message(),
             FarmAction::Attach(record) => self.attach(record).await,
             FarmAction::Detach => {
                 self.link = None;
@@ -177,7 +245,7 @@ impl FarmTaskDriver {
                 self.send_to_client(vec![notice]);
             }
             FarmAction::DeleteMessage { sequence } => {
-                self.delete(TASKS, sequence, Some(FarmEvent::MessageDeleted));
+                self.delete(TASKS, sequence);
             }
             FarmAction::SendCancel => {
                 if let ParentRelayAction::SendToWorker(line) = self.relay.cancel() {
@@ -196,7 +264,7 @@ impl FarmTaskDriver {
             }
             FarmAction::DeleteRecords => {
                 for sequence in std::mem::take(&mut self.record_sequences) {
-                    self.delete(RECORDS, sequence, None);
+                    self.delete(RECORDS, sequence);
                 }
             }
             FarmAction::Close => self.is_closed = true,
@@ -233,17 +301,19 @@ impl FarmTaskDriver {
     }
 
     async fn start_task(&mut self, prompt: String, model: Option<String>) {
+        let Some(task) = &self.new_task else { return };
         let message = TaskMessage::new(TaskParts {
             task: self.address.task.clone(),
             ticket: self.ticket.clone(),
             prompt,
             model,
-            mode: self.task.mode,
-            depth: self.task.depth,
+            mode: task.mode,
+            depth: task.depth,
         });
         match message.encode() {
-            Ok(message) => {
-                self.message = Some(message);
+            Ok(encoded) => {
+                self.message = Some(encoded);
+                self.place = Some(FarmPlace::new(self.connection.servers.clone(), &self.address, message));
                 Box::pin(self.handle_event(FarmEvent::Started)).await;
             }
             Err(reason) => {
@@ -253,58 +323,10 @@ impl FarmTaskDriver {
         }
     }
 
-    fn publish(&mut self, attempt: u32, pause: Duration) {
-        let Some(message) = self.message.clone() else { return };
-        let (jetstream, subject) = (self.connection.jetstream.clone(), self.address.task_subject());
-        let message_id = format!("{}.{attempt}", self.address.task);
-        let queue = self.address.queue.clone();
-        self.requests.spawn(async move {
-            sleep(pause).await;
-            Some(match publish(&jetstream, subject, message, &message_id).await {
-                PublishOutcome::Stored { sequence } => FarmEvent::Published { sequence },
-                PublishOutcome::AlreadyStored => FarmEvent::AlreadyQueued,
-                PublishOutcome::NoStream => FarmEvent::PublishFailed(format!(
-                    "the server has no queues yet: start a worker of {queue}, which makes them"
-                )),
-                PublishOutcome::Unknown(reason) => {
-                    tracing::debug!(%reason, "a task was not confirmed; it is published again");
-                    FarmEvent::PublishUnconfirmed
-                }
-            })
-        });
-    }
-
-    fn look_for_end(&mut self) {
-        let (jetstream, address) = (self.connection.jetstream.clone(), self.address.clone());
-        let ticket = self.ticket.clone();
-        self.requests.spawn(async move {
-            let records = streams::read_records(&jetstream, &address).await;
-            let records = records.inspect_err(|error| tracing::debug!(%error, "no look for an end")).ok()?;
-            let mut ends = records.iter().filter(|record| record.is_end);
-            let end = ends.find_map(|record| EndRecord::decode(&record.payload, &ticket));
-            Some(end.map_or(FarmEvent::NoEndFound, FarmEvent::Ended))
-        });
-    }
-
-    /// Deletes a message until the server confirms it; then this happened.
-    fn delete(&mut self, stream: &'static str, sequence: u64, event: Option<FarmEvent>) {
-        let jetstream = self.connection.jetstream.clone();
-        self.requests.spawn(async move {
-            loop {
-                let deletion = streams::delete_message(&jetstream, stream, sequence);
-                match timeout(DELETE_TIMEOUT, deletion).await {
-                    Ok(Ok(())) => return event,
-                    Ok(Err(reason)) => {
-                        tracing::debug!(%reason, stream, sequence, "a message was not deleted");
-                    }
-                    Err(_) => tracing::debug!(stream, sequence, "a deletion was not confirmed"),
-                }
-                sleep(DELETE_PAUSE).await;
-            }
-        });
-    }
-
     async fn handle_record(&mut self, record: &StoredRecord) {
+        if self.record_sequences.contains(&record.sequence) {
+            return;
+        }
         let event = match record.is_end {
             true => EndRecord::decode(&record.payload, &self.ticket).map(FarmEvent::Ended),
             false => TakenRecord::decode(&record.payload, &self.ticket).map(FarmEvent::Taken),
@@ -337,7 +359,7 @@ impl FarmTaskDriver {
 
     /// A later attachment has a greater number, also that of another process.
     fn epoch(&self, record: &TakenRecord) -> FrameEpoch {
-        let attachment = u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or_default();
+        let attachment = now_in_milliseconds();
         FrameEpoch { sequence: record.sequence, delivery: record.delivery, attachment }
     }
 
@@ -404,6 +426,10 @@ impl FarmTaskDriver {
         actions.extend(self.relay.finish(record.response));
         self.send_to_client(actions);
     }
+}
+
+fn now_in_milliseconds() -> u64 {
+    u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or_default()
 }
 
 async fn next_frame(link: Option<&mut WorkerLink>) -> Option<Message> {

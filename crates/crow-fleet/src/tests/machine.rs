@@ -6,10 +6,20 @@ use serde_json::{Map, json};
 use crate::farm::{FarmAction, FarmEvent, FarmMachine};
 use crate::record::{EndRecord, TakenRecord};
 
-/// Runs a machine: events separated by commas.
+/// Runs the machine of a new task: events separated by commas.
 #[track_caller]
 fn check(events: &str, expected: &Expect) {
-    let mut machine = FarmMachine::default();
+    run_machine(FarmMachine::default(), events, expected);
+}
+
+/// Runs the machine of a task that an earlier process gave.
+#[track_caller]
+fn check_resumed(events: &str, expected: &Expect) {
+    run_machine(FarmMachine::resume(), events, expected);
+}
+
+#[track_caller]
+fn run_machine(mut machine: FarmMachine, events: &str, expected: &Expect) {
     let mut log = String::new();
     for event in events.split(", ") {
         let words: Vec<&str> = event.split(' ').collect();
@@ -20,6 +30,10 @@ fn check(events: &str, expected: &Expect) {
         };
         let actions = machine.handle_event(match words[..] {
             ["start"] => FarmEvent::Started,
+            ["kept"] => FarmEvent::PlaceKept,
+            ["unkept"] => FarmEvent::PlaceNotKept("no space".to_owned()),
+            ["resume"] => FarmEvent::Resumed,
+            ["unknown"] => FarmEvent::LookFailed,
             ["stored", sequence] => FarmEvent::Published { sequence: sequence.parse().unwrap() },
             ["queued"] => FarmEvent::AlreadyQueued,
             ["unconfirmed"] => FarmEvent::PublishUnconfirmed,
@@ -47,7 +61,10 @@ fn render(action: &FarmAction) -> String {
     match action {
         FarmAction::Publish { attempt } => format!("publish {attempt}"),
         FarmAction::PublishAgain { attempt } => format!("publish {attempt} again"),
-        FarmAction::LookForEnd => "look".to_owned(),
+        FarmAction::KeepPlace => "keep place".to_owned(),
+        FarmAction::LookForRecords => "look".to_owned(),
+        FarmAction::LookAgain => "look again".to_owned(),
+        FarmAction::FindMessage => "find message".to_owned(),
         FarmAction::Attach(record) => format!("attach {}", record.worker),
         FarmAction::Detach => "detach".to_owned(),
         FarmAction::ShowNotice(text) => format!("show {text:?}"),
@@ -64,9 +81,10 @@ fn render(action: &FarmAction) -> String {
 #[test]
 fn task_is_taken_and_ends_once() {
     check(
-        "start, stored 4, taken a 4.1, end a, end a, cancel, close",
+        "start, kept, stored 4, taken a 4.1, end a, end a, cancel, close",
         &expect![[r#"
-            start: publish 0
+            start: keep place
+            kept: publish 0
             stored 4: 
             taken a 4.1: attach a
             end a: finish by a, delete 4
@@ -80,9 +98,10 @@ fn task_is_taken_and_ends_once() {
 #[test]
 fn records_are_deleted_once_no_worker_can_get_the_message() {
     check(
-        "start, stored 4, taken a 4.1, end a, deleted, close",
+        "start, kept, stored 4, taken a 4.1, end a, deleted, close",
         &expect![[r#"
-            start: publish 0
+            start: keep place
+            kept: publish 0
             stored 4: 
             taken a 4.1: attach a
             end a: finish by a, delete 4
@@ -91,9 +110,10 @@ fn records_are_deleted_once_no_worker_can_get_the_message() {
         "#]],
     );
     check(
-        "start, stored 4, taken a 4.1, end a, close, deleted",
+        "start, kept, stored 4, taken a 4.1, end a, close, deleted",
         &expect![[r#"
-            start: publish 0
+            start: keep place
+            kept: publish 0
             stored 4: 
             taken a 4.1: attach a
             end a: finish by a, delete 4
@@ -106,9 +126,10 @@ fn records_are_deleted_once_no_worker_can_get_the_message() {
 #[test]
 fn lost_worker_is_followed_by_another() {
     check(
-        "start, stored 4, taken a 4.1, taken b 4.2, taken a 4.1, end b, close",
+        "start, kept, stored 4, taken a 4.1, taken b 4.2, taken a 4.1, end b, close",
         &expect![[r#"
-            start: publish 0
+            start: keep place
+            kept: publish 0
             stored 4: 
             taken a 4.1: attach a
             taken b 4.2: detach, show "The worker a no longer has the task; b begins it again.", attach b
@@ -122,9 +143,10 @@ fn lost_worker_is_followed_by_another() {
 #[test]
 fn end_of_an_earlier_worker_counts_and_stops_the_later_one() {
     check(
-        "start, stored 4, taken a 4.1, taken b 4.2, end a, end b, close",
+        "start, kept, stored 4, taken a 4.1, taken b 4.2, end a, end b, close",
         &expect![[r#"
-            start: publish 0
+            start: keep place
+            kept: publish 0
             stored 4: 
             taken a 4.1: attach a
             taken b 4.2: detach, show "The worker a no longer has the task; b begins it again.", attach b
@@ -138,9 +160,10 @@ fn end_of_an_earlier_worker_counts_and_stops_the_later_one() {
 #[test]
 fn waiting_task_is_cancelled_at_once() {
     check(
-        "start, stored 4, cancel, taken a 4.1, end a, close",
+        "start, kept, stored 4, cancel, taken a 4.1, end a, close",
         &expect![[r#"
-            start: publish 0
+            start: keep place
+            kept: publish 0
             stored 4: 
             cancel: finish cancelled, delete 4
             taken a 4.1: delete 4
@@ -153,9 +176,10 @@ fn waiting_task_is_cancelled_at_once() {
 #[test]
 fn task_is_deleted_if_it_is_confirmed_after_its_cancellation() {
     check(
-        "start, cancel, stored 4, close",
+        "start, kept, cancel, stored 4, close",
         &expect![[r#"
-            start: publish 0
+            start: keep place
+            kept: publish 0
             cancel: finish cancelled
             stored 4: delete 4
             close: close
@@ -166,9 +190,10 @@ fn task_is_deleted_if_it_is_confirmed_after_its_cancellation() {
 #[test]
 fn running_task_is_told_to_stop() {
     check(
-        "start, stored 4, taken a 4.1, cancel, cancel, check, end a, close",
+        "start, kept, stored 4, taken a 4.1, cancel, cancel, check, end a, close",
         &expect![[r#"
-            start: publish 0
+            start: keep place
+            kept: publish 0
             stored 4: 
             taken a 4.1: attach a
             cancel: send cancel, delete 4
@@ -183,9 +208,10 @@ fn running_task_is_told_to_stop() {
 #[test]
 fn client_that_leaves_takes_its_task_along() {
     check(
-        "start, stored 4, taken a 4.1, close, end a",
+        "start, kept, stored 4, taken a 4.1, close, end a",
         &expect![[r#"
-            start: publish 0
+            start: keep place
+            kept: publish 0
             stored 4: 
             taken a 4.1: attach a
             close: send cancel, delete 4, close
@@ -203,29 +229,31 @@ fn client_that_leaves_takes_its_task_along() {
 #[test]
 fn lost_message_is_published_again() {
     check(
-        "start, unconfirmed, stored 4, check, missing, queued, check, missing, stored 9, taken a 9.1, end a",
+        "start, kept, unconfirmed, stored 4, check, missing, queued, check, missing, stored 9, taken a 9.1, end a",
         &expect![[r#"
-        start: publish 0
-        unconfirmed: publish 0 again
-        stored 4: 
-        check: look
-        missing: publish 1
-        queued: 
-        check: look
-        missing: publish 2
-        stored 9: 
-        taken a 9.1: attach a
-        end a: finish by a, delete 9
-    "#]],
+            start: keep place
+            kept: publish 0
+            unconfirmed: publish 0 again
+            stored 4: 
+            check: look
+            missing: publish 1
+            queued: 
+            check: look
+            missing: publish 2
+            stored 9: 
+            taken a 9.1: attach a
+            end a: finish by a, delete 9
+        "#]],
     );
 }
 
 #[test]
 fn missing_queue_is_a_failure() {
     check(
-        "start, refused, check, close",
+        "start, kept, refused, check, close",
         &expect![[r#"
-            start: publish 0
+            start: keep place
+            kept: publish 0
             refused: fail no queue
             check: 
             close: close
@@ -236,25 +264,143 @@ fn missing_queue_is_a_failure() {
 #[test]
 fn task_that_was_given_back_has_no_worker() {
     check(
-        "start, stored 4, taken a 4.1, back a 4.1, taken a 4.1, taken b 4.2, end b",
+        "start, kept, stored 4, taken a 4.1, back a 4.1, taken a 4.1, taken b 4.2, end b",
         &expect![[r#"
-        start: publish 0
-        stored 4: 
-        taken a 4.1: attach a
-        back a 4.1: detach
-        taken a 4.1: 
-        taken b 4.2: show "The worker a no longer has the task; b begins it again.", attach b
-        end b: finish by b, delete 4
+            start: keep place
+            kept: publish 0
+            stored 4: 
+            taken a 4.1: attach a
+            back a 4.1: detach
+            taken a 4.1: 
+            taken b 4.2: show "The worker a no longer has the task; b begins it again.", attach b
+            end b: finish by b, delete 4
+        "#]],
+    );
+    check(
+        "start, kept, stored 4, taken a 4.1, back a 4.1, cancel",
+        &expect![[r#"
+            start: keep place
+            kept: publish 0
+            stored 4: 
+            taken a 4.1: attach a
+            back a 4.1: detach
+            cancel: finish cancelled, delete 4
+        "#]],
+    );
+}
+
+#[test]
+fn task_is_published_only_with_its_place() {
+    check(
+        "start, unkept, kept, close",
+        &expect![[r#"
+        start: keep place
+        unkept: fail no space
+        kept: 
+        close: close
     "#]],
     );
     check(
-        "start, stored 4, taken a 4.1, back a 4.1, cancel",
+        "start, cancel, kept, close",
         &expect![[r#"
-        start: publish 0
-        stored 4: 
-        taken a 4.1: attach a
-        back a 4.1: detach
-        cancel: finish cancelled, delete 4
+        start: keep place
+        cancel: finish cancelled
+        kept: 
+        close: close
+    "#]],
+    );
+    check(
+        "start, close, kept",
+        &expect![[r#"
+        start: keep place
+        close: finish cancelled, close
+        kept: 
+    "#]],
+    );
+}
+
+#[test]
+fn resumed_task_has_ended_meanwhile() {
+    check_resumed(
+        "resume, end a, taken a 4.1, missing, deleted, end a, close",
+        &expect![[r#"
+        resume: look
+        end a: finish by a
+        taken a 4.1: delete 4
+        missing: 
+        deleted: 
+        end a: 
+        close: delete records, close
+    "#]],
+    );
+}
+
+#[test]
+fn resumed_task_goes_on_at_its_worker() {
+    check_resumed(
+        "resume, unknown, taken a 4.1, back a 4.1, taken b 4.2, missing, queued, unknown, end b, close",
+        &expect![[r#"
+            resume: look
+            unknown: look again
+            taken a 4.1: attach a
+            back a 4.1: detach
+            taken b 4.2: show "The worker a no longer has the task; b begins it again.", attach b
+            missing: publish 1
+            queued: 
+            unknown: 
+            end b: finish by b, delete 4
+            close: close
+        "#]],
+    );
+}
+
+#[test]
+fn resumed_task_that_is_nowhere_is_published_again() {
+    check_resumed(
+        "resume, missing, stored 9, taken a 9.1, cancel, end a, close",
+        &expect![[r#"
+        resume: look
+        missing: publish 1
+        stored 9: 
+        taken a 9.1: attach a
+        cancel: send cancel, delete 9
+        end a: finish by a, delete 9
+        close: close
+    "#]],
+    );
+}
+
+#[test]
+fn resumed_task_is_cancelled_before_it_is_found() {
+    check_resumed(
+        "resume, cancel, stored 4, deleted, unknown, missing, close",
+        &expect![[r#"
+        resume: look
+        cancel: finish cancelled, find message
+        stored 4: delete 4
+        deleted: 
+        unknown: 
+        missing: 
+        close: delete records, close
+    "#]],
+    );
+    check_resumed(
+        "resume, cancel, taken a 4.1, missing, close, deleted",
+        &expect![[r#"
+        resume: look
+        cancel: finish cancelled, find message
+        taken a 4.1: delete 4
+        missing: 
+        close: close
+        deleted: delete records
+    "#]],
+    );
+    check_resumed(
+        "close, stored 4, deleted",
+        &expect![[r#"
+        close: finish cancelled, find message, close
+        stored 4: delete 4
+        deleted: delete records
     "#]],
     );
 }

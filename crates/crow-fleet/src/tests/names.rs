@@ -1,8 +1,9 @@
 //! Subjects and records.
 
-use crow_core::Mode;
+use crow_core::{Mode, NatsCredentials, NatsServer};
 use serde_json::{Map, Value, json};
 
+use crate::place::{FarmPlace, server_names};
 use crate::record::{EndRecord, TASK_BYTES_MAX, TakenRecord, TaskMessage, TaskParts};
 use crate::subject::{RecordSubject, TaskAddress, is_subject_token};
 use crate::ticket::TaskTicket;
@@ -97,4 +98,35 @@ fn end_has_one_response_of_bounded_length() {
     let read = EndRecord::decode(&long.encode(&ticket), &ticket).unwrap();
     let keys: Map<String, Value> = read.response;
     assert_eq!(keys["error"]["message"], "the agent's response is too long to be sent");
+}
+
+#[test]
+fn place_has_no_credentials_and_shows_no_secret() {
+    let server = |urls: &str| NatsServer {
+        urls: urls.to_owned(),
+        credentials: NatsCredentials::Token("t0ken".to_owned()),
+        tls_ca_file: None,
+    };
+    let address = TaskAddress { queue: "build".to_owned(), parent: "me".to_owned(), task: "t1".to_owned() };
+    let names = server_names(&server("nats://user:s3cret@One, tls://two:4333/"));
+    let place = FarmPlace::new(names, &address, message("count"));
+    let encoded = place.encode().unwrap();
+    let decoded = FarmPlace::decode(&encoded).unwrap();
+    assert_eq!((&decoded, decoded.address(), decoded.prompt()), (&place, address, "count"));
+    assert_eq!(
+        (place.servers(), format!("{place:?}")),
+        ("one:4222, two:4333".to_owned(), "FarmPlace(t1 in build)".to_owned())
+    );
+    assert!(!encoded.contains("s3cret") && !encoded.contains("t0ken"));
+    for (urls, is_there) in [("tls://other@one", true), ("nats://one:4333", false), ("a,two:4333", true)] {
+        assert_eq!(place.is_at(&server(urls)), is_there, "{urls}");
+    }
+    let broken = [
+        ("{}".to_owned(), "it cannot be read"),
+        (encoded.replacen("\"version\":1", "\"version\":2", 1), "its version is 2, and this Crow knows 1"),
+        (encoded.replace("\"build\"", "\"build.>\""), "its names are not those of a task"),
+    ];
+    for (text, reason) in broken {
+        assert_eq!(FarmPlace::decode(&text).unwrap_err(), reason);
+    }
 }

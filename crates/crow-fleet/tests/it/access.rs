@@ -9,7 +9,7 @@ use nkeys::KeyPair;
 use super::world::{RunningTask, World, run, start_worker};
 
 /// The rights of `docs/user/guides/fleet.md`, for a worker `w1` and a parent `me` of the queue `build`.
-const RIGHTS: &str = r#"
+pub(crate) const RIGHTS: &str = r#"
     { user: admin, password: a }
     { user: w1, password: w, permissions: {
         publish: [
@@ -20,17 +20,18 @@ const RIGHTS: &str = r#"
     { user: me, password: m, permissions: {
         publish: [
             "crow.task.build.*.me.*", "crow.down.build.*.me.*",
+            "$JS.API.DIRECT.GET.CROW_TASKS.crow.task.build.*.me.*",
             "$JS.API.STREAM.MSG.DELETE.CROW_TASKS", "$JS.API.STREAM.MSG.DELETE.CROW_RECORDS",
             "$JS.API.CONSUMER.CREATE.CROW_RECORDS.*.crow.record.build.*.me.>",
             "$JS.API.CONSUMER.MSG.NEXT.CROW_RECORDS.*", "$JS.API.DIRECT.GET.CROW_RECORDS"
         ], subscribe: ["_INBOX.me.>", "crow.up.build.*.me.*"] } }
 "#;
 
-fn password(user: &str, password: &str) -> NatsCredentials {
+pub(crate) fn password(user: &str, password: &str) -> NatsCredentials {
     NatsCredentials::Password { user: user.to_owned(), password: password.to_owned() }
 }
 
-fn farm(world: &World, credentials: NatsCredentials) -> FarmAddress {
+pub(crate) fn farm(world: &World, credentials: NatsCredentials) -> FarmAddress {
     FarmAddress { server: ServerAddress { credentials, ..world.address() }, ..world.farm() }
 }
 

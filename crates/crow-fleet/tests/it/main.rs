@@ -3,6 +3,8 @@
 
 mod access;
 mod cluster;
+mod doomed_parent;
 mod faults;
+mod resumption;
 mod tasks;
 mod world;

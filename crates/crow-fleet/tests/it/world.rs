@@ -1,14 +1,18 @@
 //! A server with workers and one parent.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crow_acp::{
     AcpClientCapabilities, AgentCommand, AgentConnection, AgentLauncher, AgentUpdate, ClientEvent,
-    ClientInfo, StopReason, TurnScope, drive_agent,
+    ClientInfo, LineTransport, StopReason, TurnScope, drive_agent,
 };
 use crow_core::{ContentPart, FarmAddress, Mode, NatsCredentials, NatsServer as ServerAddress, SessionId};
-use crow_fleet::{FarmConnections, FarmTask, FleetWorker, QueueOptions, WorkerEvent, WorkerOptions};
+use crow_fleet::{
+    FarmConnections, FarmPlace, FarmTask, FleetWorker, PlaceKeeper, QueueOptions, ResumedFarmTask,
+    WorkerEvent, WorkerOptions,
+};
 use crow_testkit::{NatsCluster, NatsServer, agent};
 use tempfile::TempDir;
 use tokio::sync::{mpsc, oneshot};
@@ -212,8 +216,37 @@ impl RunningTask {
         farm: &FarmAddress,
         prompt: &str,
     ) -> Result<Self, String> {
-        let task = FarmTask { mode: Mode::Ask, depth: 1, version: "0" };
+        Self::start_kept(farms, farm, prompt, None).await
+    }
+
+    /// Begins a task whose place is kept.
+    pub(crate) async fn start_kept(
+        farms: &FarmConnections,
+        farm: &FarmAddress,
+        prompt: &str,
+        keeper: Option<Arc<dyn PlaceKeeper>>,
+    ) -> Result<Self, String> {
+        let task = FarmTask { mode: Mode::Ask, depth: 1, version: "0", keeper };
         let lines = farms.open_task(farm, task).await?;
+        Ok(Self::drive(lines, None, prompt).await)
+    }
+
+    /// Takes up a task again; returns the reasons why its server was not reached as well.
+    pub(crate) async fn resume(
+        farms: &FarmConnections,
+        server: ServerAddress,
+        place: &str,
+    ) -> (Self, oneshot::Receiver<String>) {
+        let place = FarmPlace::decode(place).expect("it is valid");
+        assert!(place.is_at(&server), "{place:?}");
+        let (session, prompt) = (place.session(), place.prompt().to_owned());
+        let (report, unreachable) = oneshot::channel();
+        let on_unreachable = Box::new(move |reason: &str| drop(report.send(reason.to_owned())));
+        let lines = farms.resume_task(ResumedFarmTask { place, server, version: "0", on_unreachable });
+        (Self::drive(lines, Some(session), &prompt).await, unreachable)
+    }
+
+    async fn drive(lines: LineTransport, session: Option<SessionId>, prompt: &str) -> Self {
         let (event_sender, events) = mpsc::channel(64);
         let (connected, connection) = oneshot::channel();
         let client_info = ClientInfo {
@@ -231,14 +264,20 @@ impl RunningTask {
             drop(ended.await);
         });
         let connection = connection.await.expect("the handshake is answered");
-        let opened = connection.new_session("/".as_ref()).await.expect("a session is opened");
-        let (turn, session, text) = (connection.clone(), opened.session.clone(), prompt.to_owned());
+        let session = match session {
+            Some(session) => {
+                connection.continue_session(&session, "/".as_ref()).await.expect("it is resumed");
+                session
+            }
+            None => connection.new_session("/".as_ref()).await.expect("a session is opened").session,
+        };
+        let (turn, opened, text) = (connection.clone(), session.clone(), prompt.to_owned());
         let prompt = tokio::spawn(async move {
             let content = vec![ContentPart::Text(text)];
-            let outcome = turn.send_prompt(&session, content, TurnScope::WithTasks).await;
+            let outcome = turn.send_prompt(&opened, content, TurnScope::WithTasks).await;
             outcome.map(|outcome| outcome.stop_reason).map_err(|failure| failure.message)
         });
-        Ok(Self { connection, session: opened.session, events, prompt, client, log: String::new() })
+        Self { connection, session, events, prompt, client, log: String::new() }
     }
 
     /// The name of the task in its subjects.
