@@ -92,10 +92,6 @@ impl RunOutput for TaskOutput {
         Ok(())
     }
 
-    fn on_tick(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-
     fn on_stopping(&mut self) -> io::Result<()> {
         Ok(())
     }

@@ -170,6 +170,7 @@ impl RunDriver {
         let mut ticks = tokio::time::interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         let mut interrupt = InterruptAction::CancelTurn;
+        let is_animated = self.plan.output.is_animated();
         (self.has_rejected_call, self.outcome) = (false, None);
         self.plan.output.on_turn_start()?;
         let result = loop {
@@ -192,7 +193,7 @@ impl RunDriver {
                     None => break turn.await,
                 },
                 ended = &mut turn => break ended,
-                _ = ticks.tick(), if self.pending.is_none() => self.plan.output.on_tick()?,
+                _ = ticks.tick(), if is_animated && self.pending.is_none() => self.plan.output.on_tick()?,
             }
         };
         self.drain_events(interrupt).await?;

@@ -173,10 +173,6 @@ impl<W: Write + Send> RunOutput for JsonLines<W> {
         Ok(())
     }
 
-    fn on_tick(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-
     fn on_stopping(&mut self) -> io::Result<()> {
         Ok(())
     }

@@ -22,8 +22,14 @@ pub(crate) trait RunOutput: Send {
     /// The user is about to type the first prompt.
     fn on_first_prompt(&mut self) -> io::Result<()>;
     fn on_turn_start(&mut self) -> io::Result<()>;
-    /// One interval passed during a turn.
-    fn on_tick(&mut self) -> io::Result<()>;
+    /// Whether something is shown that moves. If not, a silent agent wakes up nothing.
+    fn is_animated(&self) -> bool {
+        false
+    }
+    /// One interval passed during a turn, if something moves.
+    fn on_tick(&mut self) -> io::Result<()> {
+        Ok(())
+    }
     /// The user cancelled the turn, which has not ended yet.
     fn on_stopping(&mut self) -> io::Result<()>;
     /// The user is about to read and type on stderr.

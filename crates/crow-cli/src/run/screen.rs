@@ -272,6 +272,10 @@ impl<O: Write + Send, E: Write + Send> RunOutput for TerminalScreen<O, E> {
         Ok(())
     }
 
+    fn is_animated(&self) -> bool {
+        self.terminal.is_some()
+    }
+
     fn on_tick(&mut self) -> io::Result<()> {
         if self.open_line != OpenLine::None || !self.live.advance_frame() {
             return Ok(());
