@@ -11,7 +11,8 @@ mod task_output;
 
 use std::path::{Path, PathBuf};
 
-use crow_core::{AgentServer, BatchSchedule};
+use crow_core::{AgentServer, AgentTransport, BatchSchedule};
+use crow_fleet::FarmConnections;
 
 use self::{
     result_file::ResultFile,
@@ -31,6 +32,9 @@ use crate::{
 /// Replaces the extension of the task file in the name of the result file.
 const RESULTS_EXTENSION: &str = "results.jsonl";
 
+/// Tasks that may run at once on this machine, where their agents share one thread, or behind one program or address each.
+const LOCAL_PARALLEL_MAX: u16 = 256;
+
 /// Runs the tasks of a file that have not ended yet. Nothing begins before the whole file is checked.
 pub(crate) fn run(
     args: BatchArgs,
@@ -42,6 +46,16 @@ pub(crate) fn run(
         Some(name) => agents::find_agent(name, settings)?,
         None => None,
     };
+    let is_farm = external.is_some_and(|server| matches!(server.transport, AgentTransport::Farm(_)));
+    if !is_farm && args.parallel > LOCAL_PARALLEL_MAX {
+        let error = CliError::new(
+            CliExitCode::Usage,
+            format!("--parallel {} is more than {LOCAL_PARALLEL_MAX}", args.parallel),
+        );
+        return Err(
+            error.with_hint("only an agent with a queue (`agent_servers`: `nats`) takes more at once")
+        );
+    }
     let dirs = TaskDirs::new(args.cwd.as_deref(), external, current_dir)?;
     let models: Vec<&str> = settings.models.iter().map(|model| model.name.as_str()).collect();
     if external.is_none() {
@@ -58,7 +72,8 @@ pub(crate) fn run(
     drop(ids);
     let schedule = BatchSchedule::new(args.parallel.into(), args.max_tokens, earlier.tokens);
     let files = BatchFiles { tasks, results, earlier };
-    let context = BatchContext { args, output, external, dirs, rules, settings, source, current_dir };
+    let farms = FarmConnections::default();
+    let context = BatchContext { args, output, external, dirs, rules, settings, source, current_dir, farms };
     let runtime = agent::tokio_runtime()?;
     let result = runtime.block_on(async {
         let runner = BatchRunner::new(&context, files, schedule, survey)?;

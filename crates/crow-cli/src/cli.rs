@@ -32,8 +32,8 @@ use crate::{completion, sessions::SessionAge, socket::ListenAddress};
 /// Tasks that run at once by default: providers limit requests, and a machine its compilers.
 const PARALLEL: u16 = 4;
 
-/// Tasks that may run at once; their agents share one thread.
-const PARALLEL_MAX: i64 = 256;
+/// Tasks that may be queued at once for workers.
+const PARALLEL_MAX: i64 = 10_000;
 
 /// A coding agent that speaks the Agent Client Protocol.
 #[derive(Debug, Parser)]

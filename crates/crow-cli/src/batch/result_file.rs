@@ -1,4 +1,4 @@
-//! The file of results: one line for each task that ended, on disk before the next one is written.
+//! The file of results: one line for each task that ended, on disk before it is shown.
 
 use std::{
     collections::HashSet,
@@ -95,13 +95,16 @@ impl ResultFile {
         Ok((Self { file: Arc::new(file), is_regular }, earlier))
     }
 
-    /// Appends a result; it is on disk when this returns.
-    pub(super) async fn append(&self, result: &TaskResult) -> io::Result<()> {
-        let mut line = serde_json::to_vec(result)?;
-        line.push(b'\n');
+    /// Appends results; they are on disk when this returns.
+    pub(super) async fn append(&self, results: &[TaskResult]) -> io::Result<()> {
+        let mut lines = Vec::new();
+        for result in results {
+            serde_json::to_writer(&mut lines, result)?;
+            lines.push(b'\n');
+        }
         let (file, is_regular) = (Arc::clone(&self.file), self.is_regular);
         let writing = tokio::task::spawn_blocking(move || {
-            (&*file).write_all(&line)?;
+            (&*file).write_all(&lines)?;
             if is_regular { file.sync_data() } else { Ok(()) }
         });
         writing.await?

@@ -2,6 +2,7 @@
 //! by [`BatchSchedule`].
 
 mod conclusion;
+mod task_run;
 
 use std::{
     collections::BTreeMap,
@@ -14,6 +15,7 @@ use std::{
 use crow_core::{
     AgentServer, BatchAdmission, BatchSchedule, BatchSlot, BatchStopCause, BatchStopOrder, BatchStopStep,
 };
+use crow_fleet::FarmConnections;
 use crow_process::{SignalListener, StopRequest};
 use futures_util::{FutureExt, StreamExt, future::LocalBoxFuture, stream::FuturesUnordered};
 use serde_json::json;
@@ -23,6 +25,7 @@ use tokio::{
 };
 
 use self::conclusion::{TaskConclusion, conclude_task, exit_of_batch};
+use self::task_run::run_task;
 use super::{
     TaskDirs,
     result_file::{EarlierResults, ResultFile},
@@ -35,15 +38,17 @@ use super::{
 };
 use crate::{
     agent::ConfigSource,
-    agents::ProgramLookup,
-    cli::{BatchArgs, ConversationOptions, RunArgs},
+    cli::BatchArgs,
     failure::{CliError, CliExitCode},
-    run::{self, PaintMode, RunControl, RunPlan, SessionRetention},
+    run::{self, PaintMode},
     settings::Settings,
 };
 
 /// Interval of the last line; its time changes each second.
 const TICK: Duration = Duration::from_millis(250);
+
+/// Results that are written together: one answer may be large.
+const RESULTS_AT_ONCE_MAX: usize = 64;
 
 /// Everything that stays the same during a batch.
 pub(super) struct BatchContext<'a> {
@@ -57,6 +62,8 @@ pub(super) struct BatchContext<'a> {
     pub(super) settings: &'a Settings,
     pub(super) source: &'a ConfigSource,
     pub(super) current_dir: &'a Path,
+    /// The connections of all tasks.
+    pub(super) farms: FarmConnections,
 }
 
 /// The files of a batch, checked and read.
@@ -145,7 +152,7 @@ impl<'a> BatchRunner<'a> {
             tokio::select! {
                 biased;
                 request = self.signals.next_request() => self.on_signal(request),
-                Some(end) = self.ends.next() => self.on_end(end).await,
+                Some(end) = self.ends.next() => self.on_ends(end).await,
                 () = tokens_changed.notified() => self.on_tokens(),
                 () = wait_until(deadline) => {
                     let orders = self.schedule.on_time(self.start.elapsed());
@@ -154,6 +161,7 @@ impl<'a> BatchRunner<'a> {
                 _ = ticks.tick(), if self.screen.is_some() => self.draw_status(),
             }
         }
+        self.context.farms.close().await;
         self.report()
     }
 
@@ -193,13 +201,7 @@ impl<'a> BatchRunner<'a> {
         self.running.insert(slot, RunningTask { id, record: record.clone(), stop, start: Instant::now() });
         let output = TaskOutput { record, tokens_changed: Arc::clone(&self.tokens_changed) };
         let context = self.context;
-        let end = async move {
-            let result = match plan_task(context, task, output, requests) {
-                Ok(plan) => drive_task(context, plan).await,
-                Err(error) => Err(error),
-            };
-            TaskEnd { slot, result }
-        };
+        let end = async move { TaskEnd { slot, result: run_task(context, task, output, requests).await } };
         self.ends.push(end.boxed_local());
     }
 
@@ -231,12 +233,32 @@ impl<'a> BatchRunner<'a> {
         }
     }
 
-    async fn on_end(&mut self, TaskEnd { slot, result }: TaskEnd) {
-        let Some(task) = self.running.remove(&slot) else { return };
+    /// Handles an end, and those that are there as well: they are written to the disk together.
+    async fn on_ends(&mut self, first: TaskEnd) {
+        let mut results = Vec::from_iter(self.on_end(first));
+        while results.len() < RESULTS_AT_ONCE_MAX
+            && let Some(Some(end)) = self.ends.next().now_or_never()
+        {
+            results.extend(self.on_end(end));
+        }
+        if self.abort_error.is_none()
+            && let Err(error) = self.results.append(&results).await
+        {
+            let reason = format!("could not write the results to {}: {error}", self.context.output.display());
+            self.abort(CliError::new(CliExitCode::Failed, reason));
+        }
+        for result in results {
+            self.show_result(&result);
+        }
+    }
+
+    /// Frees the slot of a task that ended; returns its result, unless it ends the batch.
+    fn on_end(&mut self, TaskEnd { slot, result }: TaskEnd) -> Option<TaskResult> {
+        let task = self.running.remove(&slot)?;
         let mut progress = std::mem::take(&mut *task.record.lock());
         let cause = self.schedule.on_end(slot, progress.tokens);
-        let result = match conclude_task(result, cause, progress.error.take(), progress.failure_kind) {
-            TaskConclusion::Ended { state, error } => TaskResult {
+        match conclude_task(result, cause, progress.error.take(), progress.failure_kind) {
+            TaskConclusion::Ended { state, error } => Some(TaskResult {
                 id: task.id,
                 state,
                 text: progress.answer.take(),
@@ -244,26 +266,26 @@ impl<'a> BatchRunner<'a> {
                 tokens: progress.tokens,
                 seconds: (task.start.elapsed().as_secs_f64() * 10.0).round() / 10.0,
                 error,
-            },
-            TaskConclusion::Aborted(error) => return self.abort(error),
-        };
-        self.warn_of_tokens(&result);
-        if self.abort_error.is_none()
-            && let Err(error) = self.results.append(&result).await
-        {
-            let reason = format!("could not write the results to {}: {error}", self.context.output.display());
-            self.abort(CliError::new(CliExitCode::Failed, reason));
+            }),
+            TaskConclusion::Aborted(error) => {
+                self.abort(error);
+                None
+            }
         }
-        self.tally.add(&result);
+    }
+
+    fn show_result(&mut self, result: &TaskResult) {
+        self.warn_of_tokens(result);
+        self.tally.add(result);
         if let Some(screen) = &mut self.screen {
             // A closed stderr is not an error.
-            let _ = screen.show_result(&result, &self.tally);
+            let _ = screen.show_result(result, &self.tally);
             self.draw_status();
         }
         self.print_event(|| {
             let mut event = json!({"type": "result"});
             if let (Some(event), Ok(serde_json::Value::Object(fields))) =
-                (event.as_object_mut(), serde_json::to_value(&result))
+                (event.as_object_mut(), serde_json::to_value(result))
             {
                 event.extend(fields);
             }
@@ -376,50 +398,5 @@ async fn wait_until(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => sleep_until(deadline).await,
         None => std::future::pending().await,
-    }
-}
-
-/// Makes the plan of a run from a task.
-fn plan_task(
-    context: &BatchContext<'_>,
-    task: BatchTask,
-    output: TaskOutput,
-    requests: watch::Receiver<Option<StopRequest>>,
-) -> Result<RunPlan, CliError> {
-    let cwd = context.dirs.resolve(&task)?;
-    let args = &context.args;
-    let options = ConversationOptions {
-        model: task.model.or_else(|| args.model.clone()),
-        mode: task.mode.or_else(|| args.mode.clone()),
-        agent: context.external.map(|server| server.name.clone()),
-        yes: args.yes,
-        ..ConversationOptions::default()
-    };
-    Ok(RunPlan {
-        args: RunArgs { options, ..RunArgs::default() },
-        cwd,
-        first_prompt: Some(task.prompt),
-        images: Vec::new(),
-        output: Box::new(output),
-        retention: SessionRetention::Stored,
-        control: RunControl::Program(requests),
-        counts_tokens: true,
-        terminal: None,
-    })
-}
-
-/// Runs a task as `run` would, with an agent of its own.
-async fn drive_task(context: &BatchContext<'_>, plan: RunPlan) -> Result<(), CliError> {
-    match context.external {
-        None => {
-            let source = context.source.clone();
-            Box::pin(run::drive_own_agent(plan, move || source.clone().load_runtime())).await
-        }
-        Some(server) => {
-            let program_cwd =
-                if server.cwd.is_some() { context.current_dir.to_owned() } else { plan.cwd.clone() };
-            let lookup = ProgramLookup { env: &context.source.env, cwd: &program_cwd };
-            Box::pin(run::drive_external_agent(plan, server, &lookup, context.settings)).await
-        }
     }
 }

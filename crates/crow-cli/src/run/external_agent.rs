@@ -28,12 +28,13 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time to tell a remote agent that its client leaves.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Runs the plan with another agent.
+/// Runs the plan with another agent. The caller closes the farms.
 pub(crate) async fn drive_external_agent(
     plan: RunPlan,
     server: &AgentServer,
     lookup: &ProgramLookup<'_>,
     settings: &Settings,
+    farms: &FarmConnections,
 ) -> Result<(), CliError> {
     match &server.transport {
         AgentTransport::Program { command, args, env } => {
@@ -64,12 +65,11 @@ pub(crate) async fn drive_external_agent(
             Box::pin(drive_connected(plan, &server.name, connecting, leaving)).await
         }
         AgentTransport::Farm(address) => {
-            let farms = FarmConnections::default();
             let (mode, depth) = (settings.mode, settings.depth + 1);
             // This conversation is in no store, so no later process could go on with it.
             let task = FarmTask { mode, depth, version: agent::VERSION, keeper: None };
-            let (connecting, leaving) = (farms.open_task(address, task), farms.close());
-            Box::pin(drive_connected(plan, &server.name, connecting, leaving)).await
+            let connecting = farms.open_task(address, task);
+            Box::pin(drive_connected(plan, &server.name, connecting, std::future::ready(()))).await
         }
     }
 }

@@ -34,6 +34,7 @@ use std::{
 };
 
 use crow_core::{ContentPart, Failure, Mode};
+use crow_fleet::FarmConnections;
 use crow_tui::SessionChoice;
 
 use self::{
@@ -115,7 +116,10 @@ pub(crate) fn run(
                 let program_cwd =
                     if server.cwd.is_some() { current_dir.to_owned() } else { plan.cwd.clone() };
                 let lookup = ProgramLookup { env: &source.env, cwd: &program_cwd };
-                Box::pin(drive_external_agent(plan, server, &lookup, settings)).await
+                let farms = FarmConnections::default();
+                let result = Box::pin(drive_external_agent(plan, server, &lookup, settings, &farms)).await;
+                farms.close().await;
+                result
             }
         }
     });

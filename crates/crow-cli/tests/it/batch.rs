@@ -100,6 +100,20 @@ const THREE: &str = r#"{"id": "a", "prompt": "First."}
 "#;
 
 #[test]
+fn only_a_queue_takes_thousands_at_once() {
+    check(
+        &Stage::new("", THREE),
+        "tasks.jsonl --parallel 257",
+        &expect![[r#"
+        error: --parallel 257 is more than 256
+        hint: only an agent with a queue (`agent_servers`: `nats`) takes more at once
+        --
+        exit 2
+    "#]],
+    );
+}
+
+#[test]
 fn batch_runs_what_has_not_ended() {
     let stage = Stage::new(
         "text \"One.\" | usage 100 5\nstatus 400 {\"error\": {\"message\": \"no\"}}\ncall terminal {\"command\":\"touch ran\"} | usage 100 5\ntext \"Not done.\" | usage 200 5",
