@@ -1,6 +1,7 @@
 //! The parent's side: one connection for all tasks of a queue, and for each task an agent to which its driver speaks ACP.
 
 mod machine;
+mod queued;
 mod records;
 mod resumption;
 mod task;
@@ -8,7 +9,7 @@ mod task;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crow_acp::{LineTransport, channel_transport};
+use crow_acp::{LineTransport, ParentRelay, channel_transport};
 use crow_core::{FarmAddress, NatsServer};
 use tokio::sync::mpsc;
 use tokio::time::sleep;
@@ -16,6 +17,7 @@ use tokio_util::task::TaskTracker;
 
 #[cfg(test)]
 pub(crate) use self::machine::{FarmAction, FarmEvent, FarmMachine};
+pub use self::queued::QueuedFarmTask;
 use self::records::FarmConnection;
 use self::resumption::PendingResumption;
 pub use self::task::FarmTask;
@@ -83,7 +85,8 @@ impl FarmConnections {
         let address = FarmAddress { server, queue, parent_name };
         let farms = self.clone();
         let reaching = async move { farms.reach_server(&address, on_unreachable).await };
-        let resumption = PendingResumption::new(place, version);
+        let relay = ParentRelay::resume(place.session(), version);
+        let resumption = PendingResumption::new(place, relay);
         self.tasks.spawn(resumption.run(reaching, from_client, to_client));
         channel_transport(from_task, to_task)
     }
@@ -116,7 +119,8 @@ impl FarmConnections {
         if let Some((_, connection)) = connections.iter().find(|(known, _)| known == address) {
             return Ok(connection.clone());
         }
-        let connection = FarmConnection::open(address).await?;
+        // Thousands may wait for this one.
+        let connection = Box::pin(FarmConnection::open(address)).await?;
         connections.push((address.clone(), connection.clone()));
         Ok(connection)
     }

@@ -19,7 +19,7 @@ mod ticket;
 mod watchdog;
 mod worker;
 
-pub use self::farm::{FarmConnections, FarmTask, ResumedFarmTask, UnreachableReport};
+pub use self::farm::{FarmConnections, FarmTask, QueuedFarmTask, ResumedFarmTask, UnreachableReport};
 pub use self::overview::{FleetObserver, FleetOverview, QueueOverview, TaskHolder, TaskOverview};
 pub use self::place::{FarmPlace, PlaceKeeper};
 pub use self::streams::QueueOptions;

@@ -164,6 +164,11 @@ pub(crate) async fn publish(
     }
 }
 
+/// Returns why a task cannot be published where no worker ever was.
+pub(crate) fn no_queue_reason(queue: &str) -> String {
+    format!("the server has no queues yet: start a worker of {queue}, which makes them")
+}
+
 /// Whether the server has queues. A stream that elects its leader does not take messages, as if there were none, and its
 /// other replicas answer nevertheless.
 async fn has_streams(jetstream: &Context) -> bool {

@@ -1,11 +1,11 @@
 //! Drives an agent of `agent_servers`: starts its program or connects to its address or queue, reports how it ended, and cleans
 //! up.
 
-use std::time::Duration;
+use std::{future::ready, time::Duration};
 
 use crow_acp::{AgentLauncher, LineTransport, ProgramLoss};
 use crow_core::{AgentServer, AgentTransport};
-use crow_fleet::{FarmConnections, FarmTask};
+use crow_fleet::{FarmConnections, FarmTask, QueuedFarmTask};
 use crow_process::CommandSpec;
 use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
@@ -69,9 +69,15 @@ pub(crate) async fn drive_external_agent(
             // This conversation is in no store, so no later process could go on with it.
             let task = FarmTask { mode, depth, version: agent::VERSION, keeper: None };
             let connecting = farms.open_task(address, task);
-            Box::pin(drive_connected(plan, &server.name, connecting, std::future::ready(()))).await
+            Box::pin(drive_connected(plan, &server.name, connecting, ready(()))).await
         }
     }
+}
+
+/// Runs the plan with the worker that has begun its task.
+pub(crate) async fn drive_queued_agent(plan: RunPlan, task: QueuedFarmTask) -> Result<(), CliError> {
+    let name = plan.args.options.agent.clone().unwrap_or_default();
+    drive_connected(plan, &name, ready(Ok(task.open())), ready(())).await
 }
 
 /// Drives an agent over a connection. Its exit is not visible here; the failure has its last message.
@@ -87,9 +93,7 @@ async fn drive_connected(
         lines = connecting => lines,
         _ = early_signals.next_request() => return Err(CliError::without_message(CliExitCode::Interrupted)),
     };
-    let transport = transport.map_err(|error| {
-        CliError::new(CliExitCode::Failed, format!("the agent {name} cannot be reached: {error}"))
-    })?;
+    let transport = transport.map_err(|reason| unreachable_error(name, &reason))?;
     let end = Box::pin(run_conversation(plan, transport, early_signals)).await;
     if timeout(LEAVE_TIMEOUT, leaving).await.is_err() {
         tracing::debug!("the agent was not told that its client leaves");
@@ -104,6 +108,11 @@ async fn drive_connected(
             ))
         }
     }
+}
+
+/// The error of an agent on another machine, or of its queue.
+pub(crate) fn unreachable_error(name: &str, reason: &str) -> CliError {
+    CliError::new(CliExitCode::Failed, format!("the agent {name} cannot be reached: {reason}"))
 }
 
 fn missing_program_error(server: &AgentServer, command: &str) -> CliError {

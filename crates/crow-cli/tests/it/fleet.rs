@@ -290,6 +290,42 @@ fn queue_is_an_agent_of_the_command_line() {
     });
 }
 
+#[test]
+fn tasks_of_a_batch_wait_in_the_queue() {
+    run(async {
+        let Some(stage) = Stage::start("").await else { return };
+        let mut worker = stage.worker("w1", &[]);
+        worker.says("worker").await;
+        let tasks: Vec<String> = ["ALPHA", "BETA", "GAMMA"]
+            .map(|word| {
+                stage.server.add_answers_for(word, format!("text \"{word} is done.\"").as_str());
+                json!({ "id": word, "prompt": word }).to_string()
+            })
+            .to_vec();
+        let project = stage.world.project();
+        std::fs::write(project.join("tasks.jsonl"), tasks.join("\n")).expect("it can be written");
+        let mut command = Command::new(binary());
+        command.args(["batch", "tasks.jsonl", "--agent", "farm", "--parallel", "1000"]);
+        command.env("HOME", stage.world.home()).current_dir(&project).stdin(Stdio::null());
+        let output = tokio::time::timeout(PATIENCE, command.output()).await.expect("it ends in time");
+        assert!(output.expect("it runs").status.success());
+        let results = std::fs::read_to_string(project.join("tasks.results.jsonl")).expect("it is written");
+        let mut results: Vec<String> = results
+            .lines()
+            .map(|line| {
+                let result: serde_json::Value = serde_json::from_str(line).expect("each line is an object");
+                format!("{} {} {}", result["id"], result["state"], result["text"])
+            })
+            .collect();
+        results.sort();
+        expect![[r#"
+            "ALPHA" "done" "ALPHA is done."
+            "BETA" "done" "BETA is done."
+            "GAMMA" "done" "GAMMA is done.""#]]
+        .assert_eq(&results.join("\n"));
+    });
+}
+
 /// Runs `crow-cli fleet` until its output has these words.
 async fn look_until(stage: &Stage, words: &[&str]) -> String {
     let look = async {

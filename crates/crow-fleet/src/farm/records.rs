@@ -9,7 +9,7 @@ use async_nats::jetstream::consumer::{AckPolicy, pull};
 use async_nats::jetstream::{self, Context};
 use crow_core::FarmAddress;
 use futures_util::StreamExt;
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::connection::connect;
 use crate::place::server_names;
@@ -18,6 +18,9 @@ use crate::subject::{RecordSubject, random_name, records_filter};
 
 /// Records of one task that wait: of each delivery one, and an end.
 const QUEUED_RECORDS_MAX: usize = 16;
+
+/// Requests at once about tasks without a driver, of which there may be thousands: the server is not faster with more.
+const REQUESTS_MAX: usize = 256;
 
 /// Time before records are read again after an error.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -41,7 +44,18 @@ pub(super) struct FarmConnection {
     pub(super) jetstream: Context,
     /// Its addresses, without credentials.
     pub(super) servers: Vec<String>,
-    receivers: Mutex<HashMap<String, mpsc::Sender<StoredRecord>>>,
+    /// Permits for requests about tasks that have no driver.
+    pub(super) requests: Semaphore,
+    receivers: Mutex<HashMap<String, RecordReceiver>>,
+}
+
+/// The part of this program that is told of the records of a task.
+#[derive(Debug)]
+enum RecordReceiver {
+    /// A driver.
+    All(mpsc::Sender<StoredRecord>),
+    /// A task without a driver, which reads them later.
+    First(oneshot::Sender<()>),
 }
 
 impl FarmConnection {
@@ -52,6 +66,7 @@ impl FarmConnection {
             jetstream: jetstream::new(client.clone()),
             client,
             servers: server_names(&address.server),
+            requests: Semaphore::new(REQUESTS_MAX),
             receivers: Mutex::default(),
         });
         let filter = records_filter(&address.queue, &address.parent_name);
@@ -59,15 +74,22 @@ impl FarmConnection {
         Ok(connection)
     }
 
-    fn lock_receivers(&self) -> MutexGuard<'_, HashMap<String, mpsc::Sender<StoredRecord>>> {
+    fn lock_receivers(&self) -> MutexGuard<'_, HashMap<String, RecordReceiver>> {
         self.receivers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Begins the reception of records for a task.
     pub(super) fn receive_records(&self, task: &str) -> mpsc::Receiver<StoredRecord> {
         let (sender, records) = mpsc::channel(QUEUED_RECORDS_MAX);
-        self.lock_receivers().insert(task.to_owned(), sender);
+        self.lock_receivers().insert(task.to_owned(), RecordReceiver::All(sender));
         records
+    }
+
+    /// Waits for the first record of a task.
+    pub(super) fn await_record(&self, task: &str) -> oneshot::Receiver<()> {
+        let (sender, begun) = oneshot::channel();
+        self.lock_receivers().insert(task.to_owned(), RecordReceiver::First(sender));
+        begun
     }
 
     /// Ends the reception of records for a task.
@@ -78,12 +100,18 @@ impl FarmConnection {
     fn deliver_record(&self, record: StoredRecord) {
         let Some(parts) = RecordSubject::parse(&record.subject) else { return };
         let task = parts.task.to_owned();
-        let receivers = self.lock_receivers();
+        let mut receivers = self.lock_receivers();
         // Records of other processes of this parent, and of tasks that are over, have no receiver.
-        if let Some(receiver) = receivers.get(&task)
-            && receiver.try_send(record).is_err()
-        {
-            tracing::warn!(task, "a record was dropped; it is looked for later");
+        match receivers.remove(&task) {
+            None => {}
+            // One that is withdrawn does not want to know.
+            Some(RecordReceiver::First(begun)) => drop(begun.send(())),
+            Some(RecordReceiver::All(receiver)) => {
+                if receiver.try_send(record).is_err() {
+                    tracing::warn!(task, "a record was dropped; it is looked for later");
+                }
+                receivers.insert(task, RecordReceiver::All(receiver));
+            }
         }
     }
 }

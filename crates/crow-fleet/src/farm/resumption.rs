@@ -1,4 +1,4 @@
-//! Takes up a task that an earlier process gave. Its server may be away for long: its client is answered meanwhile, and
+//! Takes up a task that is in its queue already: an earlier process gave it, or it waited without a client. Its server may be away for long: its client is answered meanwhile, and
 //! what it cancels is taken out of the queue if the server comes back soon.
 
 use std::io;
@@ -26,8 +26,7 @@ struct ResumedClient {
 }
 
 impl PendingResumption {
-    pub(super) fn new(place: FarmPlace, version: &'static str) -> Self {
-        let relay = ParentRelay::resume(place.session(), version);
+    pub(super) fn new(place: FarmPlace, relay: ParentRelay) -> Self {
         Self { place, client: ResumedClient { relay, was_prompted: false, is_cancelled: false } }
     }
 

@@ -31,7 +31,7 @@ use crate::ticket::{SignedKind, TaskTicket};
 const CHECK_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Pause before a message is published again that was not confirmed.
-const PUBLISH_PAUSE: Duration = Duration::from_secs(1);
+pub(super) const PUBLISH_PAUSE: Duration = Duration::from_secs(1);
 
 /// Lines for the client that wait; more frames are not read before.
 const WAITING_LINES_MAX: usize = 64;

@@ -5,6 +5,7 @@ mod access;
 mod cluster;
 mod doomed_parent;
 mod faults;
+mod queued;
 mod resumption;
 mod tasks;
 mod world;

@@ -18,13 +18,23 @@ async fn resume(world: &World, place: &str) -> RunningTask {
 }
 
 /// Waits until the server has nothing more of the task that ended.
-async fn wait_until_forgotten(world: &World) {
+pub(crate) async fn wait_until_forgotten(world: &World) {
     let forgotten = async {
         while STREAMS.iter().any(|stream| world.server.stream_len(stream) > 0) {
             tokio::task::yield_now().await;
         }
     };
     soon("the server forgets the task", forgotten).await;
+}
+
+/// Waits until the queue has a task.
+pub(crate) async fn wait_until_published(world: &World) {
+    let published = async {
+        while world.server.stream_len(STREAMS[0]) == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    soon("it is published", published).await;
 }
 
 #[test]
@@ -128,12 +138,7 @@ fn waiting_task_is_cancelled_while_its_server_is_away() {
         world.start_worker(&[]).await.drain().await;
         let farm = farm(&world, password("me", "m"));
         let parent = DoomedParent::start_unseen(farm.clone(), "never").await;
-        let published = async {
-            while world.server.stream_len(STREAMS[0]) == 0 {
-                tokio::task::yield_now().await;
-            }
-        };
-        soon("it is published", published).await;
+        wait_until_published(&world).await;
         let place = parent.kill().await;
         world.server.kill();
         let (task, unreachable) = RunningTask::resume(&world.farms, farm.server, &place).await;

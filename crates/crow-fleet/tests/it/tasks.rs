@@ -96,6 +96,7 @@ fn waiting_task_is_cancelled_and_never_runs() {
         "#]]
         .assert_eq(&task.end(None).await);
         world.farms.close().await;
+        assert_eq!(world.server.stream_len("CROW_TASKS"), 0);
         let mut worker = world.start_worker(&[]).await;
         let next = world.start_task("second").await.end(None).await;
         assert!(next.contains("echo: second"), "{next}");

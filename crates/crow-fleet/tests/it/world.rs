@@ -10,8 +10,8 @@ use crow_acp::{
 };
 use crow_core::{ContentPart, FarmAddress, Mode, NatsCredentials, NatsServer as ServerAddress, SessionId};
 use crow_fleet::{
-    FarmConnections, FarmPlace, FarmTask, FleetWorker, PlaceKeeper, QueueOptions, ResumedFarmTask,
-    WorkerEvent, WorkerOptions,
+    FarmConnections, FarmPlace, FarmTask, FleetWorker, PlaceKeeper, QueueOptions, QueuedFarmTask,
+    ResumedFarmTask, WorkerEvent, WorkerOptions,
 };
 use crow_testkit::{NatsCluster, NatsServer, agent};
 use tempfile::TempDir;
@@ -244,6 +244,11 @@ impl RunningTask {
         let on_unreachable = Box::new(move |reason: &str| drop(report.send(reason.to_owned())));
         let lines = farms.resume_task(ResumedFarmTask { place, server, version: "0", on_unreachable });
         (Self::drive(lines, Some(session), &prompt).await, unreachable)
+    }
+
+    /// Opens a task that a worker has begun.
+    pub(crate) async fn open(queued: QueuedFarmTask) -> Self {
+        Self::drive(queued.open(), None, "").await
     }
 
     async fn drive(lines: LineTransport, session: Option<SessionId>, prompt: &str) -> Self {

@@ -1,19 +1,39 @@
 //! The run of one task.
 
+use crow_core::{AgentTransport, FarmAddress, Mode};
+use crow_fleet::FarmTask;
+use crow_process::StopRequest;
 use tokio::sync::watch;
 
 use super::super::{task_line::BatchTask, task_output::TaskOutput};
 use super::BatchContext;
 use crate::{
+    agent,
     agents::ProgramLookup,
     cli::{ConversationOptions, RunArgs},
-    failure::CliError,
+    failure::{CliError, CliExitCode},
     run::{self, RunControl, RunPlan, SessionRetention},
 };
-use crow_process::StopRequest;
 
-/// Runs a task as `run` would, with an agent of its own.
+/// Runs a task as `run` would, with an agent of its own. Thousands may wait in a queue, so each step of that has a box of its
+/// own, which is gone with it.
 pub(super) async fn run_task(
+    context: &BatchContext<'_>,
+    task: BatchTask,
+    output: TaskOutput,
+    requests: watch::Receiver<Option<StopRequest>>,
+) -> Result<(), CliError> {
+    match context.external.map(|server| &server.transport) {
+        Some(AgentTransport::Farm(address)) => {
+            Box::pin(run_queued_task(context, address, task, output, requests)).await
+        }
+        Some(AgentTransport::Program { .. } | AgentTransport::Socket { .. }) | None => {
+            Box::pin(run_direct_task(context, task, output, requests)).await
+        }
+    }
+}
+
+async fn run_direct_task(
     context: &BatchContext<'_>,
     task: BatchTask,
     output: TaskOutput,
@@ -33,6 +53,42 @@ pub(super) async fn run_task(
             Box::pin(run::drive_external_agent(plan, server, &lookup, settings, farms)).await
         }
     }
+}
+
+/// Waits in a queue for a worker, then runs the task.
+async fn run_queued_task(
+    context: &BatchContext<'_>,
+    address: &FarmAddress,
+    mut task: BatchTask,
+    output: TaskOutput,
+    mut requests: watch::Receiver<Option<StopRequest>>,
+) -> Result<(), CliError> {
+    let (settings, args) = (context.settings, &context.args);
+    let model = task.model.take().or_else(|| args.model.clone());
+    let mode = task.mode.as_deref().or(args.mode.as_deref());
+    run::check_mode(mode)?;
+    let mode = mode.and_then(Mode::parse).unwrap_or(settings.mode);
+    // No later process of a batch goes on with its tasks.
+    let farm_task = FarmTask { mode, depth: settings.depth + 1, version: agent::VERSION, keeper: None };
+    let name = context.external.map_or("", |server| &server.name);
+    let unreachable = |reason: String| run::unreachable_error(name, &reason);
+    // One copy of it waits: there may be thousands.
+    let prompt = std::mem::take(&mut task.prompt);
+    let preparation = Box::pin(context.farms.prepare_task(address, &farm_task, prompt, model));
+    let mut queued = preparation.await.map_err(unreachable)?;
+    let waited = tokio::select! {
+        biased;
+        _ = requests.wait_for(Option::is_some) => {
+            queued.withdraw();
+            return Err(CliError::without_message(CliExitCode::Interrupted));
+        }
+        waited = queued.wait() => waited,
+    };
+    waited.map_err(unreachable)?;
+    // The queue has its model and mode.
+    let task = BatchTask { prompt: queued.prompt().to_owned(), model: None, mode: None, ..task };
+    let plan = plan_task(context, task, output, requests)?;
+    Box::pin(run::drive_queued_agent(plan, queued)).await
 }
 
 /// Makes the plan of a run from a task.

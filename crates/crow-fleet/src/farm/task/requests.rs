@@ -54,9 +54,7 @@ impl FarmTaskDriver {
             RequestResult::Event(match publish(&jetstream, subject, message, &message_id).await {
                 PublishOutcome::Stored { sequence } => FarmEvent::Published { sequence },
                 PublishOutcome::AlreadyStored => FarmEvent::AlreadyQueued,
-                PublishOutcome::NoStream => FarmEvent::PublishFailed(format!(
-                    "the server has no queues yet: start a worker of {queue}, which makes them"
-                )),
+                PublishOutcome::NoStream => FarmEvent::PublishFailed(streams::no_queue_reason(&queue)),
                 PublishOutcome::Unknown(reason) => {
                     tracing::debug!(%reason, "a task was not confirmed; it is published again");
                     FarmEvent::PublishUnconfirmed
