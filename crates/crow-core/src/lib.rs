@@ -15,6 +15,7 @@ mod context_shares;
 mod crow_part;
 mod failure;
 mod front_matter;
+mod git_bundle;
 mod git_config;
 mod hidden_characters;
 mod hook;
@@ -84,6 +85,7 @@ pub use context_shares::{ContextShares, render_context_shares};
 pub use crow_part::{CrowPart, SpeckitPart};
 pub use failure::{Failure, FailureKind};
 pub use front_matter::FrontMatter;
+pub use git_bundle::{GIT_BUNDLE_BYTES_MAX, GitBundle, GitBundleError, is_object_name};
 pub use git_config::{GitConfigError, GitMention, git_mentions, is_inert_git_config, script_mentions};
 pub use hidden_characters::{escape_hidden, escape_hidden_start, replace_control_chars};
 pub use hook::{

@@ -65,7 +65,10 @@ pub use undo::{RecordedChange, UndoContext, UndoStatus, UndoneFile, undo_changes
 pub use undo_recorder::{UndoFuture, UndoRecorder};
 pub use web::WebConfig;
 pub use workspace::Workspace;
-pub use worktree::{FileChangeKind, GitCli, SettledWorktree, Worktree, WorktreeError, WorktreeFileChange};
+pub use worktree::{
+    BranchImport, BundledCommit, FileChangeKind, GitCli, RepositoryHead, RepositoryImport, SettledWorktree,
+    Worktree, WorktreeError, WorktreeFileChange,
+};
 
 #[cfg(test)]
 mod tests;

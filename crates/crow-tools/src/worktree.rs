@@ -2,8 +2,11 @@
 //!
 //! Must not know who works in it or why. Repositories are untrusted: none of their programs are run, see `git.rs`.
 
+mod bundle;
+mod error;
 mod git;
 mod git_status;
+mod import;
 mod settle;
 #[cfg(test)]
 mod tests;
@@ -12,12 +15,12 @@ use std::path::{Path, PathBuf};
 
 use tokio_util::sync::CancellationToken;
 
-pub use self::git::{GitCli, WorktreeError};
-use self::git::{GitLocation, GitRepository, RepositoryPath};
+pub use self::bundle::{BundledCommit, RepositoryHead};
+pub use self::error::WorktreeError;
+pub use self::git::GitCli;
+use self::git::{BRANCH_PREFIX, GitLocation, GitRepository, RepositoryPath, path_str};
+pub use self::import::{BranchImport, RepositoryImport};
 pub use self::settle::{FileChangeKind, SettledWorktree, WorktreeFileChange};
-
-/// Prefix of the children's branches.
-const BRANCH_PREFIX: &str = "crow/";
 
 /// Git's mark of a worktree whose creation was interrupted.
 const INITIALIZING_LOCK: &str = "locked initializing";
@@ -68,9 +71,8 @@ impl Worktree {
             name,
             repository,
         };
-        let base = request.head_commit().await?;
-        let status = ["status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=all"];
-        let n_uncommitted = request.git.run_checked(&status).await?.lines().count();
+        let base = request.git.head_commit().await?;
+        let n_uncommitted = request.git.count_uncommitted().await?;
         let origin = request.open_or_add(&base).await?;
         let base = match origin {
             WorktreeOrigin::New => base,
@@ -109,11 +111,6 @@ struct WorktreeRequest<'a> {
 impl WorktreeRequest<'_> {
     fn branch_name(&self) -> String {
         format!("{BRANCH_PREFIX}{}", self.name)
-    }
-
-    async fn head_commit(&self) -> Result<String, WorktreeError> {
-        let head = self.git.run_optional(&["rev-parse", "--quiet", "--verify", "HEAD^{commit}"]).await?;
-        head.ok_or_else(|| WorktreeError::NoCommit { directory: self.repository.clone() })
     }
 
     /// Opens an existing worktree, or adds one with the branch checked out.
@@ -193,8 +190,4 @@ impl WorktreeRequest<'_> {
             base,
         })
     }
-}
-
-fn path_str(path: &Path) -> Result<&str, WorktreeError> {
-    path.to_str().ok_or_else(|| WorktreeError::NotUtf8 { path: path.to_owned() })
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use crow_process::{CommandSpec, ExitReason, FilterLimits, ProcessGroups, SpawnError, run_filter};
 use tokio_util::sync::CancellationToken;
 
+use super::error::WorktreeError;
 use crate::{ToolRegistry, Workspace};
 
 /// Time to check out a large repository on a slow disk; other commands take milliseconds.
@@ -14,6 +15,12 @@ const GIT_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// A readable diff is shorter, and so is a list of files.
 const STDOUT_BYTES_MAX: usize = 256 * 1024;
+
+/// The memory that one step may ask for where objects are foreign: a few bytes of a pack can claim to become gigabytes.
+const FOREIGN_MEMORY_MAX: (&str, &str) = ("GIT_ALLOC_LIMIT", "512m");
+
+/// Prefix of the branches of tasks.
+pub(super) const BRANCH_PREFIX: &str = "crow/";
 
 /// Git's errors are in the last lines.
 const STDERR_BYTES_MAX: usize = 4 * 1024;
@@ -88,75 +95,6 @@ const PROGRAM_KEYS: &str = r"^(filter|hook)\.";
 /// The same with a name that cannot be passed on the command line.
 const UNQUOTABLE_PROGRAM_KEYS: &str = r"^(filter|hook)\..*[^A-Za-z0-9._-]";
 
-/// Reason why a worktree failed.
-#[derive(Debug, thiserror::Error)]
-pub enum WorktreeError {
-    /// Git is not installed.
-    #[error("git is not installed; install it, or work without a worktree")]
-    NoGit,
-    /// The directory is in no repository.
-    #[error("{} is not in a git repository", directory.display())]
-    NoRepository {
-        /// The directory.
-        directory: PathBuf,
-    },
-    /// There is no commit to start from.
-    #[error("the repository {} has no commit yet; commit something first", directory.display())]
-    NoCommit {
-        /// The repository.
-        directory: PathBuf,
-    },
-    /// It was cancelled.
-    #[error("it was cancelled")]
-    Cancelled,
-    /// The path of the worktree is taken.
-    #[error("{} already exists; remove it if it is not needed", directory.display())]
-    PathOccupied {
-        /// The path.
-        directory: PathBuf,
-    },
-    /// The working directory is not below the worktree.
-    #[error("{} leads out of the worktree", directory.display())]
-    OutsideWorktree {
-        /// The directory.
-        directory: PathBuf,
-    },
-    /// The repository's configuration would run programs.
-    #[error("the configuration of the repository {} has programs that cannot be disabled", directory.display())]
-    UnsafeConfig {
-        /// The repository.
-        directory: PathBuf,
-    },
-    /// The name is not valid in a branch name.
-    #[error("`{name}` is not a valid name for a worktree: use lower-case letters, digits and hyphens")]
-    InvalidName {
-        /// The requested name.
-        name: String,
-    },
-    /// The path cannot be passed to git.
-    #[error("{} is not valid UTF-8", path.display())]
-    NotUtf8 {
-        /// The path.
-        path: PathBuf,
-    },
-    /// A directory cannot be used.
-    #[error("the directory {} cannot be used: {error}", directory.display())]
-    UnusableDirectory {
-        /// The directory.
-        directory: PathBuf,
-        /// The reason.
-        error: std::io::Error,
-    },
-    /// A git command failed.
-    #[error("git {subcommand} failed: {reason}")]
-    Git {
-        /// The git command.
-        subcommand: String,
-        /// Git's error message.
-        reason: String,
-    },
-}
-
 /// Runs the git program of this machine.
 #[derive(Debug, Clone)]
 pub struct GitCli {
@@ -187,13 +125,35 @@ pub(super) struct GitRepository<'a> {
     location: GitLocation,
     /// Settings that disable the programs of this repository.
     overrides: Vec<String>,
+    /// Whether it reads objects that were not checked: its memory is limited.
+    is_foreign: bool,
     cancel: CancellationToken,
+}
+
+/// A git command.
+struct GitCall<'a> {
+    args: &'a [&'a str],
+    input: Vec<u8>,
+    /// Bytes of its output that are read.
+    stdout_bytes: usize,
 }
 
 struct GitOutput {
     code: i32,
     stdout: String,
+    /// Whether there was more.
+    is_truncated: bool,
     stderr: String,
+}
+
+impl GitOutput {
+    /// Returns the output of a command that must succeed.
+    fn checked(self, args: &[&str]) -> Result<String, WorktreeError> {
+        if self.code != 0 {
+            return Err(git_error(args.first().copied().unwrap_or_default(), &self.stderr));
+        }
+        Ok(self.stdout.trim_end_matches('\n').to_owned())
+    }
 }
 
 impl ToolRegistry {
@@ -204,6 +164,11 @@ impl ToolRegistry {
 }
 
 impl GitCli {
+    /// Creates it for a program whose processes end with it and that has no variables with secrets.
+    pub fn standalone() -> Self {
+        Self::new(ProcessGroups::new(), &[])
+    }
+
     /// Creates it without the variables that contain secrets.
     pub fn new(groups: ProcessGroups, secret_variables: &[String]) -> Self {
         let removed = REMOVED_VARIABLES.iter().copied().map(str::to_owned);
@@ -247,8 +212,18 @@ impl GitCli {
         Ok(git)
     }
 
-    fn unchecked_repository(&self, location: GitLocation, cancel: &CancellationToken) -> GitRepository<'_> {
-        GitRepository { git: self, location, overrides: Vec::new(), cancel: cancel.clone() }
+    pub(super) fn unchecked_repository(
+        &self,
+        location: GitLocation,
+        cancel: &CancellationToken,
+    ) -> GitRepository<'_> {
+        GitRepository {
+            git: self,
+            location,
+            overrides: Vec::new(),
+            is_foreign: false,
+            cancel: cancel.clone(),
+        }
     }
 }
 
@@ -286,6 +261,28 @@ impl<'a> GitRepository<'a> {
         Self { location, ..self.clone() }
     }
 
+    /// The directory in which it runs.
+    pub(super) fn work_dir(&self) -> &Path {
+        self.location.work_dir()
+    }
+
+    /// Returns the commit of `HEAD`.
+    pub(super) async fn head_commit(&self) -> Result<String, WorktreeError> {
+        let head = self.run_optional(&["rev-parse", "--quiet", "--verify", "HEAD^{commit}"]).await?;
+        head.ok_or_else(|| WorktreeError::NoCommit { directory: self.work_dir().to_owned() })
+    }
+
+    /// Counts the uncommitted files.
+    pub(super) async fn count_uncommitted(&self) -> Result<usize, WorktreeError> {
+        let status = ["status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=all"];
+        Ok(self.run_checked(&status).await?.lines().count())
+    }
+
+    /// For objects that were not checked.
+    pub(super) fn with_foreign_objects(&self) -> Self {
+        Self { is_foreign: true, ..self.clone() }
+    }
+
     /// For steps that must run even after a cancellation.
     pub(super) fn ignoring_cancel(&self) -> GitRepository<'a> {
         GitRepository { cancel: CancellationToken::new(), ..self.clone() }
@@ -293,11 +290,27 @@ impl<'a> GitRepository<'a> {
 
     /// Runs a command that must succeed.
     pub(super) async fn run_checked(&self, args: &[&str]) -> Result<String, WorktreeError> {
-        let answer = self.run(args).await?;
-        if answer.code != 0 {
-            return Err(git_error(args.first().copied().unwrap_or_default(), &answer.stderr));
-        }
-        Ok(answer.stdout.trim_end_matches('\n').to_owned())
+        self.run(args).await?.checked(args)
+    }
+
+    /// Runs a command with an input, which must succeed.
+    pub(super) async fn run_with_input(
+        &self,
+        args: &[&str],
+        input: Vec<u8>,
+    ) -> Result<String, WorktreeError> {
+        self.run_call(GitCall { args, input, stdout_bytes: STDOUT_BYTES_MAX }).await?.checked(args)
+    }
+
+    /// Runs a command that must succeed; `None` if its output is longer than `stdout_bytes`.
+    pub(super) async fn run_limited(
+        &self,
+        args: &[&str],
+        stdout_bytes: usize,
+    ) -> Result<Option<String>, WorktreeError> {
+        let answer = self.run_call(GitCall { args, input: Vec::new(), stdout_bytes }).await?;
+        let is_truncated = answer.is_truncated;
+        answer.checked(args).map(|stdout| (!is_truncated).then_some(stdout))
     }
 
     /// Runs a command that may have no result, which git reports with 1.
@@ -335,6 +348,13 @@ impl<'a> GitRepository<'a> {
     }
 
     async fn run(&self, args: &[&str]) -> Result<GitOutput, WorktreeError> {
+        self.run_call(GitCall { args, input: Vec::new(), stdout_bytes: STDOUT_BYTES_MAX }).await
+    }
+
+    async fn run_call(
+        &self,
+        GitCall { args, input, stdout_bytes }: GitCall<'_>,
+    ) -> Result<GitOutput, WorktreeError> {
         let settings = CONFIG_OVERRIDES.iter().copied().chain(self.overrides.iter().map(String::as_str));
         let mut git_args: Vec<String> =
             settings.flat_map(|setting| ["-c".to_owned(), setting.to_owned()]).collect();
@@ -344,16 +364,16 @@ impl<'a> GitRepository<'a> {
             program: "git".into(),
             args: git_args,
             cwd: self.location.work_dir().to_owned(),
-            env: GIT_VARIABLES.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
+            env: GIT_VARIABLES
+                .into_iter()
+                .chain(self.is_foreign.then_some(FOREIGN_MEMORY_MAX))
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .collect(),
             env_removed: self.git.env_removed.clone(),
         };
-        let limits = FilterLimits {
-            timeout: GIT_TIMEOUT,
-            stdout_bytes: STDOUT_BYTES_MAX,
-            stderr_bytes: STDERR_BYTES_MAX,
-        };
+        let limits = FilterLimits { timeout: GIT_TIMEOUT, stdout_bytes, stderr_bytes: STDERR_BYTES_MAX };
         let subcommand = args.first().copied().unwrap_or_default();
-        let output = run_filter(&self.git.groups, command, Vec::new(), limits, &self.cancel).await;
+        let output = run_filter(&self.git.groups, command, input, limits, &self.cancel).await;
         let output = output.map_err(|error| match error {
             SpawnError::NoProgram { .. } => WorktreeError::NoGit,
             SpawnError::NoDirectory { cwd } => WorktreeError::NoRepository { directory: cwd },
@@ -368,7 +388,12 @@ impl<'a> GitRepository<'a> {
                 return Err(git_error(subcommand, &format!("signal {signal} ended it")));
             }
         };
-        Ok(GitOutput { code, stdout: output.stdout.text, stderr: output.stderr.text })
+        Ok(GitOutput {
+            code,
+            stdout: output.stdout.text,
+            is_truncated: output.stdout.n_omitted > 0,
+            stderr: output.stderr.text,
+        })
     }
 }
 
@@ -380,4 +405,8 @@ fn git_error(subcommand: &str, stderr: &str) -> WorktreeError {
     let reason =
         stderr.lines().find_map(message).or_else(last_line).unwrap_or_else(|| "no reason given".to_owned());
     WorktreeError::Git { subcommand: subcommand.to_owned(), reason }
+}
+
+pub(super) fn path_str(path: &Path) -> Result<&str, WorktreeError> {
+    path.to_str().ok_or_else(|| WorktreeError::NotUtf8 { path: path.to_owned() })
 }

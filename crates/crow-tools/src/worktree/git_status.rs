@@ -4,7 +4,8 @@ use std::path::Path;
 
 use tokio_util::sync::CancellationToken;
 
-use super::git::{GitCli, GitLocation, WorktreeError};
+use super::error::WorktreeError;
+use super::git::{GitCli, GitLocation};
 
 /// Changed files that are listed.
 const FILES_MAX: usize = 15;

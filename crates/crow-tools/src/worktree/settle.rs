@@ -3,8 +3,9 @@
 
 use tokio_util::sync::CancellationToken;
 
-use super::git::{GitCli, GitLocation, GitRepository};
-use super::{SETTLED_LOCK, Worktree, WorktreeError, path_str};
+use super::error::WorktreeError;
+use super::git::{GitCli, GitLocation, GitRepository, path_str};
+use super::{SETTLED_LOCK, Worktree};
 
 /// More than a user reads; the count includes all.
 pub(super) const FILES_MAX: usize = 200;
@@ -137,29 +138,7 @@ impl Worktree {
         if tip == self.base {
             return Ok((SettledWorktree::default(), Vec::new()));
         }
-        let diff = async |how: &[&str]| {
-            let diff = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=none"];
-            repository.run_checked(&[&diff, how, &[self.base.as_str(), tip.as_str()]].concat()).await
-        };
-        let (raw, stat) = (diff(&["--raw"]).await?, diff(&STAT).await?);
-        let (mut files, mut repositories) = (Vec::new(), Vec::new());
-        for (mode, file) in raw.lines().filter_map(parse_raw_diff_line) {
-            if mode == REPOSITORY_MODE {
-                repositories.push(file.path.clone());
-            }
-            if files.len() < FILES_MAX {
-                files.push(file);
-            }
-        }
-        let settled = SettledWorktree {
-            branch: Some(self.branch.clone()),
-            n_files: parse_file_count(&stat),
-            files,
-            stat,
-            diff: diff(&["--patch"]).await?,
-            leftover: None,
-        };
-        Ok((settled, repositories))
+        describe_branch(repository, &self.branch, [&self.base, &tip]).await
     }
 
     /// Removes the directory, and the branch if it has no commits; returns a sentence if that failed.
@@ -194,6 +173,37 @@ impl Worktree {
             Ok(()) => Some(format!("the directory {root} was gone: uncommitted work in it is lost")),
         })
     }
+}
+
+/// Returns what a branch changes between two commits, and the changed paths that are repositories.
+pub(super) async fn describe_branch(
+    repository: &GitRepository<'_>,
+    branch: &str,
+    [base, tip]: [&str; 2],
+) -> Result<(SettledWorktree, Vec<String>), WorktreeError> {
+    let diff = async |how: &[&str]| {
+        let diff = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=none"];
+        repository.run_checked(&[&diff, how, &[base, tip]].concat()).await
+    };
+    let (raw, stat) = (diff(&["--raw"]).await?, diff(&STAT).await?);
+    let (mut files, mut repositories) = (Vec::new(), Vec::new());
+    for (mode, file) in raw.lines().filter_map(parse_raw_diff_line) {
+        if mode == REPOSITORY_MODE {
+            repositories.push(file.path.clone());
+        }
+        if files.len() < FILES_MAX {
+            files.push(file);
+        }
+    }
+    let settled = SettledWorktree {
+        branch: Some(branch.to_owned()),
+        n_files: parse_file_count(&stat),
+        files,
+        stat,
+        diff: diff(&["--patch"]).await?,
+        leftover: None,
+    };
+    Ok((settled, repositories))
 }
 
 /// Parses a line of a raw diff, with the file's new mode.

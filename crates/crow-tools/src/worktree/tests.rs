@@ -13,14 +13,14 @@ use tokio_util::sync::CancellationToken;
 use super::{GitCli, SettledWorktree, Worktree, WorktreeError};
 
 /// A repository with content, and a directory for worktrees.
-struct Scene {
+pub(super) struct Scene {
     dir: TempDir,
-    git: GitCli,
-    cancel: CancellationToken,
+    pub(super) git: GitCli,
+    pub(super) cancel: CancellationToken,
 }
 
 /// Runs git, which has to succeed.
-fn git(dir: &Path, line: &str) -> String {
+pub(super) fn git(dir: &Path, line: &str) -> String {
     let mut command = Command::new("git");
     command.args(line.split(' ')).current_dir(dir);
     for (name, value) in [("NAME", "user"), ("EMAIL", "user@localhost")] {
@@ -31,13 +31,13 @@ fn git(dir: &Path, line: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-fn write(path: PathBuf, text: &str) {
+pub(super) fn write(path: PathBuf, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
 }
 
 impl Scene {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let scene =
             Self { dir, git: GitCli::new(ProcessGroups::new(), &[]), cancel: CancellationToken::new() };
@@ -52,11 +52,11 @@ impl Scene {
         scene
     }
 
-    fn root(&self) -> PathBuf {
+    pub(super) fn root(&self) -> PathBuf {
         self.dir.path().canonicalize().unwrap()
     }
 
-    fn repository(&self) -> PathBuf {
+    pub(super) fn repository(&self) -> PathBuf {
         self.root().join("repository")
     }
 
@@ -68,7 +68,7 @@ impl Scene {
         self.make_in(&self.repository()).await.unwrap()
     }
 
-    fn show(&self, settled: &SettledWorktree) -> String {
+    pub(super) fn show(&self, settled: &SettledWorktree) -> String {
         let mut said = format!("branch {:?}, {} files\n", settled.branch, settled.n_files);
         for file in &settled.files {
             let before =
