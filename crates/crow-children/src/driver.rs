@@ -11,7 +11,6 @@ use std::time::Duration;
 use crow_acp::{AgentConnection, AgentProgram, Client, ClientEvent, LineTransport};
 use crow_core::{AgentTransport, ChildAction, ChildEvent, ChildMachine, Mode, SessionId};
 use crow_store::TaskLease;
-use crow_tools::Worktree;
 use futures_util::future::BoxFuture;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 use tokio_util::sync::DropGuard;
@@ -20,6 +19,7 @@ use crate::events::ChildEventHandler;
 use crate::link::{AgentLink, ChildSessionStart, LinkEvent};
 use crate::timers::ChildTimers;
 use crate::turn::{ChildCommand, ChildStatus, ChildTurn};
+use crate::worktree::ChildWorktree;
 
 /// The parameters of a child.
 pub(crate) struct ChildParameters {
@@ -31,7 +31,7 @@ pub(crate) struct ChildParameters {
     pub(crate) cwd: PathBuf,
     /// Working directory of its program.
     pub(crate) program_cwd: PathBuf,
-    pub(crate) worktree: Option<Worktree>,
+    pub(crate) worktree: Option<ChildWorktree>,
     /// Its agent has, or may have, a session from an earlier turn.
     pub(crate) has_stored_session: bool,
     /// Time that connecting to an address may take.

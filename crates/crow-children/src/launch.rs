@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex};
 use crow_acp::ParentClient;
 use crow_core::{AgentServer, AgentTransport, ChildMachine, ChildProfile, SessionId};
 use crow_store::TaskLease;
-use crow_tools::Worktree;
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -16,6 +15,7 @@ use crate::events::{ChildEventHandler, ChildKind, OPEN_REQUESTS_MAX};
 use crate::handle::ChildHandle;
 use crate::link::ChildSessionStart;
 use crate::turn::{ChildStatus, ChildTurn, ChildTurnRequest};
+use crate::worktree::ChildWorktree;
 
 /// Commands that may wait for a child, which takes each one at once.
 const COMMANDS_LEN: usize = 8;
@@ -29,7 +29,7 @@ pub(crate) struct ChildSpec {
     pub(crate) cwd: PathBuf,
     /// Working directory of its program.
     pub(crate) program_cwd: PathBuf,
-    pub(crate) worktree: Option<Worktree>,
+    pub(crate) worktree: Option<ChildWorktree>,
     /// Tokens that its agent has reported in earlier processes.
     pub(crate) n_tokens_before: u64,
 }

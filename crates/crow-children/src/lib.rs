@@ -22,6 +22,7 @@ mod task_tools;
 mod timers;
 mod turn;
 mod view;
+mod worktree;
 
 pub use self::budget::{ContextUsage, TreeBudget};
 pub use self::child_agents::{ChildAgents, ChildAgentsInit};

@@ -3,7 +3,7 @@
 
 use crow_core::SessionId;
 use crow_store::TaskState;
-use crow_tools::{SettledWorktree, Worktree};
+use crow_tools::SettledWorktree;
 
 use crate::view::{ChangedFiles, ChildView};
 
@@ -82,7 +82,7 @@ pub(crate) fn render_report(summary: &ChildTurnSummary<'_>, view: &ChildView) ->
 }
 
 /// Describes the changes in a worktree.
-pub(crate) fn describe_worktree(worktree: &Worktree, settled: &SettledWorktree) -> String {
+pub(crate) fn describe_worktree(n_uncommitted: usize, settled: &SettledWorktree) -> String {
     let mut text = match &settled.branch {
         None => "It worked in a git worktree of its own and changed nothing.\n".to_owned(),
         Some(branch) => format!(
@@ -91,16 +91,20 @@ pub(crate) fn describe_worktree(worktree: &Worktree, settled: &SettledWorktree) 
             settled.stat
         ),
     };
-    if worktree.n_uncommitted > 0 {
+    if n_uncommitted > 0 {
         text.push_str(&format!(
-            "\nIt began from the last commit: {} changed files that are not committed were not there.\n",
-            worktree.n_uncommitted
+            "\nIt began from the last commit: {n_uncommitted} changed files that are not committed were not there.\n"
         ));
     }
     if let Some(leftover) = &settled.leftover {
         text.push_str(&format!("\nWhat is left: {leftover}\n"));
     }
     text
+}
+
+/// Describes why the changes in a worktree on another machine are not here.
+pub(crate) fn describe_lost_worktree(reason: &str) -> String {
+    format!("It worked in a git worktree on another machine, and its changes did not come back: {reason}\n")
 }
 
 fn shorten_answer(answer: &str, is_truncated: bool) -> String {

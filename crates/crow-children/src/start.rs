@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crow_core::{AgentServer, AgentTransport, SessionId};
+use crow_fleet::CodeRequest;
 use crow_store::NewSession;
 use crow_tools::Worktree;
 use serde_json::{Value, json};
@@ -18,6 +19,7 @@ use crate::report::task_started_text;
 use crate::shared::OWN_AGENT;
 use crate::turn::{ChildTurnRequest, child_turn_span};
 use crate::view;
+use crate::worktree::ChildWorktree;
 
 /// Characters of a title made from a prompt.
 const TITLE_CHARS: usize = 40;
@@ -55,17 +57,14 @@ impl ChildAgents {
         let title = new_task_title(&request);
         let task = shared.store.new_session_id();
         let worktree = match request.worktree {
-            true if is_remote || !matches!(agent.transport, AgentTransport::Program { .. }) => {
-                return Err(format!(
-                    "{} does not work on this machine, so it cannot have a worktree",
-                    agent.name
-                ));
-            }
-            true => Some(self.create_worktree(&cwd, &task, cancel).await?),
+            true => Some(self.start_worktree(&agent, &cwd, &task, cancel).await?),
             false => None,
         };
         let directory = cwd.clone();
-        let cwd = worktree.as_ref().map_or(cwd, |worktree| worktree.path.clone());
+        let cwd = match &worktree {
+            Some(ChildWorktree::Here(worktree)) => worktree.path.clone(),
+            Some(ChildWorktree::Elsewhere(_)) | None => cwd,
+        };
         let kind = self.child_kind(&agent);
         let model = match kind {
             ChildKind::Crow => self.resolve_own_model(request.model.as_deref())?,
@@ -164,6 +163,7 @@ impl ChildAgents {
             Some(_) => shared.session_cwd(),
             None => cwd.clone(),
         };
+        let worktree = worktree.map(ChildWorktree::Here);
         let spec = ChildSpec {
             task: task.clone(),
             title: row.title,
@@ -202,6 +202,33 @@ impl ChildAgents {
         match self.shared.session.has_directory(path).await {
             true => Ok(()),
             false => Err(format!("there is no directory {}", path.display())),
+        }
+    }
+
+    /// Begins the worktree of a new task: here, or where its agent works.
+    async fn start_worktree(
+        &self,
+        agent: &AgentServer,
+        directory: &Path,
+        task: &SessionId,
+        cancel: &CancellationToken,
+    ) -> Result<ChildWorktree, String> {
+        match &agent.transport {
+            AgentTransport::Program { .. } if agent.cwd.is_none() => {
+                self.create_worktree(directory, task, cancel).await.map(ChildWorktree::Here)
+            }
+            AgentTransport::Farm(address) => {
+                let (git, config) = (self.shared.session.git(), self.shared.session.agents_config());
+                let scratch_dir = &config.worktrees_dir;
+                let request = CodeRequest { git: &git, directory, scratch_dir, name: task.as_str() };
+                let sent = Box::pin(self.shared.farms.send_code(address, request, cancel)).await;
+                let sent =
+                    sent.map_err(|error| format!("could not send the code to {}: {error}", agent.name))?;
+                Ok(ChildWorktree::Elsewhere(Box::new(sent)))
+            }
+            AgentTransport::Program { .. } | AgentTransport::Socket { .. } => {
+                Err(format!("{} does not work on this machine, so it cannot have a worktree", agent.name))
+            }
         }
     }
 
@@ -266,8 +293,11 @@ fn stored_worktree(config: &str) -> Option<PathBuf> {
 
 /// Rejects what a queue cannot do: its workers have other directories.
 fn check_farm_request(agent: &AgentServer, request: &NewTaskRequest) -> Result<(), String> {
-    match agent.is_farm() && request.cwd.is_some() {
-        true => Err(format!("{} runs tasks in directories of its workers, so it takes no cwd", agent.name)),
+    match agent.is_farm() && request.cwd.is_some() && !request.worktree {
+        true => Err(format!(
+            "{} runs tasks in directories of its workers, so it takes no cwd without a worktree",
+            agent.name
+        )),
         false => Ok(()),
     }
 }

@@ -1,5 +1,6 @@
 //! The parent's side: one connection for all tasks of a queue, and for each task an agent to which its driver speaks ACP.
 
+mod code;
 mod machine;
 mod queued;
 mod records;
@@ -13,8 +14,11 @@ use crow_acp::{LineTransport, ParentRelay, channel_transport};
 use crow_core::{FarmAddress, NatsServer};
 use tokio::sync::mpsc;
 use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use self::code::CodeUploads;
+pub use self::code::{CodeRequest, FetchedCode, SentCode};
 #[cfg(test)]
 pub(crate) use self::machine::{FarmAction, FarmEvent, FarmMachine};
 pub use self::queued::QueuedFarmTask;
@@ -57,6 +61,7 @@ type KnownConnection = (FarmAddress, Arc<FarmConnection>);
 pub struct FarmConnections {
     connections: Arc<tokio::sync::Mutex<Vec<KnownConnection>>>,
     tasks: TaskTracker,
+    code: Arc<CodeUploads>,
 }
 
 impl FarmConnections {
@@ -91,8 +96,32 @@ impl FarmConnections {
         channel_transport(from_task, to_task)
     }
 
-    /// Waits a moment until ended tasks have told the server so.
+    /// Sends the commit that a directory is at, unless the server has it from an earlier task; the error is the reason why
+    /// that is not possible.
+    pub async fn send_code(
+        &self,
+        address: &FarmAddress,
+        request: CodeRequest<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<SentCode, String> {
+        let sending = async {
+            let connection = self.connection(address).await?;
+            self.code.send_head(connection, address, request, cancel).await
+        };
+        cancel.run_until_cancelled(Box::pin(sending)).await.ok_or("it was cancelled")?
+    }
+
+    /// Fetches the code after the end of its task; `None` if nothing was changed. The error is the reason why the work is
+    /// not there.
+    pub async fn fetch_code(&self, code: &SentCode) -> Result<Option<FetchedCode>, String> {
+        code.fetch(self.connection(&code.address).await?).await
+    }
+
+    /// Waits a moment until ended tasks have told the server so, and their code is deleted there.
     pub async fn close(&self) {
+        for deletion in self.code.take_deletions() {
+            self.tasks.spawn(deletion);
+        }
         self.tasks.close();
         if tokio::time::timeout(CLOSE_TIMEOUT, self.tasks.wait()).await.is_err() {
             tracing::debug!("the server did not confirm the end of a task in time");

@@ -3,6 +3,7 @@
 //! The message of a task is the licence to run it. What parent and agent say to each other is ACP, relayed by `crow-acp`;
 //! here it is a sequence of opaque lines. Must not know a session, a store or a model.
 
+mod code;
 mod connection;
 mod farm;
 mod frame;
@@ -19,7 +20,10 @@ mod ticket;
 mod watchdog;
 mod worker;
 
-pub use self::farm::{FarmConnections, FarmTask, QueuedFarmTask, ResumedFarmTask, UnreachableReport};
+pub use self::farm::{
+    CodeRequest, FarmConnections, FarmTask, FetchedCode, QueuedFarmTask, ResumedFarmTask, SentCode,
+    UnreachableReport,
+};
 pub use self::overview::{FleetObserver, FleetOverview, QueueOverview, TaskHolder, TaskOverview};
 pub use self::place::{FarmPlace, PlaceKeeper};
 pub use self::streams::QueueOptions;

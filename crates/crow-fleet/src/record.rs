@@ -5,6 +5,7 @@ use crow_core::Mode;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::code::{CodeRecord, EndCode};
 use crate::ticket::{SignedKind, TaskTicket};
 
 /// The longest message of a task: the server's limit is usually a megabyte, and thousands may wait.
@@ -29,6 +30,8 @@ pub(crate) struct TaskMessage {
     pub(crate) mode: Mode,
     /// The depth of the agent in its tree.
     pub(crate) depth: u32,
+    /// The code to work on, in a worktree of its own.
+    pub(crate) code: Option<CodeRecord>,
 }
 
 /// A task to be written.
@@ -40,12 +43,13 @@ pub(crate) struct TaskParts {
     pub(crate) model: Option<String>,
     pub(crate) mode: Mode,
     pub(crate) depth: u32,
+    pub(crate) code: Option<CodeRecord>,
 }
 
 impl TaskMessage {
     pub(crate) fn new(parts: TaskParts) -> Self {
-        let TaskParts { task, ticket, prompt, model, mode, depth } = parts;
-        Self { version: VERSION, task, ticket, prompt, model, mode, depth }
+        let TaskParts { task, ticket, prompt, model, mode, depth, code } = parts;
+        Self { version: VERSION, task, ticket, prompt, model, mode, depth, code }
     }
 
     /// Encodes it; the error says that it is too long.
@@ -111,6 +115,8 @@ pub(crate) struct EndRecord {
     pub(crate) response: Map<String, Value>,
     /// The last text of the agent, if the parent missed some of it.
     pub(crate) missed_answer: Option<String>,
+    /// The code after the task, if it had some.
+    pub(crate) code: Option<EndCode>,
 }
 
 impl EndRecord {
@@ -119,7 +125,7 @@ impl EndRecord {
         let encoded = serde_json::to_vec(self).unwrap_or_default();
         if encoded.is_empty() || encoded.len() > RESPONSE_BYTES_MAX {
             let outcome = RelayOutcome::failed("the agent's response is too long to be sent");
-            let short = Self { worker: self.worker.clone(), response: outcome.response, missed_answer: None };
+            let short = Self { response: outcome.response, missed_answer: None, ..self.clone() };
             return ticket.sign(SignedKind::End, serde_json::to_vec(&short).unwrap_or_default());
         }
         ticket.sign(SignedKind::End, encoded)

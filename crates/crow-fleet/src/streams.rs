@@ -10,6 +10,7 @@ use async_nats::jetstream::stream::{
 };
 use async_nats::jetstream::{self, Context};
 
+use crate::code::CHUNK_BYTES;
 use crate::record::TASK_BYTES_MAX;
 use crate::subject::{LANE, RecordSubject, TaskAddress, lane_filter};
 
@@ -18,6 +19,9 @@ pub(crate) const TASKS: &str = "CROW_TASKS";
 
 /// The stream of records.
 pub(crate) const RECORDS: &str = "CROW_RECORDS";
+
+/// The stream of the chunks of bundles.
+pub(crate) const CODE: &str = "CROW_CODE";
 
 /// Time after which a server gives a task to another worker: longer than two elections, which take up to nine seconds.
 const ACK_WAIT: Duration = Duration::from_secs(30);
@@ -33,6 +37,15 @@ const WAITING_MAX: i64 = 4_096;
 
 /// Time for which an end waits for its parent.
 const RECORD_AGE_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// Time for which code is kept that is not deleted: a task waits and runs for less.
+pub(crate) const CODE_AGE_MAX: Duration = Duration::from_secs(24 * 3600);
+
+/// Bytes of all code at the server, which reserves them: that of dozens of large repositories.
+const CODE_BYTES_MAX: i64 = 2 * 1024 * 1024 * 1024;
+
+/// Bytes of a message with a chunk and its header.
+const CODE_MESSAGE_BYTES_MAX: usize = CHUNK_BYTES + 4 * 1024;
 
 /// Time within which a repeated message is recognised.
 const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
@@ -73,6 +86,10 @@ impl QueueOptions {
 pub(crate) async fn open_queue(jetstream: &Context, queue: &QueueOptions) -> Result<PullConsumer, String> {
     let name = format!("{}-{LANE}", queue.name);
     if let Ok(consumer) = jetstream.get_consumer_from_stream(&name, TASKS).await {
+        // Older workers did not make it, and most may not.
+        if !has_code_stream(jetstream, &format!("crow.code.{}.none", queue.name)).await {
+            make_code_stream(jetstream, queue).await;
+        }
         return Ok(consumer);
     }
     let failed = |what: &str, error: &dyn std::fmt::Display| {
@@ -106,7 +123,39 @@ pub(crate) async fn open_queue(jetstream: &Context, queue: &QueueOptions) -> Res
         filter_subject: lane_filter(&queue.name),
         ..pull::Config::default()
     };
-    tasks.get_or_create_consumer(&name, config).await.map_err(|error| failed("consumer", &error))
+    let consumer = tasks.get_or_create_consumer(&name, config).await;
+    let consumer = consumer.map_err(|error| failed("consumer", &error))?;
+    make_code_stream(jetstream, queue).await;
+    Ok(consumer)
+}
+
+/// Makes the stream of code if it does not exist. Without it tasks have no worktrees, and the rest works.
+async fn make_code_stream(jetstream: &Context, queue: &QueueOptions) {
+    let config = Config {
+        name: CODE.to_owned(),
+        subjects: vec!["crow.code.>".to_owned(), "crow.result.>".to_owned()],
+        discard: DiscardPolicy::New,
+        max_age: CODE_AGE_MAX,
+        max_bytes: CODE_BYTES_MAX,
+        max_messages_per_subject: 1,
+        max_message_size: i32::try_from(CODE_MESSAGE_BYTES_MAX).unwrap_or(i32::MAX),
+        ..stream_config(queue)
+    };
+    if let Err(error) = jetstream.get_or_create_stream(config).await {
+        tracing::warn!(%error, "the stream of code could not be made; tasks with worktrees will fail");
+    }
+}
+
+/// Whether the server has a stream of code. A subject of it must be one that the user may ask for.
+pub(crate) async fn has_code_stream(jetstream: &Context, subject: &str) -> bool {
+    let look = async {
+        let stream = bare_stream(jetstream, CODE).await.ok()?;
+        match stream.direct_get_last_for_subject(subject).await {
+            Ok(_) => Some(()),
+            Err(error) => (error.kind() == DirectGetErrorKind::NotFound).then_some(()),
+        }
+    };
+    matches!(tokio::time::timeout(LOOK_TIMEOUT, look).await, Ok(Some(())))
 }
 
 fn stream_config(queue: &QueueOptions) -> Config {
@@ -251,7 +300,7 @@ pub(crate) async fn delete_message(jetstream: &Context, stream: &str, sequence: 
     }
 }
 
-async fn bare_stream(jetstream: &Context, name: &str) -> Result<Stream<()>, String> {
+pub(crate) async fn bare_stream(jetstream: &Context, name: &str) -> Result<Stream<()>, String> {
     jetstream.get_stream_no_info(name).await.map_err(|error| error.to_string())
 }
 

@@ -12,6 +12,7 @@ use async_nats::jetstream::{self, Context, Message};
 use async_nats::{Client, StatusCode};
 use crow_acp::{AgentCommand, AgentLauncher};
 use crow_core::{Mode, NatsServer};
+use crow_tools::GitCli;
 use futures_util::StreamExt;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -49,6 +50,8 @@ pub struct WorkerOptions {
     pub launcher: AgentLauncher,
     /// The directory of the working directories of tasks.
     pub workspaces_dir: PathBuf,
+    /// Git for the worktrees of tasks.
+    pub git: GitCli,
     /// Tasks are not allowed more than this mode.
     pub mode_max: Mode,
     /// The time limit of one task.

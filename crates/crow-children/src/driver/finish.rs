@@ -4,12 +4,12 @@ use std::sync::PoisonError;
 
 use crow_core::{AgentTransport, ChildOutcome, ChildTurnEnd};
 use crow_store::{TaskEnd, TaskState};
-use crow_tools::{GitCli, SettledWorktree, Worktree};
-use tokio_util::sync::CancellationToken;
 
 use crate::driver::ChildDriver;
-use crate::report::{self, ChildTurnSummary, TaskContinuation, render_report};
+use crate::report::{ChildTurnSummary, TaskContinuation, render_report};
+use crate::shared::ChildrenShared;
 use crate::turn::ChildStatus;
+use crate::worktree::{ChildWorktree, WorktreeEnd};
 
 impl ChildDriver {
     /// Ends the running turn: first in the store, then for those who wait.
@@ -25,13 +25,10 @@ impl ChildDriver {
         }
         let n_tokens = self.event_handler.n_turn_tokens;
         turn.record_end(&self.parameters.agent_name, task, state);
-        let git = self.event_handler.shared.session.git();
-        let (branch, worktree, diff) = match &self.parameters.worktree {
-            Some(worktree) => {
-                let (settled, text) = settle_worktree(worktree, &git).await;
-                (settled.branch, Some(text), Some(settled.diff))
-            }
-            None => (None, None, None),
+        let shared = self.event_handler.shared.clone();
+        let worktree = match &self.parameters.worktree {
+            Some(worktree) => Some(settle_worktree(worktree, &shared).await),
+            None => None,
         };
         let has_session = self.held.session.is_some() || self.parameters.has_stored_session;
         let continuation = match has_session {
@@ -47,24 +44,27 @@ impl ChildDriver {
                 state,
                 reason: reason.as_deref(),
                 n_tokens: Some(n_tokens),
-                worktree: worktree.as_deref(),
+                worktree: worktree.as_ref().map(|worktree| worktree.text.as_str()),
                 continuation,
             };
             render_report(&summary, &view)
         };
-        let shared = self.event_handler.shared.clone();
         let now = shared.session.now();
+        let WorktreeEnd { branch, diff, fetched, text: _ } = worktree.unwrap_or_default();
         let end = TaskEnd { state, n_tokens, branch, delivery: Some(text.clone()), now };
         if let Some(lease) = &self.lease
             && let Err(error) = shared.store.end_task(lease, end).await
         {
             tracing::error!(%error, %task, "the end of a task could not be stored");
         }
+        if let Some(fetched) = fetched {
+            fetched.delete().await;
+        }
         let notify_parent = turn.request.notify_parent;
         drop(turn);
         self.event_handler.send_child_state(false);
         self.status.send_modify(|status| {
-            let diff = diff.filter(|diff| !diff.is_empty());
+            let diff = Some(diff).filter(|diff| !diff.is_empty());
             *status = ChildStatus { n_ended: status.n_ended + 1, state, report: text, diff };
         });
         if notify_parent {
@@ -73,12 +73,10 @@ impl ChildDriver {
     }
 }
 
-/// Commits the changes in a child's own worktree; returns the outcome and its description.
-async fn settle_worktree(worktree: &Worktree, git: &GitCli) -> (SettledWorktree, String) {
-    // This is short, and cancelling the child must not interrupt it.
-    let settled = worktree.settle(git, &CancellationToken::new()).await;
-    let text = report::describe_worktree(worktree, &settled);
-    (settled, text)
+/// Puts the work in a child's own worktree on a branch.
+async fn settle_worktree(worktree: &ChildWorktree, shared: &ChildrenShared) -> WorktreeEnd {
+    let (git, scratch_dir) = (shared.session.git(), shared.session.agents_config().worktrees_dir);
+    worktree.settle(&git, &shared.farms, &scratch_dir).await
 }
 
 fn task_state(outcome: ChildOutcome) -> TaskState {

@@ -17,6 +17,7 @@ use crate::record::ChildRecorder;
 use crate::shared::DEPTH_VARIABLE;
 use crate::turn::{ChildCommand, ChildTurn};
 use crate::view::ChildView;
+use crate::worktree::ChildWorktree;
 
 /// Time that a parent waits for a child to reject a steering message; accepting it can take until the child's next
 /// step.
@@ -101,8 +102,12 @@ impl ChildDriver {
             AgentTransport::Farm(address) => {
                 let address = address.clone();
                 let mode = shared.session.settings().mode;
+                let code = match &self.parameters.worktree {
+                    Some(ChildWorktree::Elsewhere(code)) => Some(code.as_ref().clone()),
+                    Some(ChildWorktree::Here(_)) | None => None,
+                };
                 let (depth, version) = (shared.depth + 1, env!("CARGO_PKG_VERSION"));
-                let task = FarmTask { mode, depth, version, keeper: None };
+                let task = FarmTask { mode, depth, version, keeper: None, code };
                 self.set_step(async move {
                     match shared.farms.open_task(&address, task).await {
                         Ok(lines) => StepResult::Started(lines, None),

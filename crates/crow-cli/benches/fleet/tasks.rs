@@ -38,9 +38,8 @@ pub(crate) fn run_tasks(options: &FleetOptions, farm: &FarmAddress) -> Vec<TaskR
 }
 
 async fn run_task(farms: &FarmConnections, farm: &FarmAddress, prompt: String) -> Result<StopReason, String> {
-    let lines = farms
-        .open_task(farm, FarmTask { mode: Mode::Auto, depth: 1, version: "bench", keeper: None })
-        .await?;
+    let task = FarmTask { mode: Mode::Auto, depth: 1, version: "bench", keeper: None, code: None };
+    let lines = farms.open_task(farm, task).await?;
     let client_info = ClientInfo {
         name: "bench",
         version: "0",

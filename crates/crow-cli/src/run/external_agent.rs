@@ -67,7 +67,7 @@ pub(crate) async fn drive_external_agent(
         AgentTransport::Farm(address) => {
             let (mode, depth) = (settings.mode, settings.depth + 1);
             // This conversation is in no store, so no later process could go on with it.
-            let task = FarmTask { mode, depth, version: agent::VERSION, keeper: None };
+            let task = FarmTask { mode, depth, version: agent::VERSION, keeper: None, code: None };
             let connecting = farms.open_task(address, task);
             Box::pin(drive_connected(plan, &server.name, connecting, ready(()))).await
         }

@@ -3,6 +3,8 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 #![expect(clippy::disallowed_methods, reason = "a person starts the program as they like")]
 
+mod worktrees;
+
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -59,12 +61,18 @@ impl Stage {
     }
 
     fn worker(&self, name: &str, args: &[&str]) -> Worker {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        self.worker_with_path(name, args, &path)
+    }
+
+    /// Starts a worker that finds its programs in these directories.
+    fn worker_with_path(&self, name: &str, args: &[&str], path: &std::ffi::OsStr) -> Worker {
         let mut command = Command::new(binary());
         command
             .args(["worker", "--nats", &self.nats.url(), "--queue", "build", "--name", name])
             .args(args)
             .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("PATH", path)
             .env("HOME", self.worker_home.home())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

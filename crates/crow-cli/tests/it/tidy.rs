@@ -24,7 +24,7 @@ const ARROWS: [(&str, &[&str]); 20] = [
     ("crow-store", &["crow-core", "crow-files"]),
     ("crow-history", &["crow-core", "crow-files", "crow-store", "crow-tools"]),
     ("crow-import", &["crow-core", "crow-files", "crow-store"]),
-    ("crow-fleet", &["crow-core", "crow-acp"]),
+    ("crow-fleet", &["crow-core", "crow-tools", "crow-acp"]),
     ("crow-model", &["crow-core", "crow-files"]),
     ("crow-process", &["crow-core", "crow-files"]),
     ("crow-speckit", &["crow-files"]),

@@ -8,6 +8,7 @@ use crow_core::FarmAddress;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 
+use super::code::SentCode;
 use super::records::FarmConnection;
 use super::resumption::PendingResumption;
 use super::task::{CLEAN_UP_TIMEOUT, PUBLISH_PAUSE};
@@ -51,6 +52,7 @@ impl FarmConnections {
             model,
             mode: task.mode,
             depth: task.depth,
+            code: task.code.as_ref().map(SentCode::record),
         });
         let begun = connection.await_record(&name);
         let address =

@@ -16,8 +16,10 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use self::requests::RequestResult;
+use super::code::SentCode;
 use super::machine::{FarmAction, FarmEvent, FarmMachine};
 use super::records::FarmConnection;
+use crate::code::CodeReturn;
 use crate::connection::FleetClock;
 use crate::frame::{FrameEpoch, LineFrame};
 use crate::line_channel::LineChannel;
@@ -50,6 +52,8 @@ pub struct FarmTask {
     pub version: &'static str,
     /// Keeps its place; without it no later process can take it up again.
     pub keeper: Option<Arc<dyn PlaceKeeper>>,
+    /// The code to work on; its changes come back with the end.
+    pub code: Option<SentCode>,
 }
 
 /// The driver of one task.
@@ -77,6 +81,8 @@ pub(super) struct FarmTaskDriver {
     record_sequences: Vec<u64>,
     next_check: Instant,
     is_closed: bool,
+    /// Gets what the end of the task says about its code.
+    code_return: Option<CodeReturn>,
 }
 
 /// The connection to the worker that has the task.
@@ -94,7 +100,8 @@ impl FarmTaskDriver {
         task: FarmTask,
     ) -> Self {
         let relay = ParentRelay::new(SessionId::new(address.task.clone()), task.version);
-        Self { new_task: Some(task), ..Self::with_relay(connection, address, ticket, relay) }
+        let code_return = task.code.as_ref().map(|code| code.returned.clone());
+        Self { new_task: Some(task), code_return, ..Self::with_relay(connection, address, ticket, relay) }
     }
 
     fn with_relay(
@@ -121,6 +128,7 @@ impl FarmTaskDriver {
             record_sequences: Vec::new(),
             next_check: Instant::now() + CHECK_INTERVAL,
             is_closed: false,
+            code_return: None,
         }
     }
 
@@ -309,6 +317,7 @@ impl FarmTaskDriver {
             model,
             mode: task.mode,
             depth: task.depth,
+            code: task.code.as_ref().map(SentCode::record),
         });
         match message.encode() {
             Ok(encoded) => {
@@ -418,6 +427,9 @@ impl FarmTaskDriver {
 
     fn finish(&mut self, record: EndRecord) {
         self.link = None;
+        if let (Some(code), Some(end)) = (&self.code_return, record.code) {
+            code.set(&record.worker, end);
+        }
         let mut actions = Vec::new();
         if let Some(answer) = record.missed_answer.filter(|answer| !answer.is_empty()) {
             actions.push(self.relay.show_notice("Updates were missed; this is the end of the answer:"));

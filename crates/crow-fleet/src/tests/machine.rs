@@ -44,6 +44,7 @@ fn run_machine(mut machine: FarmMachine, events: &str, expected: &Expect) {
                 worker: worker.to_owned(),
                 response: Map::from_iter([("result".to_owned(), json!({}))]),
                 missed_answer: None,
+                code: None,
             }),
             ["cancel"] => FarmEvent::CancelRequested,
             ["close"] => FarmEvent::ClientClosed,

@@ -16,6 +16,7 @@ fn message(prompt: &str) -> TaskMessage {
         model: None,
         mode: Mode::AcceptEdits,
         depth: 1,
+        code: None,
     })
 }
 
@@ -88,6 +89,7 @@ fn end_has_one_response_of_bounded_length() {
         worker: "w1".to_owned(),
         response: response.as_object().cloned().unwrap(),
         missed_answer: None,
+        code: None,
     };
     let good = end(json!({ "result": {} }));
     assert_eq!(EndRecord::decode(&good.encode(&ticket), &ticket), Some(good));

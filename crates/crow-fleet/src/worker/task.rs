@@ -1,10 +1,12 @@
 //! Runs one task: says so, starts its agent, talks to its parent if there is one, and says how it ended.
 
+mod checkout;
+mod licence_keeper;
 mod records;
 
 use std::collections::VecDeque;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,13 +18,14 @@ use crow_acp::{
 };
 use futures_util::StreamExt;
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
 
+use self::checkout::{CheckoutRequest, TaskCheckout};
+use self::licence_keeper::{LicenceEnd, LicenceKeeper, LicenceKeeperInit};
 use self::records::list_lost_workers;
 use super::{WorkerContext, WorkerEvent};
+use crate::code::EndCode;
 use crate::connection::FleetClock;
 use crate::frame::LineFrame;
-use crate::licence::{LicenceState, TaskLicence};
 use crate::line_channel::LineChannel;
 use crate::record::{EndRecord, TakenRecord, TaskMessage};
 use crate::streams;
@@ -45,12 +48,8 @@ const FLUSH_TIME_MAX: Duration = Duration::from_secs(2);
 enum RunEnd {
     /// It has ended, and its parent is told.
     Outcome(RelayOutcome),
-    /// Its message is gone: the task is over for this worker.
-    Revoked,
-    /// Another worker may have it: nothing more is said.
-    Expired,
-    /// This worker stops: another one shall have it.
-    GivenBack,
+    /// This worker may not run it any more.
+    Stopped(LicenceEnd),
 }
 
 /// A task that was delivered.
@@ -109,11 +108,11 @@ impl TaskRun {
             let outcome = RelayOutcome::failed(&format!(
                 "{n_workers} workers began the task and did not finish it, so it is not tried again: {names}"
             ));
-            return self.tell_end(&task, outcome).await;
+            return self.tell_end(&task, outcome, None).await;
         }
         let announcement = self.announce(&task).await;
         (self.context.report)(WorkerEvent::Taken { task: task.address.task.clone(), delivery });
-        let (end, leftovers) = RunningTask::run(&self, &task, frames).await;
+        let (end, leftovers) = self.run_task(&task, frames).await;
         drop(announcement);
         let outcome = self.conclude(&task, end, leftovers).await;
         (self.context.report)(WorkerEvent::Ended { task: task.address.task, outcome });
@@ -138,7 +137,9 @@ impl TaskRun {
 struct Leftovers {
     /// `None` if it never started or has exited.
     program: Option<AgentProgram>,
-    cwd: PathBuf,
+    directory: PathBuf,
+    /// The code after the task, if its end is told.
+    code: Option<EndCode>,
 }
 
 impl Leftovers {
@@ -146,8 +147,9 @@ impl Leftovers {
         if let Some(program) = self.program {
             program.shut_down().await;
         }
-        if let Err(error) = tokio::fs::remove_dir_all(&self.cwd).await {
-            tracing::warn!(%error, directory = %self.cwd.display(), "the directory of a task was not removed");
+        if let Err(error) = tokio::fs::remove_dir_all(&self.directory).await {
+            let directory = self.directory.display();
+            tracing::warn!(%error, %directory, "the directory of a task was not removed");
         }
     }
 }
@@ -158,33 +160,82 @@ struct RunningTask<'a> {
     task: &'a AcceptedTask,
     clock: FleetClock,
     relay: WorkerRelay,
-    licence: TaskLicence,
+    keeper: &'a mut LicenceKeeper,
     channel: Option<LineChannel>,
     /// Lines that the agent does not take yet.
     waiting_lines: VecDeque<String>,
-    heartbeats: JoinSet<Heartbeat>,
     outcome: Option<RelayOutcome>,
 }
 
-/// The result of one part of a heartbeat.
-enum Heartbeat {
-    Confirmed { sent: Duration },
-    Message { is_there: bool },
-    Unanswered,
-}
-
-impl<'a> RunningTask<'a> {
-    async fn run(run: &'a TaskRun, task: &'a AcceptedTask, frames: Subscriber) -> (RunEnd, Leftovers) {
-        let options = &run.context.options;
+impl TaskRun {
+    /// Runs a task from its directory to its end.
+    async fn run_task(&self, task: &AcceptedTask, frames: Subscriber) -> (RunEnd, Leftovers) {
         let directory = format!("{}-{}", task.address.task, task.taken.delivery);
-        let cwd = options.workspaces_dir.join(directory);
-        if let Err(error) = tokio::fs::create_dir_all(&cwd).await {
+        let directory = self.context.options.workspaces_dir.join(directory);
+        let mut leftovers = Leftovers { program: None, directory: directory.clone(), code: None };
+        let failed = |reason: String| RunEnd::Outcome(RelayOutcome::failed(&reason));
+        if let Err(error) = tokio::fs::create_dir_all(&directory).await {
             let reason = format!("the worker could not make a directory for the task: {error}");
-            return (RunEnd::Outcome(RelayOutcome::failed(&reason)), Leftovers { program: None, cwd });
+            return (failed(reason), leftovers);
         }
+        let context = &self.context;
+        let mut keeper = LicenceKeeper::start(LicenceKeeperInit {
+            message: self.message.clone(),
+            jetstream: context.jetstream.clone(),
+            address: task.address.clone(),
+            ack_wait: context.ack_wait,
+            kill: context.kill.clone(),
+        });
+        let checking_out = async {
+            let Some(code) = &task.message.code else { return Ok(None) };
+            let request = CheckoutRequest {
+                git: &context.options.git,
+                jetstream: &context.jetstream,
+                address: &task.address,
+                worker: &task.taken.worker,
+                code,
+                directory: &directory,
+            };
+            TaskCheckout::create(request).await.map(Some)
+        };
+        let checkout = match keeper.run_step(Box::pin(checking_out)).await {
+            Ok(Ok(checkout)) => checkout,
+            Ok(Err(reason)) => {
+                leftovers.code = Some(EndCode::Unchanged);
+                return (failed(format!("the worker could not check out the code: {reason}")), leftovers);
+            }
+            Err(end) => return (RunEnd::Stopped(end), leftovers),
+        };
+        let cwd = checkout.as_ref().map_or(directory.as_path(), TaskCheckout::cwd);
+        let (end, program) = self.run_agent(task, cwd, frames, &mut keeper).await;
+        leftovers.program = program;
+        let (Some(checkout), RunEnd::Outcome(_)) = (checkout, &end) else { return (end, leftovers) };
+        let sending = async {
+            // What the agent has started must not write any more.
+            if let Some(program) = leftovers.program.take() {
+                program.shut_down().await;
+            }
+            checkout.send_back().await
+        };
+        match keeper.run_step(Box::pin(sending)).await {
+            Ok(code) => leftovers.code = Some(code),
+            Err(end) => return (RunEnd::Stopped(end), leftovers),
+        }
+        (end, leftovers)
+    }
+
+    /// Runs the agent of a task; returns its program unless it has exited.
+    async fn run_agent(
+        &self,
+        task: &AcceptedTask,
+        cwd: &Path,
+        frames: Subscriber,
+        keeper: &mut LicenceKeeper,
+    ) -> (RunEnd, Option<AgentProgram>) {
+        let options = &self.context.options;
         let depth = (options.depth_variable.to_owned(), task.message.depth.to_string());
         let command = AgentCommand {
-            cwd: cwd.clone(),
+            cwd: cwd.to_owned(),
             env: options.agent.env.iter().cloned().chain([depth]).collect(),
             ..options.agent.clone()
         };
@@ -192,20 +243,22 @@ impl<'a> RunningTask<'a> {
             Ok(started) => started,
             Err(error) => {
                 let outcome = RelayOutcome::failed(&format!("the agent could not be started: {error}"));
-                return (RunEnd::Outcome(outcome), Leftovers { program: None, cwd });
+                return (RunEnd::Outcome(outcome), None);
             }
         };
         let (to_agent, agent_input) = mpsc::channel(QUEUED_LINES_MAX);
         let (agent_output, from_agent) = mpsc::channel(QUEUED_LINES_MAX);
         let splice = tokio::spawn(splice_transports(channel_transport(agent_input, agent_output), lines));
-        let end = Self::start(run, task, &cwd).drive(to_agent, from_agent, frames).await;
+        let end = RunningTask::start(self, task, cwd, keeper).drive(to_agent, from_agent, frames).await;
         splice.abort();
         match end {
-            Some(end) => (end, Leftovers { program: Some(program), cwd }),
-            None => (Self::exit_of(program).await, Leftovers { program: None, cwd }),
+            Some(end) => (end, Some(program)),
+            None => (RunningTask::exit_of(program).await, None),
         }
     }
+}
 
+impl<'a> RunningTask<'a> {
     /// Returns the end of a task whose agent exited by itself: its exit is the reason.
     async fn exit_of(program: AgentProgram) -> RunEnd {
         let exit = program.shut_down().await;
@@ -216,8 +269,8 @@ impl<'a> RunningTask<'a> {
         )))
     }
 
-    fn start(run: &'a TaskRun, task: &'a AcceptedTask, cwd: &std::path::Path) -> Self {
-        let (options, clock) = (&run.context.options, FleetClock::start());
+    fn start(run: &'a TaskRun, task: &'a AcceptedTask, cwd: &Path, keeper: &'a mut LicenceKeeper) -> Self {
+        let options = &run.context.options;
         let (relay, actions) = WorkerRelay::start(RelayTask {
             cwd: cwd.to_owned(),
             prompt: task.message.prompt.clone(),
@@ -228,12 +281,11 @@ impl<'a> RunningTask<'a> {
         let mut running = Self {
             run,
             task,
-            clock,
+            clock: keeper.clock(),
             relay,
-            licence: TaskLicence::new(run.context.ack_wait, clock.now()),
+            keeper,
             channel: None,
             waiting_lines: VecDeque::new(),
-            heartbeats: JoinSet::new(),
             outcome: None,
         };
         running.carry_out(actions);
@@ -248,33 +300,30 @@ impl<'a> RunningTask<'a> {
         mut frames: Subscriber,
     ) -> Option<RunEnd> {
         let context = &self.run.context;
-        let interval = TaskLicence::heartbeat_interval(context.ack_wait);
-        let (mut next_heartbeat, time_limit) = (interval, context.options.task_time_max);
+        let time_limit = context.options.task_time_max;
         loop {
             if let Some(outcome) = self.outcome.take() {
                 return Some(RunEnd::Outcome(self.flush(outcome, &mut frames).await));
             }
             self.send_frames().await;
-            let now = self.clock.now();
-            match self.licence.state(now) {
-                LicenceState::Valid => {}
-                LicenceState::Revoked => return Some(RunEnd::Revoked),
-                LicenceState::Expired => return Some(RunEnd::Expired),
+            if let Some(end) = self.keeper.end() {
+                return Some(RunEnd::Stopped(end));
             }
-            let wake = [next_heartbeat, time_limit, self.licence.expiry()].into_iter();
-            let wake = wake.chain(self.channel.as_ref().map(LineChannel::next_deadline)).min();
+            let wake = self.keeper.next_time().min(time_limit);
+            let deadline = self.channel.as_ref().map(LineChannel::next_deadline);
+            let wake = deadline.map_or(wake, |deadline| deadline.min(wake));
             let (has_lines, can_send) = (!self.waiting_lines.is_empty(), self.can_send());
             let is_backed_up = self.waiting_lines.len() >= QUEUED_LINES_MAX;
             tokio::select! {
                 biased;
-                () = context.kill.cancelled() => return Some(RunEnd::GivenBack),
+                () = context.kill.cancelled() => return Some(RunEnd::Stopped(LicenceEnd::GivenBack)),
                 permit = to_agent.reserve(), if has_lines => match permit {
                     Ok(permit) => if let Some(line) = self.waiting_lines.pop_front() {
                         permit.send(Ok(line));
                     },
                     Err(_) => self.waiting_lines.clear(),
                 },
-                Some(Ok(heartbeat)) = self.heartbeats.join_next() => self.handle_heartbeat(&heartbeat),
+                () = self.keeper.wait_for_answer() => {}
                 Some(frame) = frames.next(), if !is_backed_up => self.handle_frame(&frame.payload),
                 line = from_agent.recv(), if can_send => match line {
                     Some(Ok(line)) => {
@@ -283,13 +332,9 @@ impl<'a> RunningTask<'a> {
                     }
                     Some(Err(_)) | None => return None,
                 },
-                () = self.clock.sleep_until(wake.unwrap_or(next_heartbeat)) => {
-                    let now = self.clock.now();
-                    if now >= next_heartbeat {
-                        next_heartbeat = now + interval;
-                        self.send_heartbeat();
-                    }
-                    if now >= time_limit {
+                () = self.clock.sleep_until(wake) => {
+                    self.keeper.send_when_due();
+                    if self.clock.now() >= time_limit {
                         let limit = time_limit.as_secs().div_ceil(60);
                         let actions = self.relay.fail(&format!("the worker's limit of {limit} minutes is over"));
                         self.carry_out(actions);
@@ -371,36 +416,6 @@ impl<'a> RunningTask<'a> {
             self.relay.mark_incomplete();
         }
         self.relay.detach();
-    }
-
-    /// Sends a heartbeat and looks whether the message is still there.
-    fn send_heartbeat(&mut self) {
-        // Both are answered in milliseconds; a server that does not answer must not pile them up.
-        if !self.heartbeats.is_empty() {
-            return;
-        }
-        let (message, jetstream) = (self.run.message.clone(), self.run.context.jetstream.clone());
-        let (address, sent) = (self.task.address.clone(), self.clock.now());
-        self.heartbeats.spawn(async move {
-            match message.double_ack_with(AckKind::Progress).await {
-                Ok(()) => Heartbeat::Confirmed { sent },
-                Err(_) => Heartbeat::Unanswered,
-            }
-        });
-        self.heartbeats.spawn(async move {
-            match streams::has_task(&jetstream, &address).await {
-                Ok(is_there) => Heartbeat::Message { is_there },
-                Err(_) => Heartbeat::Unanswered,
-            }
-        });
-    }
-
-    fn handle_heartbeat(&mut self, heartbeat: &Heartbeat) {
-        match heartbeat {
-            Heartbeat::Confirmed { sent } => self.licence.confirm(*sent),
-            Heartbeat::Message { is_there } => self.licence.record_message(*is_there),
-            Heartbeat::Unanswered => tracing::debug!("a heartbeat was not answered"),
-        }
     }
 
     /// Gives the parent some time to come for the first time, and for the last lines.

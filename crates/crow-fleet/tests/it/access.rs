@@ -6,6 +6,7 @@ use crow_fleet::FarmConnections;
 use expect_test::expect;
 use nkeys::KeyPair;
 
+use super::code::{make_repository, open_gate, send_code, slow, worktree};
 use super::world::{RunningTask, World, run, start_worker};
 
 /// The rights of `docs/user/guides/fleet.md`, for a worker `w1` and a parent `me` of the queue `build`.
@@ -15,7 +16,8 @@ pub(crate) const RIGHTS: &str = r#"
         publish: [
             "$JS.API.CONSUMER.INFO.CROW_TASKS.build-now", "$JS.API.CONSUMER.MSG.NEXT.CROW_TASKS.build-now",
             "$JS.ACK.CROW_TASKS.build-now.>", "$JS.API.DIRECT.GET.CROW_TASKS.crow.task.build.>",
-            "$JS.API.DIRECT.GET.CROW_RECORDS", "crow.record.build.w1.>", "crow.up.build.w1.>"
+            "$JS.API.DIRECT.GET.CROW_RECORDS", "crow.record.build.w1.>", "crow.up.build.w1.>",
+            "$JS.API.DIRECT.GET.CROW_CODE.crow.code.build.>", "crow.result.build.w1.>"
         ], subscribe: ["_INBOX.w1.>", "crow.down.build.w1.>"] } }
     { user: me, password: m, permissions: {
         publish: [
@@ -23,7 +25,9 @@ pub(crate) const RIGHTS: &str = r#"
             "$JS.API.DIRECT.GET.CROW_TASKS.crow.task.build.*.me.*",
             "$JS.API.STREAM.MSG.DELETE.CROW_TASKS", "$JS.API.STREAM.MSG.DELETE.CROW_RECORDS",
             "$JS.API.CONSUMER.CREATE.CROW_RECORDS.*.crow.record.build.*.me.>",
-            "$JS.API.CONSUMER.MSG.NEXT.CROW_RECORDS.*", "$JS.API.DIRECT.GET.CROW_RECORDS"
+            "$JS.API.CONSUMER.MSG.NEXT.CROW_RECORDS.*", "$JS.API.DIRECT.GET.CROW_RECORDS",
+            "crow.code.build.me.>", "$JS.API.DIRECT.GET.CROW_CODE.crow.result.build.*.me.>",
+            "$JS.API.STREAM.MSG.DELETE.CROW_CODE"
         ], subscribe: ["_INBOX.me.>", "crow.up.build.*.me.*"] } }
 "#;
 
@@ -45,15 +49,59 @@ fn users_with_the_rights_of_the_guide_do_all_they_need() {
         let mut options = world.worker_options(&[]);
         options.server.credentials = password("admin", "a");
         start_worker(options).await.expect("it connects").drain().await;
-        let mut options = world.worker_options(&["asks"]);
+        let mut options = world.worker_options(&["asks", &slow(&world)]);
         (options.server.credentials, options.name) = (password("w1", "w"), "w1".to_owned());
         let worker = start_worker(options).await.expect("it connects");
         let farms = FarmConnections::default();
-        let task = RunningTask::start(&farms, &farm(&world, password("me", "m")), "count").await;
-        let log = task.expect("the server is reached").end(Some("allow_once")).await;
+        let farm = farm(&world, password("me", "m"));
+        let code = send_code(&farms, &farm, &make_repository(&world), &world).await.expect("it is sent");
+        let task = RunningTask::start_with_code(&farms, &farm, code.clone()).await;
+        let mut task = task.expect("the server is reached");
+        task.until("session/request_permission", Some("allow_once")).await;
+        std::fs::write(worktree(&world, &task, 1).join("made"), "").expect("it can be written");
+        open_gate(&world);
+        let log = task.end(None).await;
         assert!(log.contains("question: rm -rf build") && log.ends_with("Ok(EndTurn)\n"), "{log}");
+        let fetched = farms.fetch_code(&code).await.expect("it came back").expect("a file was made");
+        fetched.delete().await;
         farms.close().await;
         worker.drain().await;
+        assert_eq!(count_chunks(&world).await, 0);
+    });
+}
+
+async fn connect(world: &World, user: &str, password: &str) -> async_nats::Client {
+    let options = async_nats::ConnectOptions::with_user_and_password(user.into(), password.into());
+    options.connect(world.server.url()).await.expect("it connects")
+}
+
+/// Counts the messages with code, as the administrator.
+async fn count_chunks(world: &World) -> u64 {
+    let jetstream = async_nats::jetstream::new(connect(world, "admin", "a").await);
+    let stream = jetstream.get_stream("CROW_CODE").await.expect("it exists");
+    stream.cached_info().state.messages
+}
+
+#[test]
+fn users_cannot_store_the_code_of_others() {
+    run(async {
+        let Some(mut world) = World::start_with(&format!("authorization {{ users: [{RIGHTS}] }}")) else {
+            return;
+        };
+        let mut options = world.worker_options(&[]);
+        options.server.credentials = password("admin", "a");
+        start_worker(options).await.expect("it connects").drain().await;
+        for (user, password, foreign) in [
+            ("w1", "w", ["crow.result.build.w2.me.x.0", "crow.code.build.me.x.0"]),
+            ("me", "m", ["crow.result.build.w1.me.x.0", "crow.code.build.you.x.0"]),
+        ] {
+            let client = connect(&world, user, password).await;
+            for subject in foreign {
+                client.publish(subject, "foreign".into()).await.expect("it is sent");
+            }
+            client.flush().await.expect("the server has read it");
+        }
+        assert_eq!(count_chunks(&world).await, 0);
     });
 }
 

@@ -3,6 +3,7 @@
 
 mod access;
 mod cluster;
+mod code;
 mod doomed_parent;
 mod faults;
 mod queued;

@@ -9,7 +9,7 @@ use super::world::{RunningTask, World, run, soon};
 
 /// Makes a task for the queue.
 async fn prepare(world: &World, prompt: &str) -> QueuedFarmTask {
-    let task = FarmTask { mode: Mode::Ask, depth: 1, version: "0", keeper: None };
+    let task = FarmTask { mode: Mode::Ask, depth: 1, version: "0", keeper: None, code: None };
     let farm = world.farm();
     let prepared = world.farms.prepare_task(&farm, &task, prompt.to_owned(), None).await;
     prepared.expect("the server is reached")

@@ -11,9 +11,10 @@ use crow_acp::{
 use crow_core::{ContentPart, FarmAddress, Mode, NatsCredentials, NatsServer as ServerAddress, SessionId};
 use crow_fleet::{
     FarmConnections, FarmPlace, FarmTask, FleetWorker, PlaceKeeper, QueueOptions, QueuedFarmTask,
-    ResumedFarmTask, WorkerEvent, WorkerOptions,
+    ResumedFarmTask, SentCode, WorkerEvent, WorkerOptions,
 };
 use crow_testkit::{NatsCluster, NatsServer, agent};
+use crow_tools::GitCli;
 use tempfile::TempDir;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -125,6 +126,7 @@ impl<S> World<S> {
             depth_variable: "CROW_DEPTH",
             launcher: AgentLauncher::new(None),
             workspaces_dir: self.path("workspaces"),
+            git: GitCli::standalone(),
             mode_max: Mode::Auto,
             task_time_max: Duration::from_secs(600),
             drain_time_max: PATIENCE,
@@ -226,9 +228,20 @@ impl RunningTask {
         prompt: &str,
         keeper: Option<Arc<dyn PlaceKeeper>>,
     ) -> Result<Self, String> {
-        let task = FarmTask { mode: Mode::Ask, depth: 1, version: "0", keeper };
+        let task = FarmTask { mode: Mode::Ask, depth: 1, version: "0", keeper, code: None };
         let lines = farms.open_task(farm, task).await?;
         Ok(Self::drive(lines, None, prompt).await)
+    }
+
+    /// Begins a task with code.
+    pub(crate) async fn start_with_code(
+        farms: &FarmConnections,
+        farm: &FarmAddress,
+        code: SentCode,
+    ) -> Result<Self, String> {
+        let task = FarmTask { mode: Mode::Ask, depth: 1, version: "0", keeper: None, code: Some(code) };
+        let lines = farms.open_task(farm, task).await?;
+        Ok(Self::drive(lines, None, "count").await)
     }
 
     /// Takes up a task again; returns the reasons why its server was not reached as well.

@@ -69,7 +69,8 @@ async fn run_queued_task(
     run::check_mode(mode)?;
     let mode = mode.and_then(Mode::parse).unwrap_or(settings.mode);
     // No later process of a batch goes on with its tasks.
-    let farm_task = FarmTask { mode, depth: settings.depth + 1, version: agent::VERSION, keeper: None };
+    let (depth, version) = (settings.depth + 1, agent::VERSION);
+    let farm_task = FarmTask { mode, depth, version, keeper: None, code: None };
     let name = context.external.map_or("", |server| &server.name);
     let unreachable = |reason: String| run::unreachable_error(name, &reason);
     // One copy of it waits: there may be thousands.

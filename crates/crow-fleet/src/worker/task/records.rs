@@ -7,7 +7,9 @@ use crow_acp::RelayOutcome;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
+use super::licence_keeper::LicenceEnd;
 use super::{AcceptedTask, Leftovers, RunEnd, TaskRun};
+use crate::code::EndCode;
 use crate::record::{EndRecord, TakenRecord};
 use crate::streams::{PublishOutcome, StoredRecord, publish};
 use crate::subject::TaskAddress;
@@ -37,23 +39,28 @@ impl TaskRun {
     }
 
     /// Does what the end of a run requires; returns it in words.
-    pub(super) async fn conclude(&self, task: &AcceptedTask, end: RunEnd, leftovers: Leftovers) -> String {
+    pub(super) async fn conclude(
+        &self,
+        task: &AcceptedTask,
+        end: RunEnd,
+        mut leftovers: Leftovers,
+    ) -> String {
         match end {
             RunEnd::Outcome(outcome) => {
-                let text = outcome.describe();
+                let (text, code) = (outcome.describe(), leftovers.code.take());
                 // The parent need not wait until the agent has exited.
-                tokio::join!(self.tell_end(task, outcome), leftovers.remove());
+                tokio::join!(self.tell_end(task, outcome, code), leftovers.remove());
                 text
             }
-            RunEnd::Revoked => {
+            RunEnd::Stopped(LicenceEnd::Revoked) => {
                 leftovers.remove().await;
                 "taken back".to_owned()
             }
-            RunEnd::Expired => {
+            RunEnd::Stopped(LicenceEnd::Expired) => {
                 leftovers.remove().await;
                 "lost the connection to the server; another worker may have it".to_owned()
             }
-            RunEnd::GivenBack => {
+            RunEnd::Stopped(LicenceEnd::GivenBack) => {
                 leftovers.remove().await;
                 self.give_back(task).await;
                 "given back".to_owned()
@@ -71,11 +78,12 @@ impl TaskRun {
     }
 
     /// Publishes the end until the server has it, then removes the message.
-    pub(super) async fn tell_end(&self, task: &AcceptedTask, outcome: RelayOutcome) {
+    pub(super) async fn tell_end(&self, task: &AcceptedTask, outcome: RelayOutcome, code: Option<EndCode>) {
         let record = EndRecord {
             worker: task.taken.worker.clone(),
             response: outcome.response,
             missed_answer: (!outcome.is_complete).then_some(outcome.answer),
+            code,
         };
         let payload = record.encode(&task.message.ticket);
         let subject = task.address.end_subject(&task.taken.worker);

@@ -1,0 +1,108 @@
+//! The code of a task on a worker: what its user finds in the repository afterwards.
+
+use std::path::Path;
+use std::process::Command;
+
+use crow_testkit::client::task_names;
+use expect_test::expect;
+
+use super::{Stage, run};
+
+const TASK: &str =
+    "call task {\"prompt\":\"ALPHA\",\"agent\":\"farm\",\"worktree\":true}\ntext \"It is done.\"";
+
+fn git(dir: &Path, line: &str) -> String {
+    let mut command = Command::new("git");
+    command.args(["-c", "user.name=user", "-c", "user.email=user@localhost"]).args(line.split(' '));
+    let output = command.current_dir(dir).output().expect("git runs");
+    assert!(output.status.success(), "git {line}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("it is text")
+}
+
+/// Makes the project of a stage a repository with a commit.
+fn make_repository(stage: &Stage) {
+    let project = stage.world.project();
+    std::fs::write(project.join("greeting.txt"), "hello\n").expect("it can be written");
+    for line in ["init -q -b main", "add greeting.txt", "commit -q -m first"] {
+        git(&project, line);
+    }
+}
+
+/// References, files and worktrees of the project.
+fn show_repository(stage: &Stage) -> String {
+    let project = stage.world.project();
+    let shown =
+        ["for-each-ref --format=%(refname)", "status --porcelain --branch", "worktree list --porcelain"];
+    let shown: String = shown.map(|line| git(&project, line)).concat();
+    task_names::mask_task_names(&shown.replace(&project.display().to_string(), "$PROJECT"))
+}
+
+#[test]
+fn task_with_a_worktree_on_a_worker_leaves_its_branch_and_nothing_else() {
+    run(async {
+        let Some(mut stage) = Stage::start(TASK).await else { return };
+        make_repository(&stage);
+        let before = show_repository(&stage);
+        let mut worker = stage.worker("w1", &["--mode", "auto"]);
+        worker.says("worker").await;
+        let write = "call write {\"file_path\":\"made.txt\",\"content\":\"made\\n\"}\ntext \"Made.\"";
+        stage.server.add_answers_for("ALPHA", write);
+        assert_eq!(stage.say("go").await, "end_turn");
+        worker.says("done").await;
+        expect![[r#"
+            Task $TASK (farm, ALPHA) is done.
+
+            Made.
+
+            Its work is on the branch crow/$TASK: look at it with `git diff HEAD...crow/$TASK`, take it over with `git merge crow/$TASK`.
+             made.txt | 1 +
+             1 file changed, 1 insertion(+)
+
+            The whole of it: query_session with session_id $TASK. It has one turn; for more start a new task.
+        "#]].assert_eq(&stage.told("go"));
+        let branch = format!("crow/{}", stage.task());
+        let project = stage.world.project();
+        assert_eq!(git(&project, &format!("log --format=%s {branch}")).lines().count(), 2);
+        assert_eq!(git(&project, &format!("diff --name-status main {branch}")), "A\tmade.txt\n");
+        assert_eq!(git(&project, &format!("show {branch}:made.txt")), "made\n");
+        git(&project, &format!("branch -D {branch}"));
+        assert_eq!(show_repository(&stage), before);
+        let left = std::fs::read_dir(stage.worker_home.home().join(".crow/worker"));
+        assert_eq!(left.expect("it was made").count(), 0);
+    });
+}
+
+#[test]
+fn task_with_a_worktree_outside_of_a_repository_is_not_sent() {
+    run(async {
+        let Some(mut stage) = Stage::start(TASK).await else { return };
+        let mut worker = stage.worker("w1", &[]);
+        worker.says("worker").await;
+        assert_eq!(stage.say("go").await, "end_turn");
+        let project = stage.world.project().display().to_string();
+        expect!["could not send the code to farm: $PROJECT is not in a git repository"]
+            .assert_eq(&stage.told("go").replace(&project, "$PROJECT"));
+    });
+}
+
+#[test]
+fn worker_without_git_says_so() {
+    run(async {
+        let Some(mut stage) = Stage::start(TASK).await else { return };
+        make_repository(&stage);
+        let empty = stage.world.project().join("bin");
+        std::fs::create_dir(&empty).expect("it can be made");
+        let mut worker = stage.worker_with_path("w1", &[], empty.as_os_str());
+        worker.says("worker").await;
+        assert_eq!(stage.say("go").await, "end_turn");
+        expect![[r#"
+            Task $TASK (farm, ALPHA) failed: the worker could not check out the code: git is not installed; install it, or work without a worktree.
+
+            It said nothing.
+
+            It worked in a git worktree of its own and changed nothing.
+
+            The whole of it: query_session with session_id $TASK. It has one turn; for more start a new task.
+        "#]].assert_eq(&stage.told("go"));
+    });
+}

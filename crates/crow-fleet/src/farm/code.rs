@@ -1,0 +1,197 @@
+//! The code of a parent's tasks: sent before a task begins, fetched after its end.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crow_core::{FarmAddress, replace_control_chars};
+use crow_tools::{GitCli, RepositoryHead};
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::records::FarmConnection;
+use crate::code::{
+    BundleRecord, BundleSubjects, CodeRecord, CodeReturn, EndCode, ReturnedCode, download_bundle,
+    upload_bundle,
+};
+use crate::streams::{CODE, CODE_AGE_MAX, delete_message};
+use crate::subject::{is_subject_token, random_name};
+
+/// Time for which uploaded code is used again. The rest of its age is for the tasks that wait.
+const CODE_USED_MAX: Duration = Duration::from_secs(CODE_AGE_MAX.as_secs() / 2);
+
+/// Time to delete the chunks of one bundle.
+const DELETE_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// A request to send the code that a directory is at.
+#[derive(Debug, Clone, Copy)]
+pub struct CodeRequest<'a> {
+    pub git: &'a GitCli,
+    pub directory: &'a Path,
+    /// A directory for files that are needed meanwhile.
+    pub scratch_dir: &'a Path,
+    /// The name of the task; its branch will be `crow/name`.
+    pub name: &'a str,
+}
+
+/// Code that is at the server for a task.
+#[derive(Debug, Clone)]
+pub struct SentCode {
+    /// The commit that the task begins from; `commit` is what was sent.
+    pub head: RepositoryHead,
+    /// The name of the task.
+    pub name: String,
+    bundle: BundleRecord,
+    pub(super) address: FarmAddress,
+    pub(super) returned: CodeReturn,
+}
+
+/// Code that came back from a worker.
+#[derive(Debug)]
+pub struct FetchedCode {
+    /// A bundle as the worker has signed it, from which nothing is known yet.
+    pub bundle: Vec<u8>,
+    sequences: Vec<u64>,
+    connection: Arc<FarmConnection>,
+}
+
+/// The code that a session has sent.
+#[derive(Debug, Default)]
+pub(super) struct CodeUploads(tokio::sync::Mutex<Vec<UploadedCode>>);
+
+/// Code that is at a server.
+#[derive(Debug)]
+struct UploadedCode {
+    connection: Arc<FarmConnection>,
+    queue: String,
+    repository: PathBuf,
+    commit: String,
+    bundle: BundleRecord,
+    sequences: Vec<u64>,
+    uploaded: Instant,
+}
+
+impl SentCode {
+    /// Describes it in the message of the task.
+    pub(super) fn record(&self) -> CodeRecord {
+        CodeRecord {
+            name: self.name.clone(),
+            commit: self.head.commit.clone(),
+            directory: self.head.prefix.to_str().unwrap_or_default().to_owned(),
+            bundle: self.bundle.clone(),
+        }
+    }
+}
+
+impl CodeUploads {
+    /// Sends the commit that a directory is at, unless the server has it from an earlier task.
+    pub(super) async fn send_head(
+        &self,
+        connection: Arc<FarmConnection>,
+        address: &FarmAddress,
+        request: CodeRequest<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<SentCode, String> {
+        let CodeRequest { git, directory, scratch_dir, name } = request;
+        let mut head = git.inspect_head(directory, cancel).await.map_err(|error| error.to_string())?;
+        if head.prefix.to_str().is_none() {
+            return Err(format!("the directory {} is not UTF-8", directory.display()));
+        }
+        // Held while code is sent: tasks that begin at once share it.
+        let mut uploads = self.0.lock().await;
+        uploads.retain(|code| code.uploaded.elapsed() < CODE_AGE_MAX);
+        let is_same = |code: &&UploadedCode| {
+            Arc::ptr_eq(&code.connection, &connection)
+                && code.queue == address.queue
+                && code.repository == head.repository
+                && code.commit == head.commit
+                && code.uploaded.elapsed() < CODE_USED_MAX
+        };
+        let bundle = match uploads.iter().find(is_same) {
+            Some(known) => known.bundle.clone(),
+            None => {
+                let file = scratch_dir.join(format!("{}.bundle", random_name()?));
+                let made = tokio::fs::create_dir_all(scratch_dir).await;
+                made.map_err(|error| {
+                    format!("the directory {} cannot be made: {error}", scratch_dir.display())
+                })?;
+                let bundled = git.bundle_head(&head.repository, &file, cancel).await;
+                let bundled = bundled.map_err(|error| error.to_string())?;
+                // The user may have committed meanwhile.
+                head.commit = bundled.commit;
+                let bundle = BundleRecord::new(&bundled.bytes)?;
+                let subjects = BundleSubjects::from_parent(&address.queue, &address.parent_name, &bundle);
+                let sequences = upload_bundle(&connection.jetstream, &subjects, bundled.bytes).await?;
+                uploads.push(UploadedCode {
+                    connection,
+                    queue: address.queue.clone(),
+                    repository: head.repository.clone(),
+                    commit: head.commit.clone(),
+                    bundle: bundle.clone(),
+                    sequences,
+                    uploaded: Instant::now(),
+                });
+                bundle
+            }
+        };
+        Ok(SentCode {
+            head,
+            name: name.to_owned(),
+            bundle,
+            address: address.clone(),
+            returned: CodeReturn::default(),
+        })
+    }
+
+    /// Takes all code that was sent; each future deletes one bundle.
+    pub(super) fn take_deletions(&self) -> Vec<impl Future<Output = ()> + use<>> {
+        // A session that ends sends nothing any more.
+        let uploads = self.0.try_lock().map(|mut uploads| std::mem::take(&mut *uploads)).unwrap_or_default();
+        uploads.into_iter().map(|code| delete_chunks(code.connection, code.sequences)).collect()
+    }
+}
+
+impl SentCode {
+    /// Fetches the code after the end of its task; `None` if nothing was changed.
+    pub(super) async fn fetch(&self, connection: Arc<FarmConnection>) -> Result<Option<FetchedCode>, String> {
+        let ReturnedCode { worker, code: end } =
+            self.returned.take().ok_or("the task ended before its worker sent them")?;
+        let bundle = match end {
+            EndCode::Unchanged => return Ok(None),
+            EndCode::Lost(reason) => {
+                let reason = replace_control_chars(&reason).replace('\n', " ");
+                return Err(format!("the worker {} says: {reason}", replace_control_chars(&worker)));
+            }
+            EndCode::Bundle(bundle) if is_subject_token(&worker) => bundle,
+            EndCode::Bundle(_) => return Err("the name of their worker is not valid".to_owned()),
+        };
+        let FarmAddress { queue, parent_name, .. } = &self.address;
+        let subjects = BundleSubjects::from_worker(queue, [&worker, parent_name], &bundle);
+        let downloaded = download_bundle(&connection.jetstream, &subjects, &bundle).await;
+        let downloaded =
+            downloaded.map_err(|reason| format!("the bundle from the worker {worker}: {reason}"))?;
+        Ok(Some(FetchedCode { bundle: downloaded.bytes, sequences: downloaded.sequences, connection }))
+    }
+}
+
+impl FetchedCode {
+    /// Deletes it at the server, after it was used.
+    pub async fn delete(self) {
+        delete_chunks(self.connection, self.sequences).await;
+    }
+}
+
+/// Deletes chunks; what the server does not confirm is deleted by its age.
+async fn delete_chunks(connection: Arc<FarmConnection>, sequences: Vec<u64>) {
+    let deletions = async {
+        for sequence in sequences {
+            if let Err(reason) = delete_message(&connection.jetstream, CODE, sequence).await {
+                tracing::debug!(%reason, "code was not deleted at the server");
+                return;
+            }
+        }
+    };
+    if timeout(DELETE_TIME_MAX, deletions).await.is_err() {
+        tracing::debug!("the server did not confirm the deletion of code in time");
+    }
+}

@@ -1,0 +1,90 @@
+//! The worktree of a task that has code: made of what its parent sent, and sent back with the end of the task.
+
+use std::path::Path;
+
+use async_nats::jetstream::Context;
+use crow_tools::{GitCli, RepositoryImport, Worktree};
+use tokio_util::sync::CancellationToken;
+
+use crate::code::{BundleRecord, BundleSubjects, CodeRecord, EndCode, download_bundle, upload_bundle};
+use crate::subject::TaskAddress;
+
+/// The repository of a task in its directory. The name of a worktree has no dot.
+const REPOSITORY_DIR: &str = ".repository";
+
+/// A bundle while it is made.
+const BUNDLE_FILE: &str = ".bundle";
+
+/// A request to check out the code of a task.
+#[derive(Clone, Copy)]
+pub(super) struct CheckoutRequest<'a> {
+    pub(super) git: &'a GitCli,
+    pub(super) jetstream: &'a Context,
+    pub(super) address: &'a TaskAddress,
+    /// The name of this worker.
+    pub(super) worker: &'a str,
+    pub(super) code: &'a CodeRecord,
+    /// The directory of the task.
+    pub(super) directory: &'a Path,
+}
+
+/// The worktree of a task in a repository of its own.
+pub(super) struct TaskCheckout<'a> {
+    request: CheckoutRequest<'a>,
+    worktree: Worktree,
+}
+
+impl<'a> TaskCheckout<'a> {
+    /// Fetches the code, checks it and makes a worktree of it; the error is the reason.
+    pub(super) async fn create(request: CheckoutRequest<'a>) -> Result<Self, String> {
+        let CheckoutRequest { git, address, code, directory, .. } = request;
+        let subjects = BundleSubjects::from_parent(&address.queue, &address.parent, &code.bundle);
+        let downloaded = download_bundle(request.jetstream, &subjects, &code.bundle).await;
+        let bundle = downloaded.map_err(|reason| format!("its bundle: {reason}"))?.bytes;
+        let import = RepositoryImport {
+            directory: &directory.join(REPOSITORY_DIR),
+            commit: &code.commit,
+            bundle: &bundle,
+            prefix: Path::new(&code.directory),
+        };
+        // The whole step is dropped if the task must stop.
+        let cancel = CancellationToken::new();
+        let made = async {
+            let task_directory = git.import_repository(import, &cancel).await?;
+            Worktree::create(git, &task_directory, directory, &code.name, &cancel).await
+        };
+        let worktree = made.await.map_err(|error| error.to_string())?;
+        Ok(Self { request, worktree })
+    }
+
+    /// The working directory of the task.
+    pub(super) fn cwd(&self) -> &Path {
+        &self.worktree.path
+    }
+
+    /// Commits the work, as in any worktree of a task, and stores it for the parent.
+    pub(super) async fn send_back(&self) -> EndCode {
+        match self.try_send_back().await {
+            Ok(code) => code,
+            Err(reason) => EndCode::lost(&reason),
+        }
+    }
+
+    async fn try_send_back(&self) -> Result<EndCode, String> {
+        let CheckoutRequest { git, address, worker, code, directory, jetstream } = self.request;
+        let cancel = CancellationToken::new();
+        let settled = self.worktree.settle(git, &cancel).await;
+        if settled.branch.is_none() {
+            return Ok(EndCode::Unchanged);
+        }
+        let (repository, file) = (directory.join(REPOSITORY_DIR), directory.join(BUNDLE_FILE));
+        let bundled = git.bundle_branch(&repository, [&code.commit, &code.name], &file, &cancel).await;
+        let Some(bundled) = bundled.map_err(|error| error.to_string())? else {
+            return Ok(EndCode::Unchanged);
+        };
+        let bundle = BundleRecord::new(&bundled.bytes)?;
+        let subjects = BundleSubjects::from_worker(&address.queue, [worker, &address.parent], &bundle);
+        upload_bundle(jetstream, &subjects, bundled.bytes).await?;
+        Ok(EndCode::Bundle(bundle))
+    }
+}
