@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, PullConsumer, pull};
 use async_nats::jetstream::context::PublishErrorKind;
-use async_nats::jetstream::message::PublishMessage;
+use async_nats::jetstream::message::{PublishMessage, StreamMessage};
 use async_nats::jetstream::stream::{
-    Config, DeleteMessageErrorKind, DirectGetErrorKind, DiscardPolicy, RetentionPolicy, StorageType, Stream,
+    Config, DeleteMessageErrorKind, DirectGetError, DirectGetErrorKind, DiscardPolicy, RetentionPolicy,
+    StorageType, Stream,
 };
 use async_nats::jetstream::{self, Context};
 
@@ -53,8 +54,12 @@ const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
 /// The records of one task that are read: of each delivery two, and an end.
 const RECORDS_READ_MAX: usize = 256;
 
-/// Time for a replica to answer, which takes milliseconds. Old servers do not answer for a stream that does not exist.
+/// Time for a replica to answer, which takes milliseconds. Old servers do not answer for a stream that does not exist, and
+/// sometimes not for one that does.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Questions to a replica until it counts as silent.
+const LOOKS_MAX: usize = 2;
 
 /// A subject of the records that has none.
 const NO_RECORD: &str = "crow.record.none";
@@ -221,8 +226,7 @@ pub(crate) fn no_queue_reason(queue: &str) -> String {
 /// Whether the server has queues. A stream that elects its leader does not take messages, as if there were none, and its
 /// other replicas answer nevertheless.
 async fn has_streams(jetstream: &Context) -> bool {
-    let look = next_record(jetstream, NO_RECORD, 0);
-    tokio::time::timeout(LOOK_TIMEOUT, look).await.is_ok_and(|looked| looked.is_ok())
+    next_record(jetstream, NO_RECORD, 0).await.is_ok()
 }
 
 /// Whether the message of a task is in its queue; the error is the reason why that is unknown.
@@ -233,11 +237,24 @@ pub(crate) async fn has_task(jetstream: &Context, address: &TaskAddress) -> Resu
 /// Returns the sequence of the message of a task, if it is in its queue; the error is the reason why that is unknown.
 pub(crate) async fn find_task(jetstream: &Context, address: &TaskAddress) -> Result<Option<u64>, String> {
     let stream = bare_stream(jetstream, TASKS).await?;
-    match stream.direct_get_last_for_subject(address.task_subject()).await {
-        Ok(message) => Ok(Some(message.sequence)),
-        Err(error) if error.kind() == DirectGetErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error.to_string()),
+    let found = find_message(|| stream.direct_get_last_for_subject(address.task_subject())).await?;
+    Ok(found.map(|message| message.sequence))
+}
+
+/// Asks a replica for a message, and again if it does not answer.
+async fn find_message<F>(look: impl Fn() -> F) -> Result<Option<StreamMessage>, String>
+where
+    F: Future<Output = Result<StreamMessage, DirectGetError>>,
+{
+    for _ in 0..LOOKS_MAX {
+        match tokio::time::timeout(LOOK_TIMEOUT, look()).await {
+            Ok(Ok(message)) => return Ok(Some(message)),
+            Ok(Err(error)) if error.kind() == DirectGetErrorKind::NotFound => return Ok(None),
+            Ok(Err(error)) => return Err(error.to_string()),
+            Err(_) => {}
+        }
     }
+    Err("the server does not answer".to_owned())
 }
 
 /// A record as it is stored.
@@ -274,16 +291,14 @@ pub(crate) async fn next_record(
     last_sequence: u64,
 ) -> Result<Option<StoredRecord>, String> {
     let stream = bare_stream(jetstream, RECORDS).await?;
-    match stream.direct_get_next_for_subject(subjects, Some(last_sequence + 1)).await {
-        Ok(message) => Ok(Some(StoredRecord {
-            sequence: message.sequence,
-            is_end: RecordSubject::parse(&message.subject).is_some_and(|subject| subject.is_end),
-            subject: message.subject.into_string(),
-            payload: message.payload.to_vec(),
-        })),
-        Err(error) if error.kind() == DirectGetErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error.to_string()),
-    }
+    let next = || stream.direct_get_next_for_subject(subjects, Some(last_sequence + 1));
+    let found = find_message(next).await?;
+    Ok(found.map(|message| StoredRecord {
+        sequence: message.sequence,
+        is_end: RecordSubject::parse(&message.subject).is_some_and(|subject| subject.is_end),
+        subject: message.subject.into_string(),
+        payload: message.payload.to_vec(),
+    }))
 }
 
 /// Deletes a message; one that is gone already is no error.
