@@ -4,13 +4,14 @@
 use std::{future::ready, time::Duration};
 
 use crow_acp::{AgentLauncher, LineTransport, ProgramLoss};
-use crow_core::{AgentServer, AgentTransport};
+use crow_core::{AgentServer, AgentTransport, Mode};
 use crow_fleet::{FarmConnections, FarmTask, QueuedFarmTask};
 use crow_process::CommandSpec;
 use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
 
 use super::{
+    check_mode,
     conversation::{ConversationEnd, run_conversation},
     plain::to_one_line,
     plan::RunPlan,
@@ -30,7 +31,7 @@ const LEAVE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Runs the plan with another agent. The caller closes the farms.
 pub(crate) async fn drive_external_agent(
-    plan: RunPlan,
+    mut plan: RunPlan,
     server: &AgentServer,
     lookup: &ProgramLookup<'_>,
     settings: &Settings,
@@ -65,13 +66,21 @@ pub(crate) async fn drive_external_agent(
             Box::pin(drive_connected(plan, &server.name, connecting, leaving)).await
         }
         AgentTransport::Farm(address) => {
-            let (mode, depth) = (settings.mode, settings.depth + 1);
-            // This conversation is in no store, so no later process could go on with it.
-            let task = FarmTask { mode, depth, version: agent::VERSION, keeper: None, code: None };
+            // The queue has its mode.
+            let mode = plan.args.options.mode.take();
+            let task = farm_task(mode.as_deref(), settings)?;
             let connecting = farms.open_task(address, task);
             Box::pin(drive_connected(plan, &server.name, connecting, ready(()))).await
         }
     }
+}
+
+/// Makes a task for a queue, whose workers have Crow's modes. Its conversation is in no store, so no later process could go
+/// on with it.
+pub(crate) fn farm_task(mode: Option<&str>, settings: &Settings) -> Result<FarmTask, CliError> {
+    check_mode(mode)?;
+    let mode = mode.and_then(Mode::parse).unwrap_or(settings.mode);
+    Ok(FarmTask { mode, depth: settings.depth + 1, version: agent::VERSION, keeper: None, code: None })
 }
 
 /// Runs the plan with the worker that has begun its task.

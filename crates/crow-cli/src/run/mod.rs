@@ -46,7 +46,7 @@ use self::{
 };
 pub(crate) use self::{
     answer_text::AnswerText,
-    external_agent::{drive_external_agent, drive_queued_agent, unreachable_error},
+    external_agent::{drive_external_agent, drive_queued_agent, farm_task, unreachable_error},
     interrupts::{RunControl, listen_for_signals},
     output::{ContinuationHint, RunOutput, SessionRetention},
     plain::{PaintMode, THEME},

@@ -290,6 +290,7 @@ pub(super) const AGENT: &[ConfigKey] = &[
     },
     ConfigKey { name: "user", shape: Text, about: "The user at the NATS server" },
     ConfigKey { name: "password", shape: Text, about: "The user's password, preferably as ${VARIABLE}" },
+    ConfigKey { name: "password_file", shape: Text, about: "The file that holds the password" },
     ConfigKey { name: "creds_file", shape: Text, about: "The file with a NATS JWT and its key" },
     ConfigKey { name: "nkey_file", shape: Text, about: "The file with the seed of a NATS NKey" },
     ConfigKey {

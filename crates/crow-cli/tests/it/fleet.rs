@@ -278,7 +278,7 @@ fn queue_is_an_agent_of_the_command_line() {
         worker.says("worker").await;
         stage.server.add_answers_for("ALPHA", "text \"A.\"");
         let mut command = Command::new(binary());
-        command.args(["run", "--agent", "farm", "ALPHA"]).env("HOME", stage.world.home());
+        command.args(["run", "--agent", "farm", "--mode", "auto", "ALPHA"]).env("HOME", stage.world.home());
         command.current_dir(stage.world.project()).stdin(Stdio::null());
         let output = tokio::time::timeout(PATIENCE, command.output()).await.expect("it ends in time");
         let output = output.expect("it runs");

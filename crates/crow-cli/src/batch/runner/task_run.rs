@@ -1,14 +1,12 @@
 //! The run of one task.
 
-use crow_core::{AgentTransport, FarmAddress, Mode};
-use crow_fleet::FarmTask;
+use crow_core::{AgentTransport, FarmAddress};
 use crow_process::StopRequest;
 use tokio::sync::watch;
 
 use super::super::{task_line::BatchTask, task_output::TaskOutput};
 use super::BatchContext;
 use crate::{
-    agent,
     agents::ProgramLookup,
     cli::{ConversationOptions, RunArgs},
     failure::{CliError, CliExitCode},
@@ -66,11 +64,7 @@ async fn run_queued_task(
     let (settings, args) = (context.settings, &context.args);
     let model = task.model.take().or_else(|| args.model.clone());
     let mode = task.mode.as_deref().or(args.mode.as_deref());
-    run::check_mode(mode)?;
-    let mode = mode.and_then(Mode::parse).unwrap_or(settings.mode);
-    // No later process of a batch goes on with its tasks.
-    let (depth, version) = (settings.depth + 1, agent::VERSION);
-    let farm_task = FarmTask { mode, depth, version, keeper: None, code: None };
+    let farm_task = run::farm_task(mode, settings)?;
     let name = context.external.map_or("", |server| &server.name);
     let unreachable = |reason: String| run::unreachable_error(name, &reason);
     // One copy of it waits: there may be thousands.

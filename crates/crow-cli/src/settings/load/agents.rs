@@ -41,8 +41,8 @@ struct AgentFields {
     url: Option<String>,
     headers: Vec<(String, String)>,
     token: Option<String>,
-    /// The reason if `token_file` could not be read.
-    missing_token_reason: Option<String>,
+    /// The reason if the file of the token or of the password could not be read.
+    missing_secret_reason: Option<String>,
     cwd: Option<String>,
     farm: FarmFields,
 }
@@ -53,9 +53,9 @@ impl ConfigLoader<'_> {
         for field in self.read_map(&field.key, &field.node, NAMED_MAPS)? {
             let mut fields = self.read_agent(field, &mut agents.secret_variables)?;
             let cwd = self.read_remote_dir(field, fields.cwd.as_deref())?;
-            let missing_token_reason = fields.missing_token_reason.take();
+            let missing_secret_reason = fields.missing_secret_reason.take();
             let transport = self.agent_transport(field, fields)?;
-            if let Some(reason) = missing_token_reason.or(self.unreachable_reason(field, &transport)) {
+            if let Some(reason) = missing_secret_reason.or(self.unreachable_reason(field, &transport)) {
                 agents.unreachable.insert(field.key.clone(), reason);
             }
             agents.descriptions.insert(field.key.clone(), describe_transport(&field.node));
@@ -86,16 +86,29 @@ impl ConfigLoader<'_> {
                     );
                 }
                 "token" => fields.token = self.read_secret(&key, node, variables)?,
-                "token_file" => match self.read_token_file(&key, node)? {
+                "token_file" => match self.read_secret_file(&key, node)? {
                     Some(Ok(token)) => fields.token = Some(token),
-                    Some(Err(reason)) => fields.missing_token_reason = Some(reason),
+                    Some(Err(reason)) => fields.missing_secret_reason = Some(reason),
                     None => {}
                 },
+                "password" | "password_file" if fields.farm.password.is_some() => {
+                    return Err(self
+                        .error_at(field.line, format!("{key_path} has two passwords; remove one of them")));
+                }
                 "nats" => fields.farm.nats = self.read_secret(&key, node, variables)?,
                 "queue" => fields.farm.queue = self.read_text(&key, node)?,
                 "parent" => fields.farm.parent = self.read_text(&key, node)?,
                 "user" => fields.farm.user = self.read_secret(&key, node, variables)?,
                 "password" => fields.farm.password = self.read_secret(&key, node, variables)?,
+                "password_file" => match self.read_secret_file(&key, node)? {
+                    Some(Ok(password)) => fields.farm.password = Some(password.trim_end().to_owned()),
+                    Some(Err(reason)) => {
+                        // The agent is complete, and cannot be used.
+                        fields.farm.password = Some(String::new());
+                        fields.missing_secret_reason = Some(reason);
+                    }
+                    None => {}
+                },
                 "creds_file" => fields.farm.creds_file = self.read_path(&key, node)?,
                 "nkey_file" => fields.farm.nkey_file = self.read_path(&key, node)?,
                 "ca_file" => fields.farm.ca_file = self.read_path(&key, node)?,
@@ -133,20 +146,20 @@ impl ConfigLoader<'_> {
         }
     }
 
-    /// Reads a token from its file. Without it only this agent is unusable.
-    fn read_token_file(
+    /// Reads a token or a password from its file. Without it only this agent is unusable.
+    fn read_secret_file(
         &mut self,
         key_path: &str,
         node: &ConfigNode,
     ) -> Result<Option<Result<String, String>>, ConfigError> {
         let Some(path) = self.read_text(key_path, node)? else { return Ok(None) };
         let file = self.resolve_path(&path);
-        let token = fs::read_to_string(&file);
-        let token = token.map_err(|error| format!("could not read {}: {error}", file.display()));
-        if let Err(reason) = &token {
+        let secret = fs::read_to_string(&file);
+        let secret = secret.map_err(|error| format!("could not read {}: {error}", file.display()));
+        if let Err(reason) = &secret {
             self.warn_at(node.line, format!("{key_path}: {reason}"));
         }
-        Ok(Some(token))
+        Ok(Some(secret))
     }
 
     /// Returns why an address cannot be used, and warns of one that exposes the token.

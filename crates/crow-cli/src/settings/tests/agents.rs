@@ -133,6 +133,30 @@ fn invalid_queues_are_errors() {
 }
 
 #[test]
+fn passwords_of_queues_can_be_in_files() {
+    let agent = |said: &str| format!("agent_servers:\n  a: {{ {said} }}\n");
+    for (said, told) in [
+        (
+            "nats: 'nats://h', queue: q, user: me, password: a, password_file: b",
+            expect![[r#"
+                error: $DIR/config.yaml:2: agent_servers.a has two passwords; remove one of them
+            "#]],
+        ),
+        (
+            "nats: 'tls://h', queue: q, user: me, password_file: nowhere",
+            expect![[r#"
+                warning: $DIR/config.yaml:2: agent_servers.a.password_file: could not read $DIR/nowhere: No such file or directory (os error 2)
+                agent a: tls://h q as crow with me:, ca None
+                  written tls://h queue q
+                db $DIR/crow.db requests 200 mode ask secrets []
+            "#]],
+        ),
+    ] {
+        check(&agent(said), &[], told);
+    }
+}
+
+#[test]
 fn agents_are_programs_or_addresses() {
     let env = [
         ("CODEX_KEY", "k1"),
@@ -353,7 +377,7 @@ fn invalid_and_unencrypted_addresses_get_warnings() {
 }
 
 #[test]
-fn token_can_be_in_a_file() {
+fn secrets_can_be_in_files() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("token");
     fs::write(&file, "very-secret\n").unwrap();
@@ -373,4 +397,14 @@ fn token_can_be_in_a_file() {
         db $DIR/crow.db requests 200 mode ask secrets []
     "#]]
     .assert_eq(&loaded(below_home, "", &[("HOME", &directory.path().display().to_string())]));
+    let yaml = format!(
+        "agent_servers: {{ a: {{ nats: 'tls://h', queue: q, user: me, password_file: '{}' }} }}\n",
+        file.display()
+    );
+    expect![[r#"
+        agent a: tls://h q as crow with me:very-secret, ca None
+          written tls://h queue q
+        db $DIR/crow.db requests 200 mode ask secrets []
+    "#]]
+    .assert_eq(&loaded(&yaml, "", &[]));
 }
