@@ -69,6 +69,11 @@ fn reconnect_delay(n_attempts: usize) -> Duration {
     delay * (128 + u32::from(byte[0]) / 2) / 256
 }
 
+/// Returns the time by the clock of the wall, since 1970.
+pub(crate) fn now_in_milliseconds() -> u64 {
+    u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or_default()
+}
+
 /// A clock for how long something did not happen, which also counts the time in which the machine was suspended.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FleetClock {

@@ -26,7 +26,7 @@ use self::records::FarmConnection;
 use self::resumption::PendingResumption;
 pub use self::task::FarmTask;
 use self::task::FarmTaskDriver;
-use crate::place::FarmPlace;
+use crate::place::{FarmPlace, PlaceKeeper};
 use crate::subject::{TaskAddress, random_name};
 use crate::ticket::TaskTicket;
 
@@ -49,6 +49,9 @@ pub struct ResumedFarmTask {
     pub server: NatsServer,
     /// The version of this program.
     pub version: &'static str,
+    pub keeper: Arc<dyn PlaceKeeper>,
+    /// The code that it works on.
+    pub code: Option<SentCode>,
     /// Called with the reason if the server cannot be reached; it is tried again until the task is cancelled.
     pub on_unreachable: UnreachableReport,
 }
@@ -84,14 +87,14 @@ impl FarmConnections {
     pub fn resume_task(&self, task: ResumedFarmTask) -> LineTransport {
         let (to_task, from_client) = mpsc::channel(QUEUED_LINES_MAX);
         let (to_client, from_task) = mpsc::channel(QUEUED_LINES_MAX);
-        let ResumedFarmTask { place, server, version, on_unreachable } = task;
+        let ResumedFarmTask { place, server, version, keeper, code, on_unreachable } = task;
         // The task is where it was given, whatever the configuration says now.
         let TaskAddress { queue, parent: parent_name, .. } = place.address();
         let address = FarmAddress { server, queue, parent_name };
         let farms = self.clone();
         let reaching = async move { farms.reach_server(&address, on_unreachable).await };
         let relay = ParentRelay::resume(place.session(), version);
-        let resumption = PendingResumption::new(place, relay);
+        let resumption = PendingResumption::new(place, relay).keep_in(keeper, code.map(|code| code.returned));
         self.tasks.spawn(resumption.run(reaching, from_client, to_client));
         channel_transport(from_task, to_task)
     }

@@ -1,12 +1,15 @@
 //! The place of a task: what a later process of its parent needs to take it up again.
 
 use std::fmt;
+use std::time::Duration;
 
 use crow_core::{NatsServer, SessionId};
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
+use crate::connection::now_in_milliseconds;
 use crate::record::TaskMessage;
+use crate::streams::RECORD_AGE_MAX;
 use crate::subject::{TaskAddress, is_subject_token};
 
 /// The version of a stored place.
@@ -15,10 +18,13 @@ const VERSION: u32 = 1;
 /// The port of a server whose address has none.
 const DEFAULT_PORT: u16 = 4222;
 
-/// Keeps the place of a task before anyone can run it.
+/// Keeps the place of a task from before anyone can run it until its end is stored.
 pub trait PlaceKeeper: Send + Sync {
     /// Stores an encoded place; the error is the reason.
     fn keep_place(&self, place: String) -> BoxFuture<'static, Result<(), String>>;
+
+    /// Waits until the end of the task is stored: until then a later process may need what the server has of it.
+    fn wait_until_stored(&self) -> BoxFuture<'static, ()>;
 }
 
 /// A task in a queue. Encoded, it contains the secret of the task and its prompt, and no credentials.
@@ -29,6 +35,8 @@ pub struct FarmPlace {
     servers: Vec<String>,
     queue: String,
     parent: String,
+    /// The moment when the task was given, in milliseconds since 1970.
+    given_at: u64,
     /// The message, which is published again if the server has lost it.
     pub(crate) message: TaskMessage,
 }
@@ -42,7 +50,13 @@ impl fmt::Debug for FarmPlace {
 impl FarmPlace {
     pub(crate) fn new(servers: Vec<String>, address: &TaskAddress, message: TaskMessage) -> Self {
         let TaskAddress { queue, parent, task: _ } = address.clone();
-        Self { version: VERSION, servers, queue, parent, message }
+        Self { version: VERSION, servers, queue, parent, given_at: now_in_milliseconds(), message }
+    }
+
+    /// Whether an end of the task may have been deleted by age, because no parent has read it.
+    pub(crate) fn is_old(&self) -> bool {
+        let age = Duration::from_millis(now_in_milliseconds().saturating_sub(self.given_at));
+        age >= RECORD_AGE_MAX
     }
 
     pub(crate) fn encode(&self) -> Result<String, String> {

@@ -37,7 +37,7 @@ const RUNNING_MAX: i64 = 20_000;
 const WAITING_MAX: i64 = 4_096;
 
 /// Time for which an end waits for its parent.
-const RECORD_AGE_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
+pub(crate) const RECORD_AGE_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// Time for which code is kept that is not deleted: a task waits and runs for less.
 pub(crate) const CODE_AGE_MAX: Duration = Duration::from_secs(24 * 3600);

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crow_core::{FarmAddress, replace_control_chars};
+use crow_core::{FarmAddress, NatsServer, replace_control_chars};
 use crow_tools::{GitCli, RepositoryHead};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
@@ -14,8 +14,9 @@ use crate::code::{
     BundleRecord, BundleSubjects, CodeRecord, CodeReturn, EndCode, ReturnedCode, download_bundle,
     upload_bundle,
 };
+use crate::place::FarmPlace;
 use crate::streams::{CODE, CODE_AGE_MAX, delete_message};
-use crate::subject::{is_subject_token, random_name};
+use crate::subject::{TaskAddress, is_subject_token, random_name};
 
 /// Time for which uploaded code is used again. The rest of its age is for the tasks that wait.
 const CODE_USED_MAX: Duration = Duration::from_secs(CODE_AGE_MAX.as_secs() / 2);
@@ -72,6 +73,24 @@ struct UploadedCode {
 }
 
 impl SentCode {
+    /// Returns what an earlier process has sent for the task at a place, from this repository; `None` if it sent nothing.
+    pub fn of_place(
+        place: &FarmPlace,
+        server: NatsServer,
+        repository: PathBuf,
+        n_uncommitted: usize,
+    ) -> Option<Self> {
+        let CodeRecord { name, commit, directory, bundle } = place.message.code.clone()?;
+        let TaskAddress { queue, parent: parent_name, task: _ } = place.address();
+        Some(Self {
+            head: RepositoryHead { repository, prefix: directory.into(), commit, n_uncommitted },
+            name,
+            bundle,
+            address: FarmAddress { server, queue, parent_name },
+            returned: CodeReturn::default(),
+        })
+    }
+
     /// Describes it in the message of the task.
     pub(super) fn record(&self) -> CodeRecord {
         CodeRecord {

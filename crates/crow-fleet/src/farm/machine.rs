@@ -2,6 +2,9 @@
 
 use crate::record::{EndRecord, TakenRecord};
 
+/// The failure of a task without message and end that was given long ago.
+const TOO_OLD: &str = "its end is no longer kept: a server keeps ends for seven days";
+
 /// Something that happened to a task.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum FarmEvent {
@@ -36,6 +39,8 @@ pub(crate) enum FarmEvent {
     LookFailed,
     /// The queue no longer has the message.
     MessageDeleted,
+    /// The queue does not have the message that was looked for.
+    MessageMissing,
 }
 
 /// The next step of the driver of a task.
@@ -86,6 +91,8 @@ pub(crate) struct FarmMachine {
     is_resumed: bool,
     /// True until it is known whether a resumed task has ended meanwhile.
     must_look: bool,
+    /// True if an end may have been deleted by age.
+    is_old: bool,
     /// The sequence of its message, once it is known.
     sequence: Option<u64>,
     attempt: u32,
@@ -102,8 +109,8 @@ pub(crate) struct FarmMachine {
 
 impl FarmMachine {
     /// Creates the course of a task that an earlier process gave.
-    pub(crate) fn resume() -> Self {
-        Self { is_started: true, is_resumed: true, must_look: true, ..Self::default() }
+    pub(crate) fn resume(is_old: bool) -> Self {
+        Self { is_started: true, is_resumed: true, must_look: true, is_old, ..Self::default() }
     }
 
     pub(crate) fn handle_event(&mut self, event: FarmEvent) -> Vec<FarmAction> {
@@ -133,17 +140,7 @@ impl FarmMachine {
                 [FarmAction::Finish(record)].into_iter().chain(deletion).collect()
             }
             FarmEvent::CancelRequested => self.on_cancel(),
-            FarmEvent::ClientClosed => {
-                let mut actions = match self.is_over || !self.is_started {
-                    true => Vec::new(),
-                    false => self.on_cancel(),
-                };
-                self.is_over = true;
-                self.is_closed = true;
-                actions.extend(self.is_message_deleted.then_some(FarmAction::DeleteRecords));
-                actions.push(FarmAction::Close);
-                actions
-            }
+            FarmEvent::ClientClosed => self.on_client_closed(),
             FarmEvent::MessageDeleted => {
                 self.is_message_deleted = true;
                 self.is_closed.then_some(FarmAction::DeleteRecords).into_iter().collect()
@@ -152,13 +149,14 @@ impl FarmMachine {
                 vec![FarmAction::LookForRecords]
             }
             FarmEvent::LookFailed if self.must_look && !self.is_over => vec![FarmAction::LookAgain],
-            // The queue refuses it if it has it.
-            FarmEvent::NoEndFound if !self.is_over && !self.is_cancelled => {
-                self.must_look = false;
-                self.attempt += 1;
-                vec![FarmAction::Publish { attempt: self.attempt }]
+            FarmEvent::NoEndFound if !self.is_over && !self.is_cancelled => self.on_no_end_found(),
+            // It may have run, and must not run again unasked.
+            FarmEvent::MessageMissing if self.is_old && !self.is_over => {
+                self.is_over = true;
+                vec![FarmAction::Fail(TOO_OLD.to_owned())]
             }
             FarmEvent::AlreadyQueued
+            | FarmEvent::MessageMissing
             | FarmEvent::PlaceKept
             | FarmEvent::PlaceNotKept(_)
             | FarmEvent::Resumed
@@ -169,6 +167,28 @@ impl FarmMachine {
             | FarmEvent::CheckDue
             | FarmEvent::NoEndFound => Vec::new(),
         }
+    }
+
+    fn on_client_closed(&mut self) -> Vec<FarmAction> {
+        let mut actions = match self.is_over || !self.is_started {
+            true => Vec::new(),
+            false => self.on_cancel(),
+        };
+        self.is_over = true;
+        self.is_closed = true;
+        actions.extend(self.is_message_deleted.then_some(FarmAction::DeleteRecords));
+        actions.push(FarmAction::Close);
+        actions
+    }
+
+    fn on_no_end_found(&mut self) -> Vec<FarmAction> {
+        self.must_look = false;
+        if self.is_old {
+            return vec![FarmAction::FindMessage];
+        }
+        // The queue refuses it if it has it.
+        self.attempt += 1;
+        vec![FarmAction::Publish { attempt: self.attempt }]
     }
 
     fn on_published(&mut self, sequence: u64) -> Vec<FarmAction> {

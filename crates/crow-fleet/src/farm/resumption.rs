@@ -1,5 +1,6 @@
-//! Takes up a task that is in its queue already: an earlier process gave it, or it waited without a client. Its server may be away for long: its client is answered meanwhile, and
-//! what it cancels is taken out of the queue if the server comes back soon.
+//! Takes up a task that is in its queue already: an earlier process gave it, or it waited without a client. Its server may
+//! be away for long: its client is answered meanwhile, and what it cancels is taken out of the queue if the server comes
+//! back soon.
 
 use std::io;
 use std::sync::Arc;
@@ -10,11 +11,14 @@ use tokio::time::{Instant, sleep_until};
 
 use super::records::FarmConnection;
 use super::task::{CLEAN_UP_TIMEOUT, FarmTaskDriver};
-use crate::place::FarmPlace;
+use crate::code::CodeReturn;
+use crate::place::{FarmPlace, PlaceKeeper};
 
 /// A task whose server is not reached yet.
 pub(super) struct PendingResumption {
     place: FarmPlace,
+    keeper: Option<Arc<dyn PlaceKeeper>>,
+    code_return: Option<CodeReturn>,
     client: ResumedClient,
 }
 
@@ -27,7 +31,13 @@ struct ResumedClient {
 
 impl PendingResumption {
     pub(super) fn new(place: FarmPlace, relay: ParentRelay) -> Self {
-        Self { place, client: ResumedClient { relay, was_prompted: false, is_cancelled: false } }
+        let client = ResumedClient { relay, was_prompted: false, is_cancelled: false };
+        Self { place, keeper: None, code_return: None, client }
+    }
+
+    /// Keeps what the server has of the task until the keeper has its end, and returns what that says about its code.
+    pub(super) fn keep_in(self, keeper: Arc<dyn PlaceKeeper>, code_return: Option<CodeReturn>) -> Self {
+        Self { keeper: Some(keeper), code_return, ..self }
     }
 
     /// Waits for the server and the prompt, then drives the task as any other.
@@ -37,7 +47,7 @@ impl PendingResumption {
         mut from_client: mpsc::Receiver<io::Result<String>>,
         to_client: mpsc::Sender<io::Result<String>>,
     ) {
-        let Self { place, mut client } = self;
+        let Self { place, keeper, code_return, mut client } = self;
         tokio::pin!(reaching);
         let (mut connection, mut deadline) = (None, None);
         let connection = loop {
@@ -56,7 +66,8 @@ impl PendingResumption {
             }
         };
         let records = connection.receive_records(place.session().as_str());
-        let mut driver = FarmTaskDriver::resume(connection, &place, client.relay);
+        let mut driver = FarmTaskDriver::resume(connection, &place, keeper, client.relay);
+        driver.return_code_to(code_return);
         if client.was_prompted {
             driver.look_for_task().await;
         }

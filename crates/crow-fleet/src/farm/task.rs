@@ -20,11 +20,11 @@ use super::code::SentCode;
 use super::machine::{FarmAction, FarmEvent, FarmMachine};
 use super::records::FarmConnection;
 use crate::code::CodeReturn;
-use crate::connection::FleetClock;
+use crate::connection::{FleetClock, now_in_milliseconds};
 use crate::frame::{FrameEpoch, LineFrame};
 use crate::line_channel::LineChannel;
 use crate::place::{FarmPlace, PlaceKeeper};
-use crate::record::{EndRecord, TakenRecord, TaskMessage, TaskParts};
+use crate::record::{EndRecord, TakenRecord};
 use crate::streams::{RECORDS, StoredRecord, TASKS};
 use crate::subject::TaskAddress;
 use crate::ticket::{SignedKind, TaskTicket};
@@ -63,6 +63,7 @@ pub(super) struct FarmTaskDriver {
     ticket: TaskTicket,
     /// `None` if an earlier process gave the task.
     new_task: Option<FarmTask>,
+    keeper: Option<Arc<dyn PlaceKeeper>>,
     clock: FleetClock,
     machine: FarmMachine,
     relay: ParentRelay,
@@ -101,7 +102,9 @@ impl FarmTaskDriver {
     ) -> Self {
         let relay = ParentRelay::new(SessionId::new(address.task.clone()), task.version);
         let code_return = task.code.as_ref().map(|code| code.returned.clone());
-        Self { new_task: Some(task), code_return, ..Self::with_relay(connection, address, ticket, relay) }
+        let keeper = task.keeper.clone();
+        let driver = Self::with_relay(connection, address, ticket, relay);
+        Self { new_task: Some(task), keeper, code_return, ..driver }
     }
 
     fn with_relay(
@@ -116,6 +119,7 @@ impl FarmTaskDriver {
             address,
             ticket,
             new_task: None,
+            keeper: None,
             clock: FleetClock::start(),
             machine: FarmMachine::default(),
             relay,
@@ -133,17 +137,28 @@ impl FarmTaskDriver {
     }
 
     /// Creates the driver of a task that an earlier process gave, whose client has spoken to this relay.
-    pub(super) fn resume(connection: Arc<FarmConnection>, place: &FarmPlace, relay: ParentRelay) -> Self {
+    pub(super) fn resume(
+        connection: Arc<FarmConnection>,
+        place: &FarmPlace,
+        keeper: Option<Arc<dyn PlaceKeeper>>,
+        relay: ParentRelay,
+    ) -> Self {
         let (address, ticket) = (place.address(), place.message.ticket.clone());
         let message_id = format!("{}.{}", address.task, now_in_milliseconds());
         // It was encoded before.
         let message = place.message.encode().ok();
         Self {
-            machine: FarmMachine::resume(),
+            keeper,
+            machine: FarmMachine::resume(place.is_old()),
             message,
             message_id,
             ..Self::with_relay(connection, address, ticket, relay)
         }
+    }
+
+    /// Sets who gets what the end of the task says about its code.
+    pub(super) fn return_code_to(&mut self, code_return: Option<CodeReturn>) {
+        self.code_return = code_return;
     }
 
     /// Drives the task until its client is gone and the server knows what it has to know.
@@ -308,30 +323,6 @@ impl FarmTaskDriver {
         }
     }
 
-    async fn start_task(&mut self, prompt: String, model: Option<String>) {
-        let Some(task) = &self.new_task else { return };
-        let message = TaskMessage::new(TaskParts {
-            task: self.address.task.clone(),
-            ticket: self.ticket.clone(),
-            prompt,
-            model,
-            mode: task.mode,
-            depth: task.depth,
-            code: task.code.as_ref().map(SentCode::record),
-        });
-        match message.encode() {
-            Ok(encoded) => {
-                self.message = Some(encoded);
-                self.place = Some(FarmPlace::new(self.connection.servers.clone(), &self.address, message));
-                Box::pin(self.handle_event(FarmEvent::Started)).await;
-            }
-            Err(reason) => {
-                let actions = self.relay.fail(&reason);
-                self.send_to_client(actions);
-            }
-        }
-    }
-
     async fn handle_record(&mut self, record: &StoredRecord) {
         if self.record_sequences.contains(&record.sequence) {
             return;
@@ -438,10 +429,6 @@ impl FarmTaskDriver {
         actions.extend(self.relay.finish(record.response));
         self.send_to_client(actions);
     }
-}
-
-fn now_in_milliseconds() -> u64 {
-    u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or_default()
 }
 
 async fn next_frame(link: Option<&mut WorkerLink>) -> Option<Message> {

@@ -15,7 +15,7 @@ fn check(events: &str, expected: &Expect) {
 /// Runs the machine of a task that an earlier process gave.
 #[track_caller]
 fn check_resumed(events: &str, expected: &Expect) {
-    run_machine(FarmMachine::resume(), events, expected);
+    run_machine(FarmMachine::resume(false), events, expected);
 }
 
 #[track_caller]
@@ -51,6 +51,7 @@ fn run_machine(mut machine: FarmMachine, events: &str, expected: &Expect) {
             ["check"] => FarmEvent::CheckDue,
             ["missing"] => FarmEvent::NoEndFound,
             ["deleted"] => FarmEvent::MessageDeleted,
+            ["gone"] => FarmEvent::MessageMissing,
             _ => panic!("{event}"),
         });
         log.push_str(&format!("{event}: {}\n", actions.iter().map(render).collect::<Vec<_>>().join(", ")));
@@ -402,6 +403,45 @@ fn resumed_task_is_cancelled_before_it_is_found() {
         close: finish cancelled, find message, close
         stored 4: delete 4
         deleted: delete records
+    "#]],
+    );
+}
+
+#[test]
+fn task_that_was_given_long_ago_does_not_run_again_unasked() {
+    let old = || FarmMachine::resume(true);
+    run_machine(
+        old(),
+        "resume, missing, gone, gone, close",
+        &expect![[r#"
+        resume: look
+        missing: find message
+        gone: fail its end is no longer kept: a server keeps ends for seven days
+        gone: 
+        close: close
+    "#]],
+    );
+    run_machine(
+        old(),
+        "resume, missing, stored 4, check, missing, stored 4, taken a 4.1, end a",
+        &expect![[r#"
+            resume: look
+            missing: find message
+            stored 4: 
+            check: look
+            missing: find message
+            stored 4: 
+            taken a 4.1: attach a
+            end a: finish by a, delete 4
+        "#]],
+    );
+    check_resumed(
+        "resume, cancel, gone, close",
+        &expect![[r#"
+        resume: look
+        cancel: finish cancelled, find message
+        gone: 
+        close: close
     "#]],
     );
 }

@@ -120,6 +120,13 @@ fn place_has_no_credentials_and_shows_no_secret() {
         ("one:4222, two:4333".to_owned(), "FarmPlace(t1 in build)".to_owned())
     );
     assert!(!encoded.contains("s3cret") && !encoded.contains("t0ken"));
+    let old: FarmPlace = serde_json::from_value({
+        let mut fields: Value = serde_json::from_str(&encoded).unwrap();
+        fields["given_at"] = json!(0);
+        fields
+    })
+    .unwrap();
+    assert_eq!((place.is_old(), old.is_old()), (false, true));
     for (urls, is_there) in [("tls://other@one", true), ("nats://one:4333", false), ("a,two:4333", true)] {
         assert_eq!(place.is_at(&server(urls)), is_there, "{urls}");
     }

@@ -23,6 +23,8 @@ enum PlaceFate {
 pub(crate) struct TestKeeper {
     fate: PlaceFate,
     places: mpsc::Sender<String>,
+    /// Cancelled when the end of the task is stored.
+    stored: CancellationToken,
 }
 
 impl PlaceKeeper for TestKeeper {
@@ -36,12 +38,23 @@ impl PlaceKeeper for TestKeeper {
             PlaceFate::KeptForever => Box::pin(pending()),
         }
     }
+
+    fn wait_until_stored(&self) -> BoxFuture<'static, ()> {
+        Box::pin(self.stored.clone().cancelled_owned())
+    }
 }
 
 impl TestKeeper {
     /// Creates one that keeps nothing.
     pub(crate) fn full() -> Self {
-        Self { fate: PlaceFate::Refused, places: mpsc::channel(1).0 }
+        let (places, stored) = (mpsc::channel(1).0, CancellationToken::new());
+        Self { fate: PlaceFate::Refused, places, stored }
+    }
+
+    /// Creates one of a place that was kept before; the token says that the end of the task is stored.
+    pub(crate) fn of_kept_place() -> (Self, CancellationToken) {
+        let (places, stored) = (mpsc::channel(1).0, CancellationToken::new());
+        (Self { fate: PlaceFate::Kept, places, stored: stored.clone() }, stored)
     }
 }
 
@@ -75,7 +88,7 @@ impl DoomedParent {
         fate: PlaceFate,
     ) -> Self {
         let (place_sender, mut places) = mpsc::channel(1);
-        let keeper = Arc::new(TestKeeper { fate, places: place_sender });
+        let keeper = Arc::new(TestKeeper { fate, places: place_sender, stored: CancellationToken::new() });
         let crash = CancellationToken::new();
         let crashed = crash.clone();
         let (seen_sender, seen) = oneshot::channel();

@@ -14,7 +14,14 @@ const STREAMS: [&str; 2] = ["CROW_TASKS", "CROW_RECORDS"];
 
 /// Takes up a task whose server can be reached.
 async fn resume(world: &World, place: &str) -> RunningTask {
-    RunningTask::resume(&world.farms, world.address(), place).await.0
+    RunningTask::resume(&world.farms, world.address(), place, stored_keeper()).await.0
+}
+
+/// A keeper for tests in which it does not matter when the end is stored.
+fn stored_keeper() -> Arc<TestKeeper> {
+    let (keeper, stored) = TestKeeper::of_kept_place();
+    stored.cancel();
+    Arc::new(keeper)
 }
 
 /// Waits until the server has nothing more of the task that ended.
@@ -55,6 +62,24 @@ fn end_without_a_parent_is_told_to_the_next_one() {
             Ok(EndTurn)
         "#]]
         .assert_eq(&resume(&world, &place).await.end(None).await);
+        wait_until_forgotten(&world).await;
+        worker.drain().await;
+    });
+}
+
+#[test]
+fn end_that_was_not_stored_is_told_to_the_next_parent() {
+    run(async {
+        let Some(mut world) = World::start() else { return };
+        let worker = world.start_worker(&["slow=/"]).await;
+        let place = DoomedParent::start(world.farm(), "count", "echo: count").await.kill().await;
+        let (keeper, _never) = TestKeeper::of_kept_place();
+        let farms = FarmConnections::default();
+        let (task, _) = RunningTask::resume(&farms, world.address(), &place, Arc::new(keeper)).await;
+        assert!(task.end(None).await.ends_with("\nOk(EndTurn)\n"));
+        // Its driver does not end within this time: it waits until the end is stored.
+        farms.close().await;
+        assert!(resume(&world, &place).await.end(None).await.ends_with("\nOk(EndTurn)\n"));
         wait_until_forgotten(&world).await;
         worker.drain().await;
     });
@@ -120,7 +145,8 @@ fn server_that_is_away_is_waited_for() {
         let place = DoomedParent::start(world.farm(), "count", "echo: count").await.kill().await;
         assert_eq!((worker.taken().await, worker.ended().await), (1, "done".to_owned()));
         world.server.kill();
-        let (task, unreachable) = RunningTask::resume(&world.farms, world.address(), &place).await;
+        let (task, unreachable) =
+            RunningTask::resume(&world.farms, world.address(), &place, stored_keeper()).await;
         let reason = soon("it is reported", unreachable).await.expect("there is a reason");
         expect!["IO error: Connection refused (os error 111)"].assert_eq(&reason);
         world.server.resume();
@@ -141,7 +167,8 @@ fn waiting_task_is_cancelled_while_its_server_is_away() {
         wait_until_published(&world).await;
         let place = parent.kill().await;
         world.server.kill();
-        let (task, unreachable) = RunningTask::resume(&world.farms, farm.server, &place).await;
+        let (task, unreachable) =
+            RunningTask::resume(&world.farms, farm.server, &place, stored_keeper()).await;
         soon("it is reported", unreachable).await.expect("there is a reason");
         task.cancel();
         expect![[r#"
@@ -151,6 +178,25 @@ fn waiting_task_is_cancelled_while_its_server_is_away() {
         .assert_eq(&task.end(None).await);
         world.server.resume();
         wait_until_forgotten(&world).await;
+    });
+}
+
+#[test]
+fn task_of_long_ago_fails_if_nothing_of_it_is_there() {
+    run(async {
+        let Some(mut world) = World::start() else { return };
+        let mut worker = world.start_worker(&[]).await;
+        let place = DoomedParent::start_stuck(world.farm(), "count").await.kill().await;
+        let mut place: serde_json::Value = serde_json::from_str(&place).expect("it is JSON");
+        place["given_at"] = 0.into();
+        expect![[r#"
+
+            Err("its end is no longer kept: a server keeps ends for seven days")
+        "#]]
+        .assert_eq(&resume(&world, &place.to_string()).await.end(None).await);
+        assert!(world.start_task("second").await.end(None).await.contains("echo: second"));
+        assert_eq!((worker.taken().await, worker.ended().await), (1, "done".to_owned()));
+        worker.drain().await;
     });
 }
 

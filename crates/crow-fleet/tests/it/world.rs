@@ -249,13 +249,21 @@ impl RunningTask {
         farms: &FarmConnections,
         server: ServerAddress,
         place: &str,
+        keeper: Arc<dyn PlaceKeeper>,
     ) -> (Self, oneshot::Receiver<String>) {
         let place = FarmPlace::decode(place).expect("it is valid");
         assert!(place.is_at(&server), "{place:?}");
         let (session, prompt) = (place.session(), place.prompt().to_owned());
         let (report, unreachable) = oneshot::channel();
         let on_unreachable = Box::new(move |reason: &str| drop(report.send(reason.to_owned())));
-        let lines = farms.resume_task(ResumedFarmTask { place, server, version: "0", on_unreachable });
+        let lines = farms.resume_task(ResumedFarmTask {
+            place,
+            server,
+            version: "0",
+            keeper,
+            code: None,
+            on_unreachable,
+        });
         (Self::drive(lines, Some(session), &prompt).await, unreachable)
     }
 

@@ -6,8 +6,11 @@ use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
 use super::FarmTaskDriver;
+use crate::farm::code::SentCode;
 use crate::farm::machine::FarmEvent;
-use crate::streams::{self, PublishOutcome, StoredRecord, TASKS, publish};
+use crate::place::FarmPlace;
+use crate::record::{TaskMessage, TaskParts};
+use crate::streams::{self, PublishOutcome, RECORDS, StoredRecord, TASKS, publish};
 
 /// Pause before a look is repeated that found out nothing.
 const LOOK_PAUSE: Duration = Duration::from_secs(1);
@@ -27,10 +30,35 @@ pub(super) enum RequestResult {
 }
 
 impl FarmTaskDriver {
+    /// Makes the message and the place of a new task.
+    pub(super) async fn start_task(&mut self, prompt: String, model: Option<String>) {
+        let Some(task) = &self.new_task else { return };
+        let message = TaskMessage::new(TaskParts {
+            task: self.address.task.clone(),
+            ticket: self.ticket.clone(),
+            prompt,
+            model,
+            mode: task.mode,
+            depth: task.depth,
+            code: task.code.as_ref().map(SentCode::record),
+        });
+        match message.encode() {
+            Ok(encoded) => {
+                self.message = Some(encoded);
+                self.place = Some(FarmPlace::new(self.connection.servers.clone(), &self.address, message));
+                Box::pin(self.handle_event(FarmEvent::Started)).await;
+            }
+            Err(reason) => {
+                let actions = self.relay.fail(&reason);
+                self.send_to_client(actions);
+            }
+        }
+    }
+
     /// Keeps the place of the task, if anyone wants to know it.
     pub(super) fn keep_place(&mut self) {
-        let keeper = self.new_task.as_ref().and_then(|task| task.keeper.clone());
-        let place = self.place.as_ref().map(crate::place::FarmPlace::encode);
+        let keeper = self.keeper.clone();
+        let place = self.place.as_ref().map(FarmPlace::encode);
         self.requests.spawn(async move {
             let kept = match (keeper, place) {
                 (Some(keeper), Some(Ok(place))) => keeper.keep_place(place).await,
@@ -81,14 +109,16 @@ impl FarmTaskDriver {
         self.look_for_records(LOOK_PAUSE);
     }
 
-    /// Looks for the message until the server answers.
+    /// Looks for the message until the server answers. Any replica may, so only a second miss counts.
     pub(super) fn find_message(&mut self) {
         let (jetstream, address) = (self.connection.jetstream.clone(), self.address.clone());
         self.requests.spawn(async move {
+            let mut was_missing = false;
             loop {
                 match streams::find_task(&jetstream, &address).await {
                     Ok(Some(sequence)) => return RequestResult::Event(FarmEvent::Published { sequence }),
-                    Ok(None) => return RequestResult::Nothing,
+                    Ok(None) if was_missing => return RequestResult::Event(FarmEvent::MessageMissing),
+                    Ok(None) => was_missing = true,
                     Err(reason) => tracing::debug!(%reason, "the message of a task was not looked for"),
                 }
                 sleep(LOOK_PAUSE).await;
@@ -96,10 +126,14 @@ impl FarmTaskDriver {
         });
     }
 
-    /// Deletes a message until the server confirms it.
+    /// Deletes a message until the server confirms it; a record not before it is needed no more.
     pub(super) fn delete(&mut self, stream: &'static str, sequence: u64) {
         let jetstream = self.connection.jetstream.clone();
+        let keeper = self.keeper.clone().filter(|_| stream == RECORDS);
         self.requests.spawn(async move {
+            if let Some(keeper) = keeper {
+                keeper.wait_until_stored().await;
+            }
             loop {
                 let deletion = streams::delete_message(&jetstream, stream, sequence);
                 match timeout(DELETE_TIMEOUT, deletion).await {
