@@ -10,10 +10,11 @@ use std::time::Duration;
 
 use crow_acp::{AgentConnection, AgentProgram, Client, ClientEvent, LineTransport};
 use crow_core::{AgentTransport, ChildAction, ChildEvent, ChildMachine, Mode, SessionId};
+use crow_fleet::FarmPlace;
 use crow_store::TaskLease;
 use futures_util::future::BoxFuture;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
-use tokio_util::sync::DropGuard;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::events::ChildEventHandler;
 use crate::link::{AgentLink, ChildSessionStart, LinkEvent};
@@ -32,6 +33,10 @@ pub(crate) struct ChildParameters {
     /// Working directory of its program.
     pub(crate) program_cwd: PathBuf,
     pub(crate) worktree: Option<ChildWorktree>,
+    /// The place where its turn, which an earlier process began, goes on.
+    pub(crate) place: Option<FarmPlace>,
+    /// Cancelled when the end of its turn is stored, if that is its last one.
+    pub(crate) end_stored: CancellationToken,
     /// Its agent has, or may have, a session from an earlier turn.
     pub(crate) has_stored_session: bool,
     /// Time that connecting to an address may take.

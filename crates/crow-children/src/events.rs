@@ -48,6 +48,8 @@ pub(crate) struct ChildEventHandler {
     pub(crate) label: String,
     pub(crate) parent_call: ParentCall,
     pub(crate) kind: ChildKind,
+    /// True if it runs at a worker of a queue.
+    pub(crate) is_farm: bool,
     /// True if it is a program on this machine.
     pub(crate) is_local: bool,
     pub(crate) cwd: PathBuf,
@@ -151,9 +153,23 @@ impl ChildEventHandler {
         if let (AgentUpdate::Text(text), Some(recorder)) = (update, &mut self.recorder) {
             recorder.push_text(text);
         }
-        if self.view.lock().unwrap_or_else(PoisonError::into_inner).apply_update(update) {
+        let mut view = self.view.lock().unwrap_or_else(PoisonError::into_inner);
+        if view.apply_update(update) {
             self.view_changed.send_replace(());
         }
+        // A queue says that another worker begins again, or that the whole answer follows.
+        if self.is_farm && matches!(update, AgentUpdate::Notice(_)) {
+            view.begin_answer();
+            if let Some(recorder) = &mut self.recorder {
+                recorder.begin_paragraph();
+            }
+        }
+    }
+
+    /// Shows what the child has said to an earlier process.
+    pub(crate) fn restore_text(&mut self, text: String) {
+        self.view.lock().unwrap_or_else(PoisonError::into_inner).apply_update(&AgentUpdate::Text(text));
+        self.view_changed.send_replace(());
     }
 
     /// Counts the tokens that the child reports as its total.

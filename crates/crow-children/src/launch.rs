@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use crow_acp::ParentClient;
 use crow_core::{AgentServer, AgentTransport, ChildMachine, ChildProfile, SessionId};
+use crow_fleet::FarmPlace;
 use crow_store::TaskLease;
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -32,6 +33,8 @@ pub(crate) struct ChildSpec {
     pub(crate) worktree: Option<ChildWorktree>,
     /// Tokens that its agent has reported in earlier processes.
     pub(crate) n_tokens_before: u64,
+    /// The place where its turn, which an earlier process began, goes on.
+    pub(crate) place: Option<FarmPlace>,
 }
 
 impl ChildAgents {
@@ -44,8 +47,10 @@ impl ChildAgents {
         turn_request: ChildTurnRequest,
     ) -> Result<(), String> {
         let shared = self.shared.clone();
-        let begin_result = shared.store.begin_task(&lease, &spec.title, shared.session.now()).await;
-        begin_result.map_err(|error| error.to_string())?;
+        if spec.place.is_none() {
+            let begin_result = shared.store.begin_task(&lease, &spec.title, shared.session.now()).await;
+            begin_result.map_err(|error| error.to_string())?;
+        }
         let (commands, inbox) = mpsc::channel(COMMANDS_LEN);
         let stopped = CancellationToken::new();
         let handle = ChildHandle {
@@ -66,7 +71,7 @@ impl ChildAgents {
         };
         let has_stored_session = !matches!(start, ChildSessionStart::New { .. });
         let (machine, actions) = ChildMachine::start(profile, shared.tree_limits().task_timeout);
-        let ChildSpec { task, title, agent, cwd, program_cwd, worktree, n_tokens_before: _ } = spec;
+        let ChildSpec { task, title, agent, cwd, program_cwd, worktree, n_tokens_before: _, place } = spec;
         let driver = ChildDriver {
             machine,
             event_handler,
@@ -85,6 +90,8 @@ impl ChildAgents {
                 cwd,
                 program_cwd,
                 worktree,
+                place,
+                end_stored: CancellationToken::new(),
                 has_stored_session,
                 connect_time_max: shared.times.open,
             },
@@ -111,6 +118,7 @@ impl ChildAgents {
             label: child_label(kind, &agent.name, title),
             parent_call: turn_request.parent_call.clone(),
             kind,
+            is_farm: agent.is_farm(),
             is_local: agent.cwd.is_none() && matches!(agent.transport, AgentTransport::Program { .. }),
             cwd: cwd.clone(),
             view: handle.view.clone(),

@@ -21,22 +21,34 @@ pub enum MailWaitOutcome {
     NoTasks,
 }
 
+/// The tasks of a session that was opened again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecoveredTasks {
+    /// Deliveries that the model has not seen.
+    pub n_deliveries: usize,
+    /// Tasks that go on elsewhere.
+    pub n_resumed: usize,
+}
+
 impl ChildAgents {
-    /// Looks for tasks that ended or were lost while the session was closed; returns the number of deliveries that the
-    /// model has not seen.
-    pub async fn recover_tasks(&self) -> usize {
+    /// Looks for tasks that ended or were lost while the session was closed, and takes up those that go on elsewhere.
+    pub async fn recover_tasks(&self) -> RecoveredTasks {
         let (store, parent) = (&self.shared.store, &self.shared.parent);
         let marked = store.mark_lost_tasks(parent, self.shared.session.now(), lost_task_text).await;
         if let Err(error) = marked {
             tracing::warn!(%error, session = %parent, "could not look for lost tasks");
         }
-        match store.list_tasks(parent).await {
+        let far_tasks = match store.list_tasks(parent).await {
             Ok(tasks) => {
                 self.shared.budget.restore_child_tokens(tasks.iter().map(|task| task.n_tokens).sum());
+                self.find_far_tasks(tasks).await
             }
-            Err(error) => tracing::warn!(%error, session = %parent, "could not add up the cost of tasks"),
-        }
-        match store.pending_deliveries(parent).await {
+            Err(error) => {
+                tracing::warn!(%error, session = %parent, "could not read the tasks of a session");
+                Vec::new()
+            }
+        };
+        let n_deliveries = match store.pending_deliveries(parent).await {
             Ok(deliveries) => {
                 if !deliveries.is_empty() {
                     self.shared.has_mail.store(true, Ordering::Relaxed);
@@ -47,7 +59,8 @@ impl ChildAgents {
                 tracing::warn!(%error, session = %parent, "could not read the mailbox");
                 0
             }
-        }
+        };
+        RecoveredTasks { n_deliveries, n_resumed: self.resume_far_tasks(far_tasks).await }
     }
 
     /// Whether the mailbox has a message for which the model should be called without a prompt.

@@ -42,6 +42,37 @@ impl ChildRecorder {
         Ok(Self { shared: shared.clone(), lease, seq, draft, text: String::new() })
     }
 
+    /// Continues the record of a turn that an earlier process began; returns it with what the child had said.
+    pub(crate) async fn resume(
+        shared: &Arc<ChildrenShared>,
+        task: &SessionId,
+    ) -> Result<(Self, String), StoreError> {
+        let store = &shared.store;
+        let lease = store.acquire_session_lease(task).await?;
+        let stored = store.load_session(task).await?;
+        let seq = stored.as_ref().map_or(0, |stored| stored.session.n_messages);
+        let draft = store.begin_draft(&lease, seq);
+        let mut recorder = Self { shared: shared.clone(), lease, seq, draft, text: String::new() };
+        let Some(stored) = stored else { return Ok((recorder, String::new())) };
+        let said = match (stored.unfinished_reply, stored.entries.last()) {
+            (Some(unfinished), _) => {
+                recorder.push_text(&unfinished.text);
+                unfinished.text
+            }
+            // It was stored, and the end of the task was not.
+            (None, Some(TranscriptEntry::Reply(reply))) => reply.text.clone(),
+            (None, _) => String::new(),
+        };
+        Ok((recorder, said))
+    }
+
+    /// Separates what follows from the text so far.
+    pub(crate) fn begin_paragraph(&mut self) {
+        if !self.text.is_empty() {
+            self.push_text("\n\n");
+        }
+    }
+
     /// Adds text of the child, before it is displayed.
     pub(crate) fn push_text(&mut self, text: &str) {
         if self.text.len() + text.len() <= TEXT_BYTES_MAX {

@@ -55,6 +55,11 @@ impl ChildrenShared {
         self.session.agents_config().tree_limits
     }
 
+    /// Shows the user a notice in the session.
+    pub(crate) fn show_notice(&self, text: String) {
+        self.client.send_update(&self.parent, SessionUpdate::Notice(text));
+    }
+
     /// Stores an approval that was given to a child that is Crow; the child itself keeps it until it ends.
     pub(crate) async fn remember_for_child(
         &self,
@@ -70,7 +75,7 @@ impl ChildrenShared {
             GrantScope::Project => self.session.remember_for_project(cwd, &offer.project).await,
         };
         if let Err(reason) = stored {
-            self.client.send_update(&self.parent, SessionUpdate::Notice(reason));
+            self.show_notice(reason);
         }
     }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crow_core::{AgentServer, AgentTransport, SessionId};
 use crow_fleet::CodeRequest;
-use crow_store::NewSession;
+use crow_store::{NewSession, StoreError, TaskLease};
 use crow_tools::Worktree;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -71,14 +71,8 @@ impl ChildAgents {
             ChildKind::External => request.model.clone(),
         };
         let session = self.new_child_session(&cwd, model.clone(), &agent);
-        let lease_result = async {
-            shared.store.create_session(&task, session).await?;
-            if worktree.is_some() {
-                shared.store.set_config(&task, WORKTREE_OF, Some(json!(directory))).await?;
-            }
-            shared.store.acquire_task_lease(&task).await
-        };
-        let lease = lease_result.await.map_err(|error| error.to_string())?;
+        let worktree_of = worktree.is_some().then_some(directory);
+        let lease = self.store_task(&task, session, worktree_of).await.map_err(|error| error.to_string())?;
         let start = match kind {
             ChildKind::Crow => ChildSessionStart::Stored,
             ChildKind::External => ChildSessionStart::New { model },
@@ -91,10 +85,33 @@ impl ChildAgents {
             ParentCall { shown_text, ..parent_call },
         );
         let program_cwd = if is_remote { session_cwd } else { cwd.clone() };
-        let spec =
-            ChildSpec { task: task.clone(), title, agent, cwd, program_cwd, worktree, n_tokens_before: 0 };
+        let spec = ChildSpec {
+            task: task.clone(),
+            title,
+            agent,
+            cwd,
+            program_cwd,
+            worktree,
+            n_tokens_before: 0,
+            place: None,
+        };
         self.launch_child(spec, lease, start, turn_request).await?;
         Ok(task)
+    }
+
+    /// Stores the session of a task and returns the right to drive it.
+    async fn store_task(
+        &self,
+        task: &SessionId,
+        session: NewSession,
+        worktree_of: Option<PathBuf>,
+    ) -> Result<TaskLease, StoreError> {
+        let store = &self.shared.store;
+        store.create_session(task, session).await?;
+        if let Some(directory) = worktree_of {
+            store.set_config(task, WORKTREE_OF, Some(json!(directory))).await?;
+        }
+        store.acquire_task_lease(task).await
     }
 
     fn new_child_session(&self, cwd: &Path, model: Option<String>, agent: &AgentServer) -> NewSession {
@@ -172,6 +189,7 @@ impl ChildAgents {
             program_cwd,
             worktree,
             n_tokens_before: row.n_tokens,
+            place: None,
         };
         self.launch_child(spec, lease, start, turn_request).await
     }

@@ -1,6 +1,7 @@
 //! Children in the process of the test: a scripted agent, a fake session and a store in a temporary directory.
 
 mod fake_session;
+mod resume;
 mod scripted_agent;
 mod world;
 

@@ -121,6 +121,11 @@ impl ChildView {
         }
     }
 
+    /// Lets the next text begin a new answer.
+    pub(crate) fn begin_answer(&mut self) {
+        self.starts_new_answer = true;
+    }
+
     fn update_call(&mut self, id: &str, title: Option<&str>, status: Option<ToolCallStatus>) {
         if let Some(call) = self.seen_mut(id) {
             if let Some(title) = title {

@@ -117,7 +117,13 @@ impl FarmConnections {
     /// Fetches the code after the end of its task; `None` if nothing was changed. The error is the reason why the work is
     /// not there.
     pub async fn fetch_code(&self, code: &SentCode) -> Result<Option<FetchedCode>, String> {
-        code.fetch(self.connection(&code.address).await?).await
+        match code.take_bundle()? {
+            Some((worker, bundle)) => {
+                let connection = self.connection(&code.address).await?;
+                code.fetch(&worker, &bundle, connection).await.map(Some)
+            }
+            None => Ok(None),
+        }
     }
 
     /// Waits a moment until ended tasks have told the server so, and their code is deleted there.

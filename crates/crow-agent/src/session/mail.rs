@@ -7,22 +7,31 @@ use crate::session::{DriverState, SessionDriver, WaitingPrompt};
 use crate::turn_job::TurnWork;
 
 impl SessionDriver {
-    /// Looks for tasks that ended while the session was closed; the user gets a notice, the model the result with the
-    /// next prompt.
+    /// Looks for tasks that ended while the session was closed or go on elsewhere; the user gets a notice, the model the
+    /// results with the next prompt or when they come.
     pub(super) fn announce_pending_mail(&self) {
         let (children, client, id) = (self.children.clone(), self.client.clone(), self.id.clone());
         tokio::spawn(async move {
-            let count_text = match children.recover_tasks().await {
-                0 => return,
-                1 => "A task ended while this session was closed".to_owned(),
-                n => format!("{n} tasks ended while this session was closed"),
+            let recovered = children.recover_tasks().await;
+            let ended = match recovered.n_deliveries {
+                0 => None,
+                1 => Some("A task ended while this session was closed".to_owned()),
+                n => Some(format!("{n} tasks ended while this session was closed")),
             };
-            client.send_update(
-                &id,
-                SessionUpdate::Notice(format!(
-                    "{count_text}. The model gets the result with your next prompt."
+            let ended = ended.map(|text| format!("{text}. The model gets the result with your next prompt."));
+            let resumed = match recovered.n_resumed {
+                0 => None,
+                1 => Some(
+                    "A task on another machine is taken up again. The model gets its result when it ends."
+                        .to_owned(),
+                ),
+                n => Some(format!(
+                    "{n} tasks on other machines are taken up again. The model gets their results when they end."
                 )),
-            );
+            };
+            for text in ended.into_iter().chain(resumed) {
+                client.send_update(&id, SessionUpdate::Notice(text));
+            }
         });
     }
 

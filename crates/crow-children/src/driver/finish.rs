@@ -52,10 +52,11 @@ impl ChildDriver {
         let now = shared.session.now();
         let WorktreeEnd { branch, diff, fetched, text: _ } = worktree.unwrap_or_default();
         let end = TaskEnd { state, n_tokens, branch, delivery: Some(text.clone()), now };
-        if let Some(lease) = &self.lease
-            && let Err(error) = shared.store.end_task(lease, end).await
-        {
-            tracing::error!(%error, %task, "the end of a task could not be stored");
+        if let Some(lease) = &self.lease {
+            match shared.store.end_task(lease, end).await {
+                Ok(_) => self.parameters.end_stored.cancel(),
+                Err(error) => tracing::error!(%error, %task, "the end of a task could not be stored"),
+            }
         }
         if let Some(fetched) = fetched {
             fetched.delete().await;

@@ -1,17 +1,18 @@
 //! Carries out the steps of a child. A step that takes time is kept as the step in progress; its end is an event.
 
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use crow_acp::{AcpClientCapabilities, AgentCommand, AgentConnection, ClientInfo, LineTransport, TurnScope};
-use crow_core::{AgentTransport, ChildAction, ChildEvent, ContentPart, ProgramEnding, SessionId};
-use crow_fleet::FarmTask;
+use crow_core::{AgentTransport, ChildAction, ChildEvent, ContentPart, NatsServer, ProgramEnding, SessionId};
+use crow_fleet::{FarmPlace, FarmTask, ResumedFarmTask, SentCode};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::driver::{ChildDriver, StepResult};
 use crate::events::ChildKind;
+use crate::kept_place::TaskPlaceKeeper;
 use crate::link::{AgentLink, SessionTarget, child_stop_reason, end_program, open_session};
 use crate::record::ChildRecorder;
 use crate::shared::DEPTH_VARIABLE;
@@ -31,7 +32,7 @@ impl ChildDriver {
             ChildAction::BeginTurn => self.begin_turn(),
             ChildAction::PrepareTurn => self.prepare_turn().await,
             ChildAction::SendPrompt => self.send_prompt(),
-            ChildAction::CancelPrompt => self.cancel_prompt(),
+            ChildAction::CancelPrompt => self.cancel_prompt().await,
             ChildAction::HandleMessage => self.handle_message(),
             ChildAction::HandleQueuedMessages => {
                 while let Some(message) = self.held.agent.as_mut().and_then(AgentLink::try_next_message) {
@@ -101,13 +102,11 @@ impl ChildDriver {
             }
             AgentTransport::Farm(address) => {
                 let address = address.clone();
-                let mode = shared.session.settings().mode;
-                let code = match &self.parameters.worktree {
-                    Some(ChildWorktree::Elsewhere(code)) => Some(code.as_ref().clone()),
-                    Some(ChildWorktree::Here(_)) | None => None,
-                };
-                let (depth, version) = (shared.depth + 1, env!("CARGO_PKG_VERSION"));
-                let task = FarmTask { mode, depth, version, keeper: None, code };
+                if let Some(place) = self.parameters.place.clone() {
+                    let lines = self.resume_far_task(place, address.server);
+                    return self.set_step(std::future::ready(StepResult::Started(lines, None)));
+                }
+                let task = self.new_farm_task();
                 self.set_step(async move {
                     match shared.farms.open_task(&address, task).await {
                         Ok(lines) => StepResult::Started(lines, None),
@@ -116,6 +115,53 @@ impl ChildDriver {
                 });
             }
         }
+    }
+
+    fn new_farm_task(&self) -> FarmTask {
+        let shared = &self.event_handler.shared;
+        FarmTask {
+            mode: shared.session.settings().mode,
+            depth: shared.depth + 1,
+            version: env!("CARGO_PKG_VERSION"),
+            keeper: Some(self.place_keeper()),
+            code: self.sent_code().cloned(),
+        }
+    }
+
+    fn place_keeper(&self) -> Arc<TaskPlaceKeeper> {
+        Arc::new(TaskPlaceKeeper {
+            store: self.event_handler.shared.store.clone(),
+            task: self.parameters.task.clone(),
+            call: self.event_handler.parent_call.call,
+            repository: self.sent_code().map(|code| (&code.head).into()),
+            end_stored: self.parameters.end_stored.clone(),
+        })
+    }
+
+    /// Returns the code that the task works on elsewhere.
+    fn sent_code(&self) -> Option<&SentCode> {
+        match &self.parameters.worktree {
+            Some(ChildWorktree::Elsewhere(code)) => Some(code),
+            Some(ChildWorktree::Here(_)) | None => None,
+        }
+    }
+
+    /// Takes up a task again at a server that may be away.
+    fn resume_far_task(&self, place: FarmPlace, server: NatsServer) -> LineTransport {
+        let shared = self.event_handler.shared.clone();
+        let name = format!("task {} ({})", self.parameters.task, self.parameters.title);
+        let on_unreachable = Box::new({
+            let shared = shared.clone();
+            move |reason: &str| {
+                shared.show_notice(format!(
+                    "The server of {name} cannot be reached: {reason}. Crow keeps trying until the task is cancelled."
+                ));
+            }
+        });
+        let (version, keeper) = (env!("CARGO_PKG_VERSION"), self.place_keeper());
+        let code = self.sent_code().cloned();
+        let resumed = ResumedFarmTask { place, server, version, keeper, code, on_unreachable };
+        shared.farms.resume_task(resumed)
     }
 
     fn agent_command(&self, command: &str, args: &[String], env: &[(String, String)]) -> AgentCommand {
@@ -237,7 +283,13 @@ impl ChildDriver {
             let begin_result = shared.store.begin_task(lease, &self.parameters.title, shared.session.now());
             begin_result.await.map_err(|error| error.to_string())?;
         }
-        if self.event_handler.kind == ChildKind::External {
+        if self.parameters.place.is_some() {
+            let (recorder, said) = ChildRecorder::resume(shared, &self.parameters.task)
+                .await
+                .map_err(|error| error.to_string())?;
+            self.event_handler.recorder = Some(recorder);
+            self.event_handler.restore_text(said);
+        } else if self.event_handler.kind == ChildKind::External {
             let recorder = ChildRecorder::begin(shared, &self.parameters.task, &turn.request.text).await;
             self.event_handler.recorder = Some(recorder.map_err(|error| error.to_string())?);
         }
@@ -260,12 +312,19 @@ impl ChildDriver {
         });
     }
 
-    fn cancel_prompt(&self) {
+    async fn cancel_prompt(&mut self) {
         if let Some((connection, session)) = self.open_connection() {
             connection.cancel_turn(&session);
         }
         if let Some(turn) = &self.turn {
             turn.questions.cancel();
+        }
+        let (shared, task) = (&self.event_handler.shared, &self.parameters.task);
+        // A later process would give the task again, as one that its queue has lost.
+        if self.event_handler.is_farm
+            && let Err(error) = shared.store.forget_task_place(task).await
+        {
+            tracing::warn!(%error, %task, "a later process may take up a cancelled task again");
         }
     }
 

@@ -1,15 +1,15 @@
 //! The session of a test, and its client.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use crow_acp::{
-    AcpClientCapabilities, AgentInfo, Client, ClientEvent, ClientInfo, ElicitationOutcome, IncomingRequest,
-    drive_agent, duplex_transport, serve_client,
+    AcpClientCapabilities, AgentInfo, AgentUpdate, Client, ClientEvent, ClientInfo, ElicitationOutcome,
+    IncomingRequest, drive_agent, duplex_transport, serve_client,
 };
 use crow_core::{
-    AgentServer, AgentTransport, Grant, GrantOffer, GrantScope, Mode, PermissionDecision, ThoughtLevel,
-    ToolCallInfo, TreeLimits,
+    AgentServer, AgentTransport, FarmAddress, Grant, GrantOffer, GrantScope, Mode, NatsCredentials,
+    NatsServer, PermissionDecision, ThoughtLevel, ToolCallInfo, TreeLimits,
 };
 use crow_store::Timestamp;
 use crow_tools::{BuiltinToolConfig, GitCli, ToolRegistry, Workspace};
@@ -22,6 +22,8 @@ use crate::ports::{ChildAgentsConfig, InheritedSettings, ParentSession};
 pub(super) struct FakeSession {
     pub(super) workspace: Arc<Workspace>,
     pub(super) limits: TreeLimits,
+    /// The server of the agent `farm`, if there is one.
+    pub(super) farm: Mutex<Option<String>>,
     pub(super) mode: watch::Sender<Mode>,
     pub(super) log: TestLog,
 }
@@ -31,10 +33,17 @@ fn agent(name: &str) -> AgentServer {
     AgentServer { name: name.to_owned(), transport, cwd: None }
 }
 
+fn farm_agent(urls: &str) -> AgentServer {
+    let server = NatsServer { urls: urls.to_owned(), credentials: NatsCredentials::None, tls_ca_file: None };
+    let address = FarmAddress { server, queue: "build".to_owned(), parent_name: "me".to_owned() };
+    AgentServer { name: "farm".to_owned(), transport: AgentTransport::Farm(Box::new(address)), cwd: None }
+}
+
 impl ParentSession for FakeSession {
     fn agents_config(&self) -> ChildAgentsConfig {
+        let farm = self.farm.lock().unwrap().clone().map(|urls| farm_agent(&urls));
         ChildAgentsConfig {
-            agent_servers: vec![agent("other"), agent("missing")],
+            agent_servers: [agent("other"), agent("missing")].into_iter().chain(farm).collect(),
             own_agent: Some(agent("crow")),
             tree_limits: self.limits,
             secret_variables: Vec::new(),
@@ -137,6 +146,12 @@ pub(super) async fn connect_client(log: TestLog) -> Client {
             if let ClientEvent::Permission { question, answer, .. } = event {
                 log.push(&format!("user: {}", question.title));
                 drop(answer.send(question.allow_once().unwrap()));
+            } else if let ClientEvent::Update {
+                update: AgentUpdate::Notice(text) | AgentUpdate::Thought(text),
+                ..
+            } = event
+            {
+                log.push(&format!("notice: {text}"));
             } else if let ClientEvent::Form { form, answer, .. } = event {
                 log.push(&format!("user: {:?}: {}", form.subject, form.message));
                 if form.message.ends_with("(slow)") {

@@ -4,9 +4,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crow_core::{CallId, ChildTimes, Mode, SessionId, ThoughtLevel, TreeLimits};
-use crow_store::{DatabaseAddress, NewSession, Store, TaskLease, Timestamp};
+use crow_store::{DatabaseAddress, NewSession, Store, TaskLease, TaskPlace, Timestamp};
 use crow_tools::Workspace;
 use expect_test::Expect;
+use serde_json::json;
 use tempfile::TempDir;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
@@ -23,13 +24,25 @@ const STOP_TIME: Duration = Duration::from_millis(20);
 
 /// Lines that a test compares.
 #[derive(Clone, Default)]
-pub(super) struct TestLog(Arc<Mutex<String>>);
+pub(super) struct TestLog(Arc<Mutex<String>>, Arc<Notify>);
 
 impl TestLog {
     pub(super) fn push(&self, line: &str) {
         let mut log = self.0.lock().unwrap();
         log.push_str(line.trim_end());
         log.push('\n');
+        self.1.notify_waiters();
+    }
+
+    /// Waits until it contains a text.
+    async fn wait_for(&self, text: &str) {
+        loop {
+            let pushed = self.1.notified();
+            if self.text().contains(text) {
+                return;
+            }
+            pushed.await;
+        }
     }
 
     fn text(&self) -> String {
@@ -76,7 +89,8 @@ impl TestWorld {
         store.create_session(&parent(), new_session(&folder, None)).await.unwrap();
         let workspace = Arc::new(Workspace::new(folder.path().to_owned(), &[], Vec::new()));
         let mode = watch::Sender::new(Mode::Ask);
-        let session = Arc::new(FakeSession { workspace, limits, mode, log: log.clone() });
+        let session =
+            Arc::new(FakeSession { workspace, limits, farm: Mutex::default(), mode, log: log.clone() });
         let crash = Arc::new(Notify::new());
         let turns = turns.iter().map(|turn| (*turn).to_owned()).collect();
         let children = ChildAgents::new(ChildAgentsInit {
@@ -136,10 +150,18 @@ impl TestWorld {
                 let lease = other.acquire_task_lease(self.task()).await.unwrap();
                 self.foreign_lease = Some((other, lease));
             }
-            "lost" => self.lose_task().await,
+            "lost" => self.lose_task(None).await,
+            "far" => self.lose_task(Some(text)).await,
+            "farm" => *self.session.farm.lock().unwrap() = Some(text.to_owned()),
+            "noticed" => self.log.wait_for(&format!("notice: {text}")).await,
+            "attach" => self.turn = self.children.running_turn(self.task()),
             "recover" => {
-                let n_deliveries = self.children.recover_tasks().await;
-                self.log.push(&format!("{n_deliveries} deliveries"));
+                let recovered = self.children.recover_tasks().await;
+                let resumed = match recovered.n_resumed {
+                    0 => String::new(),
+                    n => format!(", {n} resumed"),
+                };
+                self.log.push(&format!("{} deliveries{resumed}", recovered.n_deliveries));
             }
             "list" => self.log.push(&self.children.list_tasks().await.unwrap()),
             "end_all" => self.children.end_all().await,
@@ -190,14 +212,32 @@ impl TestWorld {
     }
 
     /// Stores a running task that no process drives.
-    async fn lose_task(&mut self) {
+    async fn lose_task(&mut self, place: Option<&str>) {
         let task = SessionId::new("lost-task");
-        self.store.create_session(&task, new_session(&self.folder, Some(parent()))).await.unwrap();
+        let agent_type = place.map(|_| "farm".to_owned());
+        let session = NewSession { agent_type, ..new_session(&self.folder, Some(parent())) };
+        self.store.create_session(&task, session).await.unwrap();
         let lease = self.store.acquire_task_lease(&task).await.unwrap();
         self.store.begin_task(&lease, "count", Timestamp(0)).await.unwrap();
+        if let Some(place) = place {
+            let place = if place == "broken" { place.to_owned() } else { place_at(place) };
+            assert!(self.store.keep_task_place(&task, TaskPlace::new(place)).await.unwrap());
+        }
         self.store.release_task_lease(lease).await;
         self.task = Some(task);
     }
+}
+
+/// The stored place of a task at this server.
+fn place_at(server: &str) -> String {
+    let message = json!({
+        "version": 1, "task": "t1", "ticket": "07".repeat(32), "prompt": "count", "model": null, "mode": "ask",
+        "depth": 1,
+    });
+    let farm = json!({
+        "version": 1, "servers": [server], "queue": "build", "parent": "me", "given_at": 0, "message": message,
+    });
+    json!({ "call": "call-1-0", "farm": farm.to_string() }).to_string()
 }
 
 fn parent_call() -> ParentCall {

@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 #![expect(clippy::disallowed_methods, reason = "a person starts the program as they like")]
 
+mod killed_sessions;
 mod worktrees;
 
 use std::path::Path;
@@ -80,6 +81,14 @@ impl Stage {
         let mut process = command.spawn().expect("the binary starts");
         let lines = BufReader::new(process.stdout.take().expect("it is piped")).lines();
         Worker { process, lines }
+    }
+
+    /// Kills the session's process, as no signal handler sees it, and opens the session in another one.
+    async fn kill_and_reopen(&mut self) {
+        self.client.crash().await;
+        self.client = FakeClient::start(binary(), &self.world.home()).await;
+        let loaded = self.client.load_session(&self.session, &self.world.project()).await;
+        loaded.expect("the session is there");
     }
 
     /// Sends a prompt; returns the stop reason.

@@ -171,25 +171,35 @@ impl CodeUploads {
 }
 
 impl SentCode {
-    /// Fetches the code after the end of its task; `None` if nothing was changed.
-    pub(super) async fn fetch(&self, connection: Arc<FarmConnection>) -> Result<Option<FetchedCode>, String> {
+    /// Returns what the end of its task says about the code: who has sent which bundle, or `None` if nothing was changed.
+    /// The error is the reason why the work is not there.
+    pub(super) fn take_bundle(&self) -> Result<Option<(String, BundleRecord)>, String> {
         let ReturnedCode { worker, code: end } =
             self.returned.take().ok_or("the task ended before its worker sent them")?;
-        let bundle = match end {
-            EndCode::Unchanged => return Ok(None),
+        match end {
+            EndCode::Unchanged => Ok(None),
             EndCode::Lost(reason) => {
                 let reason = replace_control_chars(&reason).replace('\n', " ");
-                return Err(format!("the worker {} says: {reason}", replace_control_chars(&worker)));
+                Err(format!("the worker {} says: {reason}", replace_control_chars(&worker)))
             }
-            EndCode::Bundle(bundle) if is_subject_token(&worker) => bundle,
-            EndCode::Bundle(_) => return Err("the name of their worker is not valid".to_owned()),
-        };
+            EndCode::Bundle(bundle) if is_subject_token(&worker) => Ok(Some((worker, bundle))),
+            EndCode::Bundle(_) => Err("the name of their worker is not valid".to_owned()),
+        }
+    }
+
+    /// Fetches a bundle after the end of its task.
+    pub(super) async fn fetch(
+        &self,
+        worker: &str,
+        bundle: &BundleRecord,
+        connection: Arc<FarmConnection>,
+    ) -> Result<FetchedCode, String> {
         let FarmAddress { queue, parent_name, .. } = &self.address;
-        let subjects = BundleSubjects::from_worker(queue, [&worker, parent_name], &bundle);
-        let downloaded = download_bundle(&connection.jetstream, &subjects, &bundle).await;
+        let subjects = BundleSubjects::from_worker(queue, [worker, parent_name], bundle);
+        let downloaded = download_bundle(&connection.jetstream, &subjects, bundle).await;
         let downloaded =
             downloaded.map_err(|reason| format!("the bundle from the worker {worker}: {reason}"))?;
-        Ok(Some(FetchedCode { bundle: downloaded.bytes, sequences: downloaded.sequences, connection }))
+        Ok(FetchedCode { bundle: downloaded.bytes, sequences: downloaded.sequences, connection })
     }
 }
 

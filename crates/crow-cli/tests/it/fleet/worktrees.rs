@@ -11,7 +11,7 @@ use super::{Stage, run};
 const TASK: &str =
     "call task {\"prompt\":\"ALPHA\",\"agent\":\"farm\",\"worktree\":true}\ntext \"It is done.\"";
 
-fn git(dir: &Path, line: &str) -> String {
+pub(super) fn git(dir: &Path, line: &str) -> String {
     let mut command = Command::new("git");
     command.args(["-c", "user.name=user", "-c", "user.email=user@localhost"]).args(line.split(' '));
     let output = command.current_dir(dir).output().expect("git runs");
@@ -20,7 +20,7 @@ fn git(dir: &Path, line: &str) -> String {
 }
 
 /// Makes the project of a stage a repository with a commit.
-fn make_repository(stage: &Stage) {
+pub(super) fn make_repository(stage: &Stage) {
     let project = stage.world.project();
     std::fs::write(project.join("greeting.txt"), "hello\n").expect("it can be written");
     for line in ["init -q -b main", "add greeting.txt", "commit -q -m first"] {
