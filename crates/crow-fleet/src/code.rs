@@ -15,6 +15,9 @@ use crate::subject::{is_subject_token, random_name};
 /// Bytes of a chunk; a server takes messages of a megabyte unless it is told otherwise.
 pub(crate) const CHUNK_BYTES: usize = 256 * 1024;
 
+/// Digits of a SHA-256.
+const DIGEST_LEN: usize = 64;
+
 /// The longest reason of a worker why it sends no code.
 const REASON_CHARS_MAX: usize = 500;
 
@@ -37,7 +40,16 @@ pub(crate) struct CodeRecord {
     pub(crate) commit: String,
     /// The directory of the task below the root of the repository.
     pub(crate) directory: String,
-    pub(crate) bundle: BundleRecord,
+    pub(crate) bundles: CodeBundles,
+}
+
+/// The bundles of a commit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct CodeBundles {
+    /// A commit with its history, which a worker keeps.
+    pub(crate) base: BundleRecord,
+    /// The commit of the task without that, unless it is the same.
+    pub(crate) since: Option<BundleRecord>,
 }
 
 /// The code after the end of a task.
@@ -69,7 +81,11 @@ impl BundleRecord {
 
     /// Whether it can be the description of a bundle.
     pub(crate) fn is_valid(&self) -> bool {
-        is_subject_token(&self.name) && (1..=GIT_BUNDLE_BYTES_MAX).contains(&self.n_bytes)
+        let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        is_subject_token(&self.name)
+            && (1..=GIT_BUNDLE_BYTES_MAX).contains(&self.n_bytes)
+            && self.digest.len() == DIGEST_LEN
+            && self.digest.bytes().all(is_digit)
     }
 
     /// The length of each chunk.

@@ -1,5 +1,6 @@
 //! The worker's side: takes as many tasks from its queue as it has slots, and runs each with an agent of its own.
 
+mod base_repositories;
 mod task;
 mod watchdog;
 

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crow_core::{FarmAddress, NatsServer, replace_control_chars};
-use crow_tools::{GitCli, RepositoryHead};
+use crow_tools::{BundledCommit, GitCli, RepositoryHead};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::records::FarmConnection;
 use crate::code::{
-    BundleRecord, BundleSubjects, CodeRecord, CodeReturn, EndCode, ReturnedCode, download_bundle,
-    upload_bundle,
+    BundleRecord, BundleSubjects, CodeBundles, CodeRecord, CodeReturn, EndCode, ReturnedCode,
+    download_bundle, upload_bundle,
 };
 use crate::place::FarmPlace;
 use crate::streams::{CODE, CODE_AGE_MAX, delete_message};
@@ -42,7 +42,7 @@ pub struct SentCode {
     pub head: RepositoryHead,
     /// The name of the task.
     pub name: String,
-    bundle: BundleRecord,
+    bundles: CodeBundles,
     pub(super) address: FarmAddress,
     pub(super) returned: CodeReturn,
 }
@@ -67,7 +67,8 @@ struct UploadedCode {
     queue: String,
     repository: PathBuf,
     commit: String,
-    bundle: BundleRecord,
+    bundles: CodeBundles,
+    /// The sequences of the chunks of the last bundle; an earlier upload has those of the base.
     sequences: Vec<u64>,
     uploaded: Instant,
 }
@@ -80,12 +81,12 @@ impl SentCode {
         repository: PathBuf,
         n_uncommitted: usize,
     ) -> Option<Self> {
-        let CodeRecord { name, commit, directory, bundle } = place.message.code.clone()?;
+        let CodeRecord { name, commit, directory, bundles } = place.message.code.clone()?;
         let TaskAddress { queue, parent: parent_name, task: _ } = place.address();
         Some(Self {
             head: RepositoryHead { repository, prefix: directory.into(), commit, n_uncommitted },
             name,
-            bundle,
+            bundles,
             address: FarmAddress { server, queue, parent_name },
             returned: CodeReturn::default(),
         })
@@ -97,7 +98,7 @@ impl SentCode {
             name: self.name.clone(),
             commit: self.head.commit.clone(),
             directory: self.head.prefix.to_str().unwrap_or_default().to_owned(),
-            bundle: self.bundle.clone(),
+            bundles: self.bundles.clone(),
         }
     }
 }
@@ -111,7 +112,7 @@ impl CodeUploads {
         request: CodeRequest<'_>,
         cancel: &CancellationToken,
     ) -> Result<SentCode, String> {
-        let CodeRequest { git, directory, scratch_dir, name } = request;
+        let CodeRequest { git, directory, name, .. } = request;
         let mut head = git.inspect_head(directory, cancel).await.map_err(|error| error.to_string())?;
         if head.prefix.to_str().is_none() {
             return Err(format!("the directory {} is not UTF-8", directory.display()));
@@ -119,47 +120,47 @@ impl CodeUploads {
         // Held while code is sent: tasks that begin at once share it.
         let mut uploads = self.0.lock().await;
         uploads.retain(|code| code.uploaded.elapsed() < CODE_AGE_MAX);
-        let is_same = |code: &&UploadedCode| {
-            Arc::ptr_eq(&code.connection, &connection)
-                && code.queue == address.queue
-                && code.repository == head.repository
-                && code.commit == head.commit
-                && code.uploaded.elapsed() < CODE_USED_MAX
-        };
-        let bundle = match uploads.iter().find(is_same) {
-            Some(known) => known.bundle.clone(),
-            None => {
-                let file = scratch_dir.join(format!("{}.bundle", random_name()?));
-                let made = tokio::fs::create_dir_all(scratch_dir).await;
-                made.map_err(|error| {
-                    format!("the directory {} cannot be made: {error}", scratch_dir.display())
-                })?;
-                let bundled = git.bundle_head(&head.repository, &file, cancel).await;
-                let bundled = bundled.map_err(|error| error.to_string())?;
-                // The user may have committed meanwhile.
-                head.commit = bundled.commit;
-                let bundle = BundleRecord::new(&bundled.bytes)?;
-                let subjects = BundleSubjects::from_parent(&address.queue, &address.parent_name, &bundle);
-                let sequences = upload_bundle(&connection.jetstream, &subjects, bundled.bytes).await?;
-                uploads.push(UploadedCode {
-                    connection,
-                    queue: address.queue.clone(),
-                    repository: head.repository.clone(),
-                    commit: head.commit.clone(),
-                    bundle: bundle.clone(),
-                    sequences,
-                    uploaded: Instant::now(),
-                });
-                bundle
-            }
-        };
-        Ok(SentCode {
+        let known: Vec<&UploadedCode> = uploads
+            .iter()
+            .filter(|code| {
+                Arc::ptr_eq(&code.connection, &connection)
+                    && code.queue == address.queue
+                    && code.repository == head.repository
+                    && code.uploaded.elapsed() < CODE_USED_MAX
+            })
+            .collect();
+        let sent = |head: RepositoryHead, bundles: CodeBundles| SentCode {
             head,
             name: name.to_owned(),
-            bundle,
+            bundles,
             address: address.clone(),
             returned: CodeReturn::default(),
-        })
+        };
+        if let Some(same) = known.iter().find(|code| code.commit == head.commit) {
+            return Ok(sent(head, same.bundles.clone()));
+        }
+        let base = known.iter().rfind(|code| code.bundles.since.is_none());
+        let base = base.map(|code| (code.commit.clone(), code.bundles.base.clone()));
+        let (bundled, base) = bundle_head(request, &head.repository, base, cancel).await?;
+        // The user may have committed meanwhile.
+        head.commit.clone_from(&bundled.commit);
+        let bundle = BundleRecord::new(&bundled.bytes)?;
+        let subjects = BundleSubjects::from_parent(&address.queue, &address.parent_name, &bundle);
+        let sequences = upload_bundle(&connection.jetstream, &subjects, bundled.bytes).await?;
+        let bundles = match base {
+            Some(base) => CodeBundles { base, since: Some(bundle) },
+            None => CodeBundles { base: bundle, since: None },
+        };
+        uploads.push(UploadedCode {
+            connection,
+            queue: address.queue.clone(),
+            repository: head.repository.clone(),
+            commit: head.commit.clone(),
+            bundles: bundles.clone(),
+            sequences,
+            uploaded: Instant::now(),
+        });
+        Ok(sent(head, bundles))
     }
 
     /// Takes all code that was sent; each future deletes one bundle.
@@ -168,6 +169,28 @@ impl CodeUploads {
         let uploads = self.0.try_lock().map(|mut uploads| std::mem::take(&mut *uploads)).unwrap_or_default();
         uploads.into_iter().map(|code| delete_chunks(code.connection, code.sequences)).collect()
     }
+}
+
+/// Bundles `HEAD` on top of a base that was sent, if that is less than the base again; returns the base that it needs.
+async fn bundle_head(
+    CodeRequest { git, scratch_dir, .. }: CodeRequest<'_>,
+    repository: &Path,
+    base: Option<(String, BundleRecord)>,
+    cancel: &CancellationToken,
+) -> Result<(BundledCommit, Option<BundleRecord>), String> {
+    let file = scratch_dir.join(format!("{}.bundle", random_name()?));
+    let made = tokio::fs::create_dir_all(scratch_dir).await;
+    made.map_err(|error| format!("the directory {} cannot be made: {error}", scratch_dir.display()))?;
+    if let Some((commit, base)) = base {
+        match git.bundle_head(repository, Some(&commit), &file, cancel).await {
+            Ok(bundled) if (bundled.bytes.len() as u64) < base.n_bytes => return Ok((bundled, Some(base))),
+            Ok(_) => {}
+            // The commit is an ancestor of the base, or that is no longer in the repository.
+            Err(error) => tracing::debug!(%error, "a commit is sent with its history"),
+        }
+    }
+    let bundled = git.bundle_head(repository, None, &file, cancel).await;
+    bundled.map(|bundled| (bundled, None)).map_err(|error| error.to_string())
 }
 
 impl SentCode {

@@ -41,6 +41,9 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// Lines between this and the agent.
 const QUEUED_LINES_MAX: usize = 64;
 
+/// The directory of repositories for later tasks, beside the directories of tasks.
+const BASES_DIR: &str = "repositories";
+
 /// Time that the last lines have to reach the parent before the end is told.
 const FLUSH_TIME_MAX: Duration = Duration::from_secs(2);
 
@@ -186,6 +189,7 @@ impl TaskRun {
             ack_wait: context.ack_wait,
             kill: context.kill.clone(),
         });
+        let bases_dir = context.options.workspaces_dir.join(BASES_DIR);
         let checking_out = async {
             let Some(code) = &task.message.code else { return Ok(None) };
             let request = CheckoutRequest {
@@ -195,6 +199,7 @@ impl TaskRun {
                 worker: &task.taken.worker,
                 code,
                 directory: &directory,
+                bases_dir: &bases_dir,
             };
             TaskCheckout::create(request).await.map(Some)
         };

@@ -158,6 +158,57 @@ fn code_is_sent_once_and_a_task_may_change_nothing() {
 }
 
 #[test]
+fn later_commit_is_sent_as_what_is_new_and_the_history_is_kept_by_the_worker() {
+    run(async {
+        let Some(mut world) = World::start() else { return };
+        let worker = world.start_worker(&[]).await;
+        let repository = make_repository(&world);
+        let first = send(&world, &repository).await.expect("it is sent");
+        assert!(start(&world, &first).await.end(None).await.ends_with("Ok(EndTurn)\n"));
+        // The worker has the history, so the server need not.
+        let client = async_nats::connect(world.server.url()).await.expect("it connects");
+        let stream = async_nats::jetstream::new(client).get_stream("CROW_CODE").await.expect("it exists");
+        let n_chunks = stream.cached_info().state.messages;
+        stream.purge().await.expect("it is emptied");
+        for name in ["second", "third"] {
+            fs::write(repository.join(name), name).expect("it can be written");
+            git(&repository, "add .");
+            git(&repository, &format!("commit -q -m {name}"));
+            let code = send(&world, &repository).await.expect("it is sent");
+            assert!(start(&world, &code).await.end(None).await.ends_with("Ok(EndTurn)\n"), "{name}");
+        }
+        assert!(n_chunks > 2);
+        assert_eq!(world.server.stream_len("CROW_CODE"), 2, "one chunk for each later commit");
+        // A commit from before is sent with its history.
+        git(&repository, "checkout -q HEAD~2");
+        let earlier = send(&world, &repository).await.expect("it is known");
+        assert_eq!(earlier.head.commit, first.head.commit);
+        worker.drain().await;
+    });
+}
+
+#[test]
+fn history_that_a_worker_keeps_is_that_of_one_parent() {
+    run(async {
+        let Some(mut world) = World::start() else { return };
+        let worker = world.start_worker(&[]).await;
+        let repository = make_repository(&world);
+        for name in ["me", "you"] {
+            let farm = FarmAddress { parent_name: name.to_owned(), ..world.farm() };
+            let code = send_code(&world.farms, &farm, &repository, &world).await.expect("it is sent");
+            let task = RunningTask::start_with_code(&world.farms, &farm, code).await;
+            let end = task.expect("the server is reached").end(None).await;
+            assert!(end.ends_with("Ok(EndTurn)\n"), "{end}");
+        }
+        let kept = fs::read_dir(world.path("workspaces/repositories")).expect("it was made");
+        let mut kept: Vec<_> = kept.map(|entry| entry.expect("it is read").file_name()).collect();
+        kept.sort();
+        assert_eq!(kept, ["me", "you"]);
+        worker.drain().await;
+    });
+}
+
+#[test]
 fn code_of_a_lost_worker_is_checked_out_by_another() {
     run(async {
         let Some(mut world) = World::start() else { return };
@@ -212,6 +263,8 @@ fn code_that_was_changed_at_the_server_is_not_used() {
         expect!["the bundle from the worker w1: it is damaged: its SHA-256 is another one than announced"]
             .assert_eq(&reason);
         let again = send(&world, &repository).await.expect("it is not sent again");
+        // What the worker has kept would do.
+        fs::remove_dir_all(world.path("workspaces/repositories")).expect("it can be removed");
         expect![[r#"
 
             Err("the worker could not check out the code: its bundle: it is damaged: its SHA-256 is another one than announced")

@@ -61,18 +61,22 @@ impl GitCli {
         Ok(RepositoryHead { repository, prefix, commit, n_uncommitted })
     }
 
-    /// Bundles `HEAD` of a repository with its history. `file` is a free path, which is used meanwhile.
+    /// Bundles `HEAD` of a repository with its history, or with what it has beyond that of another commit. `file` is a free
+    /// path, which is used meanwhile.
     pub async fn bundle_head(
         &self,
         repository: &Path,
+        base: Option<&str>,
         file: &Path,
         cancel: &CancellationToken,
     ) -> Result<BundledCommit, WorktreeError> {
         let git =
             self.open_repository(GitLocation::Discovered { dir: repository.to_owned() }, cancel).await?;
         let what = "the history of the commit";
-        let request = BundleRequest { revisions: &[HEAD_REFERENCE], reference: HEAD_REFERENCE, what, file };
-        git.bundle(request).await
+        let whole = [HEAD_REFERENCE];
+        let since = [HEAD_REFERENCE, "--not", base.unwrap_or_default()];
+        let revisions = if base.is_some() { &since[..] } else { &whole[..] };
+        git.bundle(BundleRequest { revisions, reference: HEAD_REFERENCE, what, file }).await
     }
 
     /// Bundles what the branch `crow/name` has beyond a commit; `None` if that is nothing.

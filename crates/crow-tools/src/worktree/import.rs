@@ -23,6 +23,9 @@ const CHECKOUT_BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
 /// The longest list of the files of a commit: a hundred thousand of them.
 const LISTING_BYTES_MAX: usize = 16 * 1024 * 1024;
 
+/// The directory of the packs of a repository.
+const PACKS_DIR: &str = ".git/objects/pack";
+
 /// The value of a reference that must not exist.
 const NO_OBJECT: &str = "0000000000000000000000000000000000000000";
 
@@ -44,8 +47,11 @@ pub struct BranchImport<'a> {
 pub struct RepositoryImport<'a> {
     /// An empty directory.
     pub directory: &'a Path,
+    /// A repository that was made by [`GitCli::import_base`].
+    pub base: &'a Path,
     pub commit: &'a str,
-    pub bundle: &'a [u8],
+    /// A bundle with what the commit has beyond the base, if that is not its own.
+    pub bundle: Option<&'a [u8]>,
     /// The directory of the task below the root of the repository.
     pub prefix: &'a Path,
 }
@@ -69,12 +75,7 @@ impl GitCli {
         if existing.as_ref().is_some_and(|existing| existing != bundle.commit) {
             return Err(WorktreeError::BranchExists { branch });
         }
-        for required in &bundle.prerequisites {
-            let is_known = git.run_optional(&["merge-base", "--is-ancestor", required, base]).await;
-            if !matches!(is_known, Ok(Some(_))) {
-                return Err(unexpected("it requires a commit that was not sent"));
-            }
-        }
+        git.check_prerequisites(&bundle, base).await?;
         let objects = git.run_checked(&["rev-parse", "--git-path", "objects"]).await?;
         let objects = git.work_dir().join(objects);
         let checked = self.check_objects(&bundle, base, [quarantine, &objects], cancel).await;
@@ -111,13 +112,31 @@ impl GitCli {
         git.check_history(bundle.commit, &["--not", base]).await
     }
 
-    /// Makes a repository of a bundle, with its commit as `HEAD` and without files; returns the directory of the task in it.
+    /// Makes a repository of a bundle with a whole history, with its commit as `HEAD` and without files.
+    pub async fn import_base(
+        &self,
+        directory: &Path,
+        bundle: &[u8],
+        cancel: &CancellationToken,
+    ) -> Result<(), WorktreeError> {
+        let bundle = parse_bundle(bundle, HEAD_REFERENCE)?;
+        if !bundle.prerequisites.is_empty() {
+            return Err(unexpected("it requires a commit that was not sent"));
+        }
+        let git = self.init_repository(directory, cancel).await?;
+        git.index_pack(&bundle).await?;
+        git.check_history(bundle.commit, &[]).await?;
+        git.set_head(bundle.commit).await
+    }
+
+    /// Makes a repository of a base and a bundle, with a commit as `HEAD` and without files; returns the directory of the task
+    /// in it.
     pub async fn import_repository(
         &self,
         import: RepositoryImport<'_>,
         cancel: &CancellationToken,
     ) -> Result<PathBuf, WorktreeError> {
-        let RepositoryImport { directory, commit, bundle, prefix } = import;
+        let RepositoryImport { directory, base, commit, bundle, prefix } = import;
         let is_plain = |part: Component<'_>| match part {
             Component::Normal(name) => !name.eq_ignore_ascii_case(".git"),
             Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => false,
@@ -125,18 +144,21 @@ impl GitCli {
         if !prefix.components().all(is_plain) {
             return Err(unexpected("its directory is not in the repository"));
         }
-        let bundle = parse_bundle(bundle, HEAD_REFERENCE)?;
-        if bundle.commit != commit {
+        let base_git = self.unchecked_repository(GitLocation::Discovered { dir: base.to_owned() }, cancel);
+        let base_commit = base_git.head_commit().await?;
+        let bundle = bundle.map(|bytes| parse_bundle(bytes, HEAD_REFERENCE)).transpose()?;
+        if bundle.as_ref().map_or(base_commit.as_str(), |bundle| bundle.commit) != commit {
             return Err(unexpected("it has another commit than the one that was announced"));
         }
-        if !bundle.prerequisites.is_empty() {
-            return Err(unexpected("it requires a commit that was not sent"));
-        }
         let git = self.init_repository(directory, cancel).await?;
-        git.index_pack(&bundle).await?;
-        git.check_history(commit, &[]).await?;
+        copy_packs(base, directory).await?;
+        if let Some(bundle) = &bundle {
+            git.check_prerequisites(bundle, &base_commit).await?;
+            git.index_pack(bundle).await?;
+            git.check_history(commit, &["--not", &base_commit]).await?;
+        }
         git.check_checkout(commit).await?;
-        git.run_checked(&["update-ref", "--no-deref", "HEAD", commit]).await?;
+        git.set_head(commit).await?;
         let task_directory = directory.join(prefix);
         let made = tokio::fs::create_dir_all(&task_directory).await;
         made.map_err(|error| WorktreeError::UnusableDirectory { directory: directory.to_owned(), error })?;
@@ -172,6 +194,21 @@ impl GitRepository<'_> {
         .map(drop)
     }
 
+    /// Checks that a bundle requires nothing but the history of a commit.
+    async fn check_prerequisites(&self, bundle: &GitBundle<'_>, base: &str) -> Result<(), WorktreeError> {
+        for required in &bundle.prerequisites {
+            let is_known = self.run_optional(&["merge-base", "--is-ancestor", required, base]).await;
+            if !matches!(is_known, Ok(Some(_))) {
+                return Err(unexpected("it requires a commit that was not sent"));
+            }
+        }
+        Ok(())
+    }
+
+    async fn set_head(&self, commit: &str) -> Result<(), WorktreeError> {
+        self.run_checked(&["update-ref", "--no-deref", "HEAD", commit]).await.map(drop)
+    }
+
     /// Checks that a name is that of a commit whose history is complete.
     async fn check_history(&self, commit: &str, known: &[&str]) -> Result<(), WorktreeError> {
         let object =
@@ -196,6 +233,20 @@ impl GitRepository<'_> {
             _ => Err(WorktreeError::CheckoutTooLarge),
         }
     }
+}
+
+/// Copies the packs of a repository to another one. They are no links: what works there could change them.
+async fn copy_packs(from: &Path, to: &Path) -> Result<(), WorktreeError> {
+    let (from, to) = (from.join(PACKS_DIR), to.join(PACKS_DIR));
+    let copied = async {
+        tokio::fs::create_dir_all(&to).await?;
+        let mut entries = tokio::fs::read_dir(&from).await?;
+        while let Some(entry) = entries.next_entry().await? {
+            tokio::fs::copy(entry.path(), to.join(entry.file_name())).await?;
+        }
+        Ok(())
+    };
+    copied.await.map_err(|error| WorktreeError::UnusableDirectory { directory: from.clone(), error })
 }
 
 fn unexpected(reason: &'static str) -> WorktreeError {

@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::code::{BundleRecord, BundleSubjects, CodeRecord, EndCode, download_bundle, upload_bundle};
 use crate::subject::TaskAddress;
+use crate::worker::base_repositories::BaseRepositories;
 
 /// The repository of a task in its directory. The name of a worktree has no dot.
 const REPOSITORY_DIR: &str = ".repository";
@@ -26,6 +27,16 @@ pub(super) struct CheckoutRequest<'a> {
     pub(super) code: &'a CodeRecord,
     /// The directory of the task.
     pub(super) directory: &'a Path,
+    /// The directory of the repositories that are kept for later tasks.
+    pub(super) bases_dir: &'a Path,
+}
+
+impl CheckoutRequest<'_> {
+    async fn download(&self, bundle: &BundleRecord) -> Result<Vec<u8>, String> {
+        let subjects = BundleSubjects::from_parent(&self.address.queue, &self.address.parent, bundle);
+        let downloaded = download_bundle(self.jetstream, &subjects, bundle).await;
+        downloaded.map(|downloaded| downloaded.bytes).map_err(|reason| format!("its bundle: {reason}"))
+    }
 }
 
 /// The worktree of a task in a repository of its own.
@@ -37,14 +48,19 @@ pub(super) struct TaskCheckout<'a> {
 impl<'a> TaskCheckout<'a> {
     /// Fetches the code, checks it and makes a worktree of it; the error is the reason.
     pub(super) async fn create(request: CheckoutRequest<'a>) -> Result<Self, String> {
-        let CheckoutRequest { git, address, code, directory, .. } = request;
-        let subjects = BundleSubjects::from_parent(&address.queue, &address.parent, &code.bundle);
-        let downloaded = download_bundle(request.jetstream, &subjects, &code.bundle).await;
-        let bundle = downloaded.map_err(|reason| format!("its bundle: {reason}"))?.bytes;
+        let CheckoutRequest { git, code, directory, bases_dir, address, .. } = request;
+        let bases = BaseRepositories { git, directory: bases_dir.join(&address.parent) };
+        let base = &code.bundles.base;
+        let base = bases.open(base, async || request.download(base).await).await?;
+        let bundle = match &code.bundles.since {
+            Some(bundle) => Some(request.download(bundle).await?),
+            None => None,
+        };
         let import = RepositoryImport {
             directory: &directory.join(REPOSITORY_DIR),
+            base: &base,
             commit: &code.commit,
-            bundle: &bundle,
+            bundle: bundle.as_deref(),
             prefix: Path::new(&code.directory),
         };
         // The whole step is dropped if the task must stop.
@@ -71,7 +87,7 @@ impl<'a> TaskCheckout<'a> {
     }
 
     async fn try_send_back(&self) -> Result<EndCode, String> {
-        let CheckoutRequest { git, address, worker, code, directory, jetstream } = self.request;
+        let CheckoutRequest { git, address, worker, code, directory, jetstream, .. } = self.request;
         let cancel = CancellationToken::new();
         let settled = self.worktree.settle(git, &cancel).await;
         if settled.branch.is_none() {

@@ -105,27 +105,44 @@ impl FarScene {
 }
 
 fn git_with_input(dir: &Path, args: &[&str], input: &[u8]) -> String {
+    String::from_utf8(git_bytes(dir, args, input)).unwrap()
+}
+
+fn git_bytes(dir: &Path, args: &[&str], input: &[u8]) -> Vec<u8> {
     let mut command = Command::new("git");
     command.args(args).current_dir(dir).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut process = command.spawn().unwrap();
     process.stdin.take().unwrap().write_all(input).unwrap();
     let output = process.wait_with_output().unwrap();
     assert!(output.status.success(), "git {args:?}");
-    String::from_utf8(output.stdout).unwrap()
+    output.stdout
 }
 
 async fn bundle_head(scene: &Scene) -> BundledCommit {
     let (git, file) = (&scene.git, scene.root().join("head.bundle"));
     let head = git.inspect_head(&scene.repository(), &scene.cancel).await.unwrap();
-    let bundled = git.bundle_head(&head.repository, &file, &scene.cancel).await.unwrap();
+    let bundled = git.bundle_head(&head.repository, None, &file, &scene.cancel).await.unwrap();
     assert!(!file.exists());
     assert_eq!(bundled.commit, head.commit);
     bundled
 }
 
 async fn import(scene: &Scene, commit: &str, bundle: &[u8], prefix: &str) -> Result<PathBuf, WorktreeError> {
+    let base = scene.root().join("base");
+    if !base.exists() {
+        scene.git.import_base(&base, bundle, &scene.cancel).await?;
+    }
+    import_on(scene, &base, [commit, prefix], None).await
+}
+
+async fn import_on(
+    scene: &Scene,
+    base: &Path,
+    [commit, prefix]: [&str; 2],
+    bundle: Option<&[u8]>,
+) -> Result<PathBuf, WorktreeError> {
     let directory = scene.root().join("far/.repository");
-    let import = RepositoryImport { directory: &directory, commit, bundle, prefix: Path::new(prefix) };
+    let import = RepositoryImport { directory: &directory, base, commit, bundle, prefix: Path::new(prefix) };
     scene.git.import_repository(import, &scene.cancel).await
 }
 
@@ -238,7 +255,9 @@ async fn tree_with_files_of_git_is_rejected() {
     // The same in the other direction.
     git(&repository, &format!("update-ref --no-deref HEAD {commit}"));
     let bundle = far.bundle_with_git("HEAD");
-    fs::remove_dir_all(far.scene.root().join("far")).unwrap();
+    for directory in ["far", "base"] {
+        fs::remove_dir_all(far.scene.root().join(directory)).unwrap();
+    }
     assert!(import(&far.scene, &commit, &bundle, "").await.is_err());
 }
 
@@ -270,6 +289,29 @@ async fn bundle_that_requires_an_unknown_commit_is_rejected() {
     let before = far.snapshot();
     assert!(far.take(&hole).await.is_err());
     assert_eq!(far.snapshot(), before);
+}
+
+#[tokio::test]
+async fn history_through_an_incomplete_commit_of_the_user_is_rejected() {
+    let far = FarScene::new().await;
+    let (repository, far_repository) = (far.scene.repository(), far.far_repository());
+    let tree = git(&far_repository, "rev-parse HEAD^{tree}");
+    // A commit that the user's repository still has, without its parent.
+    let person = "user <user@localhost> 1 +0000";
+    let commit = |parent: &str| {
+        let tree = tree.trim();
+        format!("tree {tree}\nparent {parent}\nauthor {person}\ncommitter {person}\n\nx\n")
+    };
+    let write = ["hash-object", "-t", "commit", "-w", "--stdin"];
+    let incomplete = git_with_input(&repository, &write, commit(&"1".repeat(40)).as_bytes());
+    let tip = git_with_input(&far_repository, &write, commit(incomplete.trim()).as_bytes());
+    let pack = git_bytes(&far_repository, &["pack-objects", "-q", "--stdout"], tip.as_bytes());
+    let header = format!("# v2 git bundle\n{} refs/heads/crow/{NAME}\n\n", tip.trim());
+    far.check_rejected(
+        &[header.as_bytes(), &pack].concat(),
+        &expect!["git rev-list failed: Could not read $OBJECT"],
+    )
+    .await;
 }
 
 fn replace_bytes(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
@@ -315,6 +357,38 @@ async fn repository_is_taken_as_it_was_announced_only() {
         assert!(error.starts_with("the bundle was rejected: it"), "{error}");
     }
     assert!(!scene.root().join("far").exists());
+}
+
+#[tokio::test]
+async fn later_commit_is_a_small_bundle_on_the_first() {
+    let scene = Scene::new();
+    let first = bundle_head(&scene).await;
+    let base = scene.root().join("base");
+    scene.git.import_base(&base, &first.bytes, &scene.cancel).await.unwrap();
+    write(scene.repository().join("later.txt"), "later\n");
+    for line in ["add .", "commit -q -m later"] {
+        git(&scene.repository(), line);
+    }
+    let file = scene.root().join("later.bundle");
+    let bundle_since = async |commit: &str| {
+        scene.git.bundle_head(&scene.repository(), Some(commit), &file, &scene.cancel).await
+    };
+    let later = bundle_since(&first.commit).await.unwrap();
+    assert!(later.bytes.len() < first.bytes.len() + 200);
+    let directory = import_on(&scene, &base, [&later.commit, ""], Some(&later.bytes)).await.unwrap();
+    assert_eq!(git(&directory, "show HEAD:later.txt"), "later\n");
+    assert_eq!(git(&directory, "log --format=%s"), "later\nfirst\n");
+    assert_eq!(git(&base, "rev-parse HEAD").trim(), first.commit, "the base is as it was");
+    // Nothing is new, or the base does not have what is required.
+    assert!(bundle_since(&later.commit).await.is_err());
+    write(scene.repository().join("latest.txt"), "latest\n");
+    for line in ["add .", "commit -q -m latest"] {
+        git(&scene.repository(), line);
+    }
+    let latest = bundle_since(&later.commit).await.unwrap();
+    fs::remove_dir_all(scene.root().join("far")).unwrap();
+    let error = import_on(&scene, &base, [&latest.commit, ""], Some(&latest.bytes)).await.unwrap_err();
+    expect!["the bundle was rejected: it requires a commit that was not sent"].assert_eq(&error.to_string());
 }
 
 #[tokio::test]
