@@ -23,7 +23,7 @@ use crate::{
     settings::Settings,
 };
 
-/// Directory of the tasks' directories, in that of the configuration.
+/// Directory of the tasks' directories, beside that of worktrees: what writes in the configuration directory always asks.
 const WORKSPACES_DIR: &str = "worker";
 
 /// The hidden subcommand of a worker's watchdog.
@@ -126,7 +126,7 @@ pub(crate) fn nats_server(urls: String, args: NatsCredentialArgs) -> Result<Nats
 
 /// Makes the directory for the tasks, which only this user can read.
 fn workspaces_dir(chosen: Option<PathBuf>, settings: &Settings) -> io::Result<PathBuf> {
-    let dir = chosen.unwrap_or_else(|| settings.dir.join(WORKSPACES_DIR));
+    let dir = chosen.unwrap_or_else(|| settings.worktrees_dir.with_file_name(WORKSPACES_DIR));
     crow_files::create_private_dir(&dir)?;
     Ok(crow_files::resolve_links(&dir))
 }

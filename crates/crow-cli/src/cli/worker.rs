@@ -24,7 +24,7 @@ pub(crate) struct WorkerArgs {
     /// Allow tasks at most this permission mode [default: the configured mode]
     #[arg(long, value_name = "MODE", value_parser = ModeValueParser)]
     pub(crate) mode: Option<String>,
-    /// Make the directories of tasks here [default: worker/ in the configuration directory]
+    /// Make the directories of tasks here [default: ~/.local/state/crow/worker]
     #[arg(long, value_name = "DIR")]
     pub(crate) workspaces: Option<PathBuf>,
     /// After SIGTERM, give running tasks this many seconds before they are given back

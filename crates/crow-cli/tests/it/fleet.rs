@@ -343,6 +343,24 @@ fn tasks_of_a_batch_wait_in_the_queue() {
     });
 }
 
+#[test]
+fn task_in_auto_writes_in_its_directory_without_a_question() {
+    run(async {
+        let Some(stage) = Stage::start("").await else { return };
+        let mut worker = stage.worker("w1", &["--mode", "auto"]);
+        worker.says("worker").await;
+        let write = "call write {\"file_path\":\"made.txt\",\"content\":\"made\\n\"}\ntext \"Made.\"";
+        stage.server.add_answers_for("ALPHA", write);
+        let mut command = Command::new(binary());
+        command.args(["run", "--agent", "farm", "--mode", "auto", "ALPHA"]).env("HOME", stage.world.home());
+        command.current_dir(stage.world.project()).stdin(Stdio::null());
+        let output = tokio::time::timeout(PATIENCE, command.output()).await.expect("it ends in time");
+        let output = output.expect("it runs");
+        let shown = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{shown}");
+    });
+}
+
 /// Runs `crow-cli fleet` until its output has these words.
 async fn look_until(stage: &Stage, words: &[&str]) -> String {
     let look = async {

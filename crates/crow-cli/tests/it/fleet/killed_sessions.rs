@@ -40,7 +40,7 @@ fn task_of_a_killed_session_is_taken_up_again_and_reported_once() {
             < text[msg-3] It has begun.
             < title go
             < thought[] A task on another machine is taken up again. The model gets its result when it ends.⏎
-            ? farm, ALPHA: `touch made` [allow_once, reject_once, reject_and_tell] -> allow_once
+            ? farm, ALPHA: `touch made` [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
             < call call-1-0 completed "Task $TASK goes on. Its end comes to you as a message.\n"
             < prompt[msg-4] Task $TASK (farm, ALPHA) is done.⏎⏎Made.⏎⏎The whole of it: query_session with session_id $TASK. It has one turn; for more start a new task.⏎
             < text[msg-5] It is done.
