@@ -237,6 +237,25 @@ fn code_of_a_lost_worker_is_checked_out_by_another() {
 }
 
 #[test]
+fn cancelled_task_sends_back_what_it_did() {
+    run(async {
+        let Some(mut world) = World::start() else { return };
+        let mut worker = world.start_worker(&["where", &slow(&world)]).await;
+        let code = send(&world, &make_repository(&world)).await.expect("it is sent");
+        let mut task = start(&world, &code).await;
+        task.until("works in", None).await;
+        assert_eq!(worker.taken().await, 1);
+        fs::write(worktree(&world, &task, 1).join("half"), "").expect("it can be written");
+        task.cancel();
+        assert!(task.end(None).await.ends_with("Ok(Cancelled)\n"));
+        let fetched = world.farms.fetch_code(&code).await.expect("it came back").expect("there are changes");
+        assert!(take(&world, &code, &fetched).await.starts_with("half"));
+        assert_eq!(worker.ended().await, "cancelled");
+        worker.drain().await;
+    });
+}
+
+#[test]
 fn code_that_was_changed_at_the_server_is_not_used() {
     run(async {
         let Some(mut world) = World::start() else { return };
