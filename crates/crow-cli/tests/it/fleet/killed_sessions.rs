@@ -2,9 +2,20 @@
 
 use crow_testkit::client::task_names;
 use expect_test::expect;
+use tokio::process::Command;
 
 use super::worktrees::{git, make_repository};
-use super::{Stage, run};
+use super::{Stage, binary, run};
+
+/// Returns what `crow-cli inspect --tree` says about the only task of a session.
+async fn inspect_task(stage: &Stage) -> String {
+    let mut command = Command::new(binary());
+    command.args(["inspect", "-s", &stage.session, "--tree"]).env("HOME", stage.world.home());
+    let output = command.output().await.expect("it runs");
+    let shown = String::from_utf8_lossy(&output.stdout);
+    let (_, state) = shown.rsplit_once("ALPHA").expect("it has the title of the task");
+    state.trim().to_owned()
+}
 
 #[test]
 fn task_of_a_killed_session_is_taken_up_again_and_reported_once() {
@@ -78,6 +89,36 @@ fn task_that_ended_while_its_session_was_killed_is_reported_once() {
             The whole of it: query_session with session_id $TASK. It has one turn; for more start a new task.
         "#]]
         .assert_eq(&stage.told("go"));
+    });
+}
+
+#[test]
+fn words_from_before_a_kill_are_in_the_report() {
+    run(async {
+        let script = "call task {\"prompt\":\"ALPHA\",\"agent\":\"farm\"}\ntext \"It has begun.\"";
+        let Some(mut stage) = Stage::start(script).await else { return };
+        let mut worker = stage.worker("w1", &[]);
+        worker.says("worker").await;
+        stage.server.add_answers_for("ALPHA", "text \"One. \" | hold | text \"Two.\"");
+        stage.client.prompt(&stage.session, "go").await;
+        worker.says("begins").await;
+        stage.client.wait_for_line("One.").await;
+        stage.kill_and_reopen().await;
+        stage.client.wait_for_line("is taken up again").await;
+        stage.server.replace_answers("text \"It is done.\"");
+        assert_eq!(inspect_task(&stage).await, "farm: running, 1 turn, 0 tokens");
+        // Whether the worker knows its new parent already or not.
+        stage.server.release();
+        stage.client.wait_for_line("It is done.").await;
+        expect![[r#"
+            Task $TASK (farm, ALPHA) is done.
+
+            One. Two.
+
+            The whole of it: query_session with session_id $TASK. It has one turn; for more start a new task.
+        "#]]
+        .assert_eq(&stage.told("go"));
+        assert_eq!(inspect_task(&stage).await, "farm: done, 1 turn, 0 tokens");
     });
 }
 
