@@ -77,6 +77,7 @@ impl PlaceKeeper for TaskPlaceKeeper {
             }
         })
     }
+
     fn wait_until_stored(&self) -> BoxFuture<'static, ()> {
         Box::pin(self.end_stored.clone().cancelled_owned())
     }

@@ -150,13 +150,11 @@ impl ChildDriver {
     fn resume_far_task(&self, place: FarmPlace, server: NatsServer) -> LineTransport {
         let shared = self.event_handler.shared.clone();
         let name = format!("task {} ({})", self.parameters.task, self.parameters.title);
-        let on_unreachable = Box::new({
-            let shared = shared.clone();
-            move |reason: &str| {
-                shared.show_notice(format!(
-                    "The server of {name} cannot be reached: {reason}. Crow keeps trying until the task is cancelled."
-                ));
-            }
+        let notified = shared.clone();
+        let on_unreachable = Box::new(move |reason: &str| {
+            notified.show_notice(format!(
+                "The server of {name} cannot be reached: {reason}. Crow keeps trying until the task is cancelled."
+            ));
         });
         let (version, keeper) = (env!("CARGO_PKG_VERSION"), self.place_keeper());
         let code = self.sent_code().cloned();
