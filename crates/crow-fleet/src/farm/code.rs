@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crow_core::{FarmAddress, NatsServer, replace_control_chars};
 use crow_tools::{BundledCommit, GitCli, RepositoryHead};
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::records::FarmConnection;
@@ -14,6 +14,7 @@ use crate::code::{
     BundleRecord, BundleSubjects, CodeBundles, CodeRecord, CodeReturn, EndCode, ReturnedCode,
     download_bundle, upload_bundle,
 };
+use crate::connection::FleetClock;
 use crate::place::FarmPlace;
 use crate::streams::{CODE, CODE_AGE_MAX, delete_message};
 use crate::subject::{TaskAddress, is_subject_token, random_name};
@@ -70,7 +71,8 @@ struct UploadedCode {
     bundles: CodeBundles,
     /// The sequences of the chunks of the last bundle; an earlier upload has those of the base.
     sequences: Vec<u64>,
-    uploaded: Instant,
+    /// Counts the time since the upload of the base, also while the machine is suspended.
+    age: FleetClock,
 }
 
 impl SentCode {
@@ -119,14 +121,14 @@ impl CodeUploads {
         }
         // Held while code is sent: tasks that begin at once share it.
         let mut uploads = self.0.lock().await;
-        uploads.retain(|code| code.uploaded.elapsed() < CODE_AGE_MAX);
+        uploads.retain(|code| code.age.now() < CODE_AGE_MAX);
         let known: Vec<&UploadedCode> = uploads
             .iter()
             .filter(|code| {
                 Arc::ptr_eq(&code.connection, &connection)
                     && code.queue == address.queue
                     && code.repository == head.repository
-                    && code.uploaded.elapsed() < CODE_USED_MAX
+                    && code.age.now() < CODE_USED_MAX
             })
             .collect();
         let sent = |head: RepositoryHead, bundles: CodeBundles| SentCode {
@@ -140,6 +142,7 @@ impl CodeUploads {
             return Ok(sent(head, same.bundles.clone()));
         }
         let base = known.iter().rfind(|code| code.bundles.since.is_none());
+        let age = base.map(|code| code.age);
         let base = base.map(|code| (code.commit.clone(), code.bundles.base.clone()));
         let (bundled, base) = bundle_head(request, &head.repository, base, cancel).await?;
         // The user may have committed meanwhile.
@@ -147,9 +150,9 @@ impl CodeUploads {
         let bundle = BundleRecord::new(&bundled.bytes)?;
         let subjects = BundleSubjects::from_parent(&address.queue, &address.parent_name, &bundle);
         let sequences = upload_bundle(&connection.jetstream, &subjects, bundled.bytes).await?;
-        let bundles = match base {
-            Some(base) => CodeBundles { base, since: Some(bundle) },
-            None => CodeBundles { base: bundle, since: None },
+        let (bundles, age) = match base {
+            Some(base) => (CodeBundles { base, since: Some(bundle) }, age),
+            None => (CodeBundles { base: bundle, since: None }, None),
         };
         uploads.push(UploadedCode {
             connection,
@@ -158,7 +161,7 @@ impl CodeUploads {
             commit: head.commit.clone(),
             bundles: bundles.clone(),
             sequences,
-            uploaded: Instant::now(),
+            age: age.unwrap_or_else(FleetClock::start),
         });
         Ok(sent(head, bundles))
     }
