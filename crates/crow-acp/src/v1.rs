@@ -19,8 +19,8 @@ mod session_updates;
 mod tool_calls;
 
 pub(crate) use self::agent_tree::{
-    ClaimRequest, ClaimResponse, ReleaseNotification, agent_capabilities, initialize_request, turn_scope,
-    turn_scope_meta,
+    ClaimRequest, ClaimResponse, ReleaseNotification, agent_capabilities, initialize_request, tokens_spent,
+    turn_scope, turn_scope_meta,
 };
 pub(crate) use self::agent_updates::{message_id, parse_permission_request, stop_reason, to_agent_updates};
 pub(crate) use self::announced_calls::AnnouncedCalls;

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use crow_fleet::{FleetObserver, FleetOverview, TaskOverview};
+use crow_fleet::{FleetObserver, FleetOverview, TaskOverview, WorkerStatus};
 use crow_tui::text::format_elapsed;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -68,6 +68,12 @@ fn write_overview(overview: &FleetOverview, now: Timestamp, out: &mut impl Write
         [queue.name.clone(), waiting, running, free]
     });
     table::write_table(out, std::iter::once(header).chain(rows))?;
+    if !overview.workers.is_empty() {
+        writeln!(out)?;
+        let header = ["worker", "queue", "running", "slots", "ended", "tokens", "system"].map(str::to_owned);
+        let rows = overview.workers.iter().map(worker_row);
+        table::write_table(out, std::iter::once(header).chain(rows))?;
+    }
     if overview.tasks.is_empty() {
         return Ok(());
     }
@@ -79,6 +85,18 @@ fn write_overview(overview: &FleetOverview, now: Timestamp, out: &mut impl Write
         0 => Ok(()),
         n_more => Ok(writeln!(out, "and {n_more} newer ones")?),
     }
+}
+
+fn worker_row(worker: &WorkerStatus) -> [String; 7] {
+    [
+        worker.worker.clone(),
+        worker.queue.clone(),
+        worker.running.to_string(),
+        worker.slots.to_string(),
+        worker.ended.to_string(),
+        worker.tokens.to_string(),
+        format!("{} {}", worker.os, worker.arch),
+    ]
 }
 
 fn task_row(task: &TaskOverview, now: Timestamp) -> [String; 6] {
@@ -121,6 +139,7 @@ fn overview_json(overview: &FleetOverview) -> Value {
     });
     json!({
         "queues": queues.collect::<Vec<_>>(),
+        "workers": overview.workers,
         "tasks": tasks.collect::<Vec<_>>(),
         "more_tasks": overview.n_more_tasks,
     })

@@ -1,18 +1,33 @@
 //! The content of a server's queues, for an operator. Only reads.
 
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use async_nats::Client;
 use async_nats::jetstream::context::GetStreamErrorKind;
 use async_nats::jetstream::stream::{DirectGetErrorKind, Stream};
 use async_nats::jetstream::{self, Context};
 use crow_core::NatsServer;
-use futures_util::TryStreamExt;
+use futures_util::{StreamExt, TryStreamExt};
+use tokio::time::{Instant, timeout_at};
 
 use crate::connection::connect;
 use crate::record::{TakenRecord, TaskMessage};
 use crate::streams::{TASKS, read_records};
-use crate::subject::{LANE, TaskAddress};
+use crate::subject::{LANE, TaskAddress, status_subject};
+use crate::worker::WorkerStatus;
 
 /// Tasks that are listed: each costs a few requests, and a screen has no more rows.
 const TASKS_LISTED_MAX: usize = 50;
+
+/// Workers that are listed.
+const WORKERS_MAX: usize = 10_000;
+
+/// Time for the next answer of a worker, which takes milliseconds.
+const ANSWER_TIME: Duration = Duration::from_millis(300);
+
+/// Time for all answers.
+const ANSWERS_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// Letters of a prompt.
 const PROMPT_LETTERS_MAX: usize = 200;
@@ -21,6 +36,8 @@ const PROMPT_LETTERS_MAX: usize = 200;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FleetOverview {
     pub queues: Vec<QueueOverview>,
+    /// The workers that answered, by queue and name.
+    pub workers: Vec<WorkerStatus>,
     pub tasks: Vec<TaskOverview>,
     /// Further tasks, which are newer.
     pub n_more_tasks: u64,
@@ -63,6 +80,7 @@ pub struct TaskHolder {
 /// A connection that looks at queues.
 #[derive(Debug)]
 pub struct FleetObserver {
+    client: Client,
     jetstream: Context,
 }
 
@@ -70,7 +88,7 @@ impl FleetObserver {
     /// Connects to a server; the error is the reason why that failed.
     pub async fn connect(server: &NatsServer) -> Result<Self, String> {
         let client = connect(server, "observer", "observer").await?;
-        Ok(Self { jetstream: jetstream::new(client) })
+        Ok(Self { jetstream: jetstream::new(client.clone()), client })
     }
 
     /// Looks at all queues or one; the error is the reason why they could not be read.
@@ -81,9 +99,35 @@ impl FleetObserver {
             Err(error) => return Err(error.to_string()),
         };
         let queues = read_queues(&stream, queue).await?;
+        let workers = self.ask_workers(&queues).await?;
         let tasks = self.read_tasks(&stream, queue.unwrap_or("*")).await?;
         let n_tasks: u64 = queues.iter().map(|queue| queue.n_waiting + queue.n_running).sum();
-        Ok(FleetOverview { queues, n_more_tasks: n_tasks.saturating_sub(tasks.len() as u64), tasks })
+        let n_more_tasks = n_tasks.saturating_sub(tasks.len() as u64);
+        Ok(FleetOverview { queues, workers, tasks, n_more_tasks })
+    }
+
+    /// Asks the workers of these queues what they do, and waits as long as answers come.
+    async fn ask_workers(&self, queues: &[QueueOverview]) -> Result<Vec<WorkerStatus>, String> {
+        let inbox = self.client.new_inbox();
+        let mut answers = self.client.subscribe(inbox.clone()).await.map_err(|error| error.to_string())?;
+        for queue in queues {
+            let question = status_subject(&queue.name);
+            let asked = self.client.publish_with_reply(question, inbox.clone(), "".into()).await;
+            asked.map_err(|error| error.to_string())?;
+        }
+        let mut workers = BTreeMap::new();
+        let end = Instant::now() + ANSWERS_TIME_MAX;
+        while workers.len() < WORKERS_MAX {
+            let silence = end.min(Instant::now() + ANSWER_TIME);
+            let Ok(Some(answer)) = timeout_at(silence, answers.next()).await else { break };
+            // A queue without workers answers that it has none.
+            if let Some(worker) = WorkerStatus::decode(&answer.payload)
+                && queues.iter().any(|queue| queue.name == worker.queue)
+            {
+                workers.insert((worker.queue.clone(), worker.worker.clone()), worker);
+            }
+        }
+        Ok(workers.into_values().collect())
     }
 
     /// Reads the oldest tasks.

@@ -74,6 +74,11 @@ pub(crate) fn lane_filter(queue: &str) -> String {
     format!("crow.task.{queue}.{LANE}.>")
 }
 
+/// The subject on which the workers of a queue are asked what they do.
+pub(crate) fn status_subject(queue: &str) -> String {
+    format!("crow.status.{queue}")
+}
+
 /// The subjects of all records for a parent.
 pub(crate) fn records_filter(queue: &str, parent: &str) -> String {
     format!("crow.record.{queue}.*.{parent}.>")

@@ -1,6 +1,7 @@
 //! The worker's side: takes as many tasks from its queue as it has slots, and runs each with an agent of its own.
 
 mod base_repositories;
+mod status;
 mod task;
 mod watchdog;
 
@@ -19,6 +20,8 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use self::status::WorkerCounts;
+pub use self::status::WorkerStatus;
 use self::task::TaskRun;
 use self::watchdog::{RunningWatchdog, WatchdogInput};
 use crate::connection::connect;
@@ -88,6 +91,7 @@ pub(crate) struct WorkerContext {
     pub(crate) ack_wait: Duration,
     pub(crate) report: Box<dyn Fn(WorkerEvent) + Send + Sync>,
     watchdog: WatchdogInput,
+    counts: WorkerCounts,
     /// Ends running tasks, which are given back.
     pub(crate) kill: CancellationToken,
 }
@@ -108,8 +112,10 @@ impl FleetWorker {
             None => (None, WatchdogInput::default()),
         };
         let (report, kill) = (Box::new(report), CancellationToken::new());
+        let WorkerOptions { name, queue, n_slots, version, .. } = &options;
+        let counts = WorkerCounts::new(name.clone(), queue.name.clone(), *n_slots, version);
         let context =
-            Arc::new(WorkerContext { options, client, jetstream, ack_wait, report, watchdog, kill });
+            Arc::new(WorkerContext { options, client, jetstream, ack_wait, report, watchdog, counts, kill });
         Ok(Self { context, consumer, watchdog: running })
     }
 
@@ -129,12 +135,15 @@ impl FleetWorker {
                 });
             }
         };
+        let answered = context.clone();
+        let answering = tokio::spawn(async move { answered.counts.answer_operators(&answered.client).await });
         stop.run_until_cancelled(taking).await;
         tasks.close();
         if tokio::time::timeout(context.options.drain_time_max, tasks.wait()).await.is_err() {
             context.kill.cancel();
             tasks.wait().await;
         }
+        answering.abort();
         if let Err(error) = context.client.flush().await {
             tracing::debug!(%error, "the last messages were not sent");
         }

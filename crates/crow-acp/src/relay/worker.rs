@@ -83,6 +83,7 @@ pub struct WorkerRelay {
     answer: String,
     starts_new_answer: bool,
     is_complete: bool,
+    tokens_spent: u64,
 }
 
 impl WorkerRelay {
@@ -91,7 +92,11 @@ impl WorkerRelay {
         let client_info = ClientInfo {
             name: "crow-cli",
             version: task.version,
-            capabilities: AcpClientCapabilities { forms: true, ..AcpClientCapabilities::default() },
+            capabilities: AcpClientCapabilities {
+                forms: true,
+                session_tokens: true,
+                ..AcpClientCapabilities::default()
+            },
             agent_name: None,
             wants_raw_updates: false,
         };
@@ -110,6 +115,7 @@ impl WorkerRelay {
             answer: String::new(),
             starts_new_answer: false,
             is_complete: true,
+            tokens_spent: 0,
         };
         let line = relay.next_request("initialize", &v1::initialize_request(&client_info));
         (relay, vec![WorkerRelayAction::SendToAgent(line)])
@@ -137,6 +143,11 @@ impl WorkerRelay {
         if self.parent == ParentPresence::Attached {
             self.parent = ParentPresence::Away;
         }
+    }
+
+    /// Returns the tokens that the task has used, as far as its agent says.
+    pub fn tokens_spent(&self) -> u64 {
+        self.tokens_spent
     }
 
     /// Whether no update was dropped so far.
@@ -290,7 +301,7 @@ impl WorkerRelay {
     ) -> Vec<WorkerRelayAction> {
         match method {
             UPDATE if self.phase == WorkerPhase::Prompt => {
-                self.keep_answer(params);
+                self.follow_update(params);
                 self.send_update(line)
             }
             CANCEL_REQUEST => {
@@ -328,10 +339,14 @@ impl WorkerRelay {
         Vec::new()
     }
 
-    /// Keeps the text since the last tool call.
-    fn keep_answer(&mut self, params: &Map<String, Value>) {
+    /// Keeps the text since the last tool call, and the tokens.
+    fn follow_update(&mut self, params: &Map<String, Value>) {
         let Some(update) = params.get("update") else { return };
         match update.get("sessionUpdate").and_then(Value::as_str) {
+            Some("usage_update") => {
+                let spent = v1::tokens_spent(update.get("_meta").and_then(Value::as_object));
+                self.tokens_spent = spent.unwrap_or(self.tokens_spent);
+            }
             Some("tool_call") => self.starts_new_answer = true,
             Some("agent_message_chunk") => {
                 let text = update.get("content").and_then(|content| content.get("text"));

@@ -175,7 +175,7 @@ pub(super) fn usage_meta(tokens_spent: Option<u64>, is_estimate: bool) -> Option
 }
 
 /// Parses the tokens used by a session and its children.
-pub(super) fn tokens_spent(meta: Option<&wire::Meta>) -> Option<u64> {
+pub(crate) fn tokens_spent(meta: Option<&wire::Meta>) -> Option<u64> {
     meta?.get(CROW)?.get(SPENT)?.as_u64()
 }
 

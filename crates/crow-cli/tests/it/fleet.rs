@@ -315,7 +315,9 @@ fn tasks_of_a_batch_wait_in_the_queue() {
         worker.says("worker").await;
         let tasks: Vec<String> = ["ALPHA", "BETA", "GAMMA"]
             .map(|word| {
-                stage.server.add_answers_for(word, format!("text \"{word} is done.\"").as_str());
+                stage
+                    .server
+                    .add_answers_for(word, format!("text \"{word} is done.\" | usage 100 5").as_str());
                 json!({ "id": word, "prompt": word }).to_string()
             })
             .to_vec();
@@ -331,15 +333,27 @@ fn tasks_of_a_batch_wait_in_the_queue() {
             .lines()
             .map(|line| {
                 let result: serde_json::Value = serde_json::from_str(line).expect("each line is an object");
-                format!("{} {} {}", result["id"], result["state"], result["text"])
+                format!("{} {} {} {}", result["id"], result["state"], result["text"], result["tokens"])
             })
             .collect();
         results.sort();
         expect![[r#"
-            "ALPHA" "done" "ALPHA is done."
-            "BETA" "done" "BETA is done."
-            "GAMMA" "done" "GAMMA is done.""#]]
+            "ALPHA" "done" "ALPHA is done." 105
+            "BETA" "done" "BETA is done." 105
+            "GAMMA" "done" "GAMMA is done." 105"#]]
         .assert_eq(&results.join("\n"));
+        for _ in 0..3 {
+            worker.says("done").await;
+        }
+        let shown = look_until(&stage, &["build  0        0        1", "w1      build"]).await;
+        expect![[r#"
+            queue | waiting | running | free workers
+            build | 0 | 0 | 1
+
+            worker | queue | running | slots | ended | tokens | system
+            w1 | build | 0 | 1 | 3 | 315 | $SYSTEM
+        "#]]
+        .assert_eq(&shown.lines().map(mask_cells).collect::<String>());
     });
 }
 
@@ -379,6 +393,8 @@ async fn look_until(stage: &Stage, words: &[&str]) -> String {
 
 /// Shows the cells of a table, without what differs between two runs.
 fn mask_cells(line: &str) -> String {
+    let system = format!("{} {}", std::env::consts::OS, std::env::consts::ARCH);
+    let line = line.replace(&system, "$SYSTEM");
     let mut cells: Vec<&str> = line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
     if let [task, _, parent, age, ..] = &mut cells[..]
         && task.len() == 8
@@ -399,20 +415,26 @@ fn fleet_shows_what_runs_and_what_waits() {
         let Some(mut stage) = Stage::start(&script).await else { return };
         let mut worker = stage.worker("w1", &[]);
         worker.says("worker").await;
-        let shown = look_until(&stage, &["build", "1"]).await;
+        let shown = look_until(&stage, &["build  0        0        1", "w1      build"]).await;
         expect![[r#"
             queue | waiting | running | free workers
             build | 0 | 0 | 1
+
+            worker | queue | running | slots | ended | tokens | system
+            w1 | build | 0 | 1 | 0 | 0 | $SYSTEM
         "#]]
         .assert_eq(&shown.lines().map(mask_cells).collect::<String>());
         stage.server.add_answers_for("ALPHA", "hold");
         assert_eq!(stage.say("go").await, "end_turn");
         worker.says("begins").await;
         assert_eq!(stage.say("go on").await, "end_turn");
-        let shown = look_until(&stage, &["w1", "BETA", "build  1        1"]).await;
+        let shown = look_until(&stage, &["w1      build", "BETA", "build  1        1"]).await;
         expect![[r#"
             queue | waiting | running | free workers
             build | 1 | 1 | 0
+
+            worker | queue | running | slots | ended | tokens | system
+            w1 | build | 1 | 1 | 0 | 0 | $SYSTEM
 
             task | queue | parent | age | worker | prompt
             $TASK | build | $PARENT | $AGE | w1 | ALPHA

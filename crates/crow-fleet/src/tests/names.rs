@@ -7,6 +7,7 @@ use crate::place::{FarmPlace, server_names};
 use crate::record::{EndRecord, TASK_BYTES_MAX, TakenRecord, TaskMessage, TaskParts};
 use crate::subject::{RecordSubject, TaskAddress, is_subject_token};
 use crate::ticket::TaskTicket;
+use crate::worker::WorkerStatus;
 
 fn message(prompt: &str) -> TaskMessage {
     TaskMessage::new(TaskParts {
@@ -138,4 +139,23 @@ fn place_has_no_credentials_and_shows_no_secret() {
     for (text, reason) in broken {
         assert_eq!(FarmPlace::decode(&text).unwrap_err(), reason);
     }
+}
+
+#[test]
+fn answers_of_workers_are_checked_before_they_are_shown() {
+    let answer = |worker: &str, os: &str| {
+        serde_json::json!({
+            "worker": worker, "queue": "build", "slots": 2, "running": 1, "ended": 3, "tokens": 315,
+            "os": os, "arch": "x86_64", "version": "1.0.0",
+        })
+    };
+    let is_shown = |answer: &serde_json::Value| WorkerStatus::decode(answer.to_string().as_bytes()).is_some();
+    assert!(is_shown(&answer("w1", "linux")));
+    let long = "x".repeat(33);
+    for (worker, os) in
+        [("w1\u{1b}[2J", "linux"), ("w1", "\u{1b}[2J"), ("w1", "a b"), ("w1", &long), ("", "linux")]
+    {
+        assert!(!is_shown(&answer(worker, os)), "{worker:?} {os:?}");
+    }
+    assert_eq!(WorkerStatus::decode(b"nonsense"), None);
 }

@@ -114,11 +114,14 @@ impl TaskRun {
             return self.tell_end(&task, outcome, None).await;
         }
         let announcement = self.announce(&task).await;
-        (self.context.report)(WorkerEvent::Taken { task: task.address.task.clone(), delivery });
+        let context = &self.context;
+        context.counts.set_tokens(&task.address.task, 0);
+        (context.report)(WorkerEvent::Taken { task: task.address.task.clone(), delivery });
         let (end, leftovers) = self.run_task(&task, frames).await;
         drop(announcement);
         let outcome = self.conclude(&task, end, leftovers).await;
-        (self.context.report)(WorkerEvent::Ended { task: task.address.task, outcome });
+        context.counts.end_task(&task.address.task);
+        (context.report)(WorkerEvent::Ended { task: task.address.task, outcome });
     }
 
     fn accept(&self) -> Result<AcceptedTask, String> {
@@ -332,7 +335,11 @@ impl<'a> RunningTask<'a> {
                 Some(frame) = frames.next(), if !is_backed_up => self.handle_frame(&frame.payload),
                 line = from_agent.recv(), if can_send => match line {
                     Some(Ok(line)) => {
+                        let tokens = self.relay.tokens_spent();
                         let actions = self.relay.handle_agent_line(&line);
+                        if self.relay.tokens_spent() != tokens {
+                            context.counts.set_tokens(&self.task.address.task, self.relay.tokens_spent());
+                        }
                         self.carry_out(actions);
                     }
                     Some(Err(_)) | None => return None,

@@ -2,12 +2,12 @@
 
 use base64::{Engine, prelude::BASE64_STANDARD as STANDARD};
 use crow_core::{FarmAddress, NatsCredentials, NatsServer as ServerAddress};
-use crow_fleet::FarmConnections;
+use crow_fleet::{FarmConnections, FleetObserver};
 use expect_test::expect;
 use nkeys::KeyPair;
 
 use super::code::{make_repository, open_gate, send_code, slow, worktree};
-use super::world::{RunningTask, World, run, start_worker};
+use super::world::{RunningTask, World, run, soon, start_worker};
 
 /// The rights of `docs/user/guides/fleet.md`, for a worker `w1` and a parent `me` of the queue `build`.
 pub(crate) const RIGHTS: &str = r#"
@@ -18,7 +18,7 @@ pub(crate) const RIGHTS: &str = r#"
             "$JS.ACK.CROW_TASKS.build-now.>", "$JS.API.DIRECT.GET.CROW_TASKS.crow.task.build.>",
             "$JS.API.DIRECT.GET.CROW_RECORDS", "crow.record.build.w1.>", "crow.up.build.w1.>",
             "$JS.API.DIRECT.GET.CROW_CODE.crow.code.build.>", "crow.result.build.w1.>"
-        ], subscribe: ["_INBOX.w1.>", "crow.down.build.w1.>"] } }
+        ], subscribe: ["_INBOX.w1.>", "crow.down.build.w1.>", "crow.status.build"], allow_responses: true } }
     { user: me, password: m, permissions: {
         publish: [
             "crow.task.build.*.me.*", "crow.down.build.*.me.*",
@@ -58,6 +58,18 @@ fn users_with_the_rights_of_the_guide_do_all_they_need() {
         let task = RunningTask::start_with_code(&farms, &farm, code.clone()).await;
         let mut task = task.expect("the server is reached");
         task.until("session/request_permission", Some("allow_once")).await;
+        let operator = ServerAddress { credentials: password("admin", "a"), ..world.address() };
+        let observer = FleetObserver::connect(&operator).await.expect("it connects");
+        let answered = async {
+            loop {
+                let overview = observer.read_overview(None).await.expect("it is read");
+                if let Some(seen) = overview.workers.into_iter().next() {
+                    break seen;
+                }
+            }
+        };
+        let seen = soon("the worker answers", answered).await;
+        assert_eq!((seen.worker.as_str(), seen.running), ("w1", 1));
         std::fs::write(worktree(&world, &task, 1).join("made"), "").expect("it can be written");
         open_gate(&world);
         let log = task.end(None).await;
