@@ -126,8 +126,9 @@ impl FarmConnections {
         }
     }
 
-    /// Waits a moment until ended tasks have told the server so, and their code is deleted there.
-    pub async fn close(&self) {
+    /// Waits a moment until ended tasks have told the server so, and their code is deleted there. Returns how many of both it
+    /// has not confirmed.
+    pub async fn close(&self) -> usize {
         for deletion in self.code.take_deletions() {
             self.tasks.spawn(deletion);
         }
@@ -135,6 +136,7 @@ impl FarmConnections {
         if tokio::time::timeout(CLOSE_TIMEOUT, self.tasks.wait()).await.is_err() {
             tracing::debug!("the server did not confirm the end of a task in time");
         }
+        self.tasks.len()
     }
 
     /// Connects to a server that may be away.

@@ -161,8 +161,24 @@ impl<'a> BatchRunner<'a> {
                 _ = ticks.tick(), if self.screen.is_some() => self.draw_status(),
             }
         }
-        self.context.farms.close().await;
+        self.close_farms().await;
         self.report()
+    }
+
+    /// Waits for the servers of queues as long as they confirm what was cancelled.
+    async fn close_farms(&mut self) {
+        let mut n_left = usize::MAX;
+        loop {
+            match self.context.farms.close().await {
+                0 => return,
+                n if n < n_left => n_left = n,
+                n => {
+                    return self.notice(&format!(
+                        "the server has not confirmed the end of {n} tasks; workers may still begin them"
+                    ));
+                }
+            }
+        }
     }
 
     fn start_tasks(&mut self) {
