@@ -48,15 +48,19 @@ pub(crate) fn decode_to_text(api: ModelApi, chunks: &[&[u8]]) -> String {
     output
 }
 
-/// Checks the result of a response, complete and split at every byte.
+/// Several records, so that a chunk ends one and begins another.
+const CHUNK_LEN: usize = 500;
+
+/// Checks the result of a response, complete and split at every byte: a long one at several bytes at once.
 #[track_caller]
 pub(crate) fn check_decoding(api: ModelApi, stream: &str, expected: &Expect) {
     let stream = stream.as_bytes();
     let decoded = decode_to_text(api, &[stream]);
     expected.assert_eq(&decoded);
-    for split_at in 0..=stream.len() {
-        let (head, tail) = stream.split_at(split_at);
-        assert_eq!(decode_to_text(api, &[head, tail]), decoded, "cut at {split_at}");
+    for first in 0..CHUNK_LEN.min(stream.len()) {
+        let (head, tail) = stream.split_at(first);
+        let chunks: Vec<&[u8]> = std::iter::once(head).chain(tail.chunks(CHUNK_LEN)).collect();
+        assert_eq!(decode_to_text(api, &chunks), decoded, "cut at {first} and after each {CHUNK_LEN} bytes");
     }
     assert_eq!(decode_to_text(api, &stream.chunks(1).collect::<Vec<_>>()), decoded, "byte by byte");
 }
