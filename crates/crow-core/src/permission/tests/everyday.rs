@@ -28,12 +28,18 @@ fn lines() -> impl Iterator<Item = (Kind, String)> {
 }
 
 /// Evaluates a line in an ordinary session: one directory, and the configuration in the home directory.
-fn decide_at_home(
+fn decide_at_home(mode: Mode, rules: &PermissionRules, grants: &GrantSet, line: &str) -> PermissionDecision {
+    let evaluate =
+        |policy: &EffectivePolicy<'_>, info: &ToolCallInfo| evaluate_call(policy, grants, "terminal", info);
+    evaluate_at_home(mode, rules, line, evaluate)
+}
+
+fn evaluate_at_home<T>(
     mode: Mode,
     rules: &PermissionRules,
-    grants: &GrantSet,
     line: &str,
-) -> (PermissionDecision, ApprovalSource) {
+    evaluate: impl FnOnce(&EffectivePolicy<'_>, &ToolCallInfo) -> T,
+) -> T {
     let roots = SessionRoots {
         work: vec!["/w/a".into()],
         protected: vec!["/home/me/.crow".into()],
@@ -46,8 +52,7 @@ fn decide_at_home(
         locations: Vec::new(),
         access: runs(line),
     };
-    let decision = evaluate_call(&policy, grants, "terminal", &info);
-    (decision, approval_source(&policy, grants, "terminal", &info))
+    evaluate(&policy, &info)
 }
 
 #[test]
@@ -55,8 +60,11 @@ fn everyday_lines_are_free_by_kind() {
     let mut wrong = Vec::new();
     for (kind, line) in lines() {
         for mode in Mode::ALL {
-            let (decision, approval) =
-                decide_at_home(mode, &PermissionRules::default(), &GrantSet::default(), &line);
+            let grants = GrantSet::default();
+            let decision = decide_at_home(mode, &PermissionRules::default(), &grants, &line);
+            let approval = evaluate_at_home(mode, &PermissionRules::default(), &line, |policy, info| {
+                approval_source(policy, &grants, "terminal", info)
+            });
             let expected = match (kind, mode) {
                 (Kind::Reads, _) => ApprovalSource::ReadOnlyCommand,
                 (_, Mode::Auto) => ApprovalSource::Policy,
@@ -89,7 +97,7 @@ fn questions_for_everyday_lines_are_counted() {
         let (mut n_asked, mut n_refused, mut n_reading_refused, mut n_lines) = (0, 0, 0, 0);
         for (kind, line) in lines() {
             n_lines += 1;
-            match decide_at_home(mode, rules, &GrantSet::default(), &line).0 {
+            match decide_at_home(mode, rules, &GrantSet::default(), &line) {
                 PermissionDecision::Allow => {}
                 PermissionDecision::Ask { .. } => n_asked += 1,
                 PermissionDecision::Deny(_) => {
@@ -120,12 +128,12 @@ fn grants_for_each_program_leave_few_questions() {
     let none = PermissionRules::default();
     let mut grants = GrantSet::default();
     for (_, line) in lines() {
-        if let (PermissionDecision::Ask { offer, .. }, _) = decide_at_home(Mode::Ask, &none, &grants, &line) {
+        if let PermissionDecision::Ask { offer, .. } = decide_at_home(Mode::Ask, &none, &grants, &line) {
             grants.extend(offer.project);
         }
     }
     let asked = lines()
-        .filter(|(_, line)| decide_at_home(Mode::Ask, &none, &grants, line).0 != PermissionDecision::Allow);
+        .filter(|(_, line)| decide_at_home(Mode::Ask, &none, &grants, line) != PermissionDecision::Allow);
     let asked: Vec<String> = asked.map(|(_, line)| line.replace('\n', "⏎") + "\n").collect();
     let shown = format!("{} of {} asked\n{}", asked.len(), lines().count(), asked.concat());
     print!("{shown}");
