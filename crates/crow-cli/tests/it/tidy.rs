@@ -12,6 +12,7 @@ use std::{
     collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
+    sync::OnceLock,
 };
 
 /// A longer file has several reasons to change.
@@ -130,7 +131,12 @@ fn manifests() -> BTreeMap<String, Manifest> {
 }
 
 /// Returns every Rust file with its text, by its path from the root.
-fn sources() -> Vec<(String, String)> {
+fn sources() -> &'static [(String, String)] {
+    static SOURCES: OnceLock<Vec<(String, String)>> = OnceLock::new();
+    SOURCES.get_or_init(read_sources)
+}
+
+fn read_sources() -> Vec<(String, String)> {
     let root = root();
     let mut found = Vec::new();
     let mut folders = vec![root.join("crates")];
@@ -158,7 +164,7 @@ fn check(rule: &str, broken: &[String]) {
 fn check_lines(rule: &str, is_chosen: impl Fn(&str) -> bool, words: &[&str]) {
     let mut broken = Vec::new();
     for (name, text) in sources() {
-        if !is_chosen(&name) || name.ends_with("tests/it/tidy.rs") {
+        if !is_chosen(name) || name.ends_with("tests/it/tidy.rs") {
             continue;
         }
         let lines = text.lines().enumerate().filter(|(_, line)| words.iter().any(|word| line.contains(word)));
@@ -279,7 +285,7 @@ fn what_is_locked_comes_from_the_registry_and_is_not_banned() {
 
 #[test]
 fn files_are_short() {
-    let long = sources().into_iter().map(|(name, text)| (name, text.lines().count()));
+    let long = sources().iter().map(|(name, text)| (name, text.lines().count()));
     let long = long
         .filter(|(_, n_lines)| *n_lines > FILE_LINES_MAX)
         .map(|(name, n_lines)| format!("{name}: {n_lines}"));
@@ -350,7 +356,7 @@ fn operating_system_is_behind_two_crates() {
     for (name, text) in sources() {
         let is_behind =
             ["crates/crow-files/", "crates/crow-process/"].iter().any(|dir| name.starts_with(dir));
-        if is_behind || is_test(&name) || !name.contains("/src/") {
+        if is_behind || is_test(name) || !name.contains("/src/") {
             continue;
         }
         // Tests may make links and pipes. They are the end of a file.

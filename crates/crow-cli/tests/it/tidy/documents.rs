@@ -1,6 +1,6 @@
 //! Documents refer to tests and messages that exist.
 
-use std::fs;
+use std::{collections::HashSet, fs};
 
 use proc_macro2::{TokenStream, TokenTree};
 
@@ -9,17 +9,21 @@ use super::{check, is_test, root, sources};
 /// The table of messages with their remedies.
 const ERRORS: &str = "docs/user/reference/errors.md";
 
+/// Returns the names after `fn` at the beginning of lines.
+fn function_names(source: &str) -> impl Iterator<Item = &str> {
+    source.lines().filter_map(|line| {
+        let (before, rest) = line.split_once("fn ")?;
+        let name = rest.split_once('(')?.0;
+        ["", "async ", "pub(super) ", "pub(super) async "].contains(&before.trim_start()).then_some(name)
+    })
+}
+
 /// Checks that the last column of each row of the tables with this head names tests that exist.
 #[track_caller]
 fn check_tests_of_tables(document: &str, head: &str, n_rows_min: usize) {
     let text = fs::read_to_string(root().join(document)).expect("the document");
-    let sources = sources();
-    let is_there = |test: &str| {
-        let line = format!("fn {test}(");
-        sources
-            .iter()
-            .any(|(name, text)| (is_test(name) || text.contains("#[cfg(test)]")) && text.contains(&line))
-    };
+    let of_tests = sources().iter().filter(|(name, text)| is_test(name) || text.contains("#[cfg(test)]"));
+    let functions: HashSet<&str> = of_tests.flat_map(|(_, text)| function_names(text)).collect();
     let tables = text.split(head).skip(1);
     let rows = tables.flat_map(|table| table.lines().skip(2).take_while(|line| line.starts_with('|')));
     let rows: Vec<&str> = rows.collect();
@@ -27,8 +31,10 @@ fn check_tests_of_tables(document: &str, head: &str, n_rows_min: usize) {
     let mut broken = Vec::new();
     for row in rows {
         let tests = row.trim_end_matches(['|', ' ']).rsplit('|').next().expect("a last column");
-        let missing =
-            tests.split(',').map(|test| test.trim().trim_matches('`')).filter(|test| !is_there(test));
+        let missing = tests
+            .split(',')
+            .map(|test| test.trim().trim_matches('`'))
+            .filter(|test| !functions.contains(test));
         broken.extend(missing.map(|test| format!("`{test}`: {row}")));
     }
     check("each row of the table names tests that exist", &broken);

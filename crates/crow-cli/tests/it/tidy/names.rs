@@ -59,7 +59,7 @@ fn declared<'a>(line: &'a str, keywords: &[&str]) -> Option<(&'a str, bool)> {
 #[test]
 fn type_names_are_understood_outside_their_file() {
     let (mut places, mut broken) = (BTreeMap::<String, BTreeSet<String>>::new(), Vec::new());
-    for (file, text) in sources().into_iter().filter(|(name, _)| name.contains("/src/") && !is_test(name)) {
+    for (file, text) in sources().iter().filter(|(name, _)| name.contains("/src/") && !is_test(name)) {
         let types = text.lines().filter_map(|line| declared(line, &["struct", "enum", "trait", "union"]));
         for (name, _) in types.filter(|(_, is_public)| *is_public) {
             let n_words = name.chars().filter(char::is_ascii_uppercase).count();
@@ -81,7 +81,7 @@ fn type_names_are_understood_outside_their_file() {
 #[test]
 fn function_names_say_what_is_done() {
     let mut broken = Vec::new();
-    for (file, text) in sources().into_iter().filter(|(name, _)| name.contains("/src/") && !is_test(name)) {
+    for (file, text) in sources().iter().filter(|(name, _)| name.contains("/src/") && !is_test(name)) {
         let names = text.lines().filter_map(|line| declared(line, &["fn"]));
         let odd = names.filter(|(name, _)| NO_FUNCTION_NAMES.contains(name));
         broken.extend(odd.map(|(name, _)| format!("{file}: {name}")));

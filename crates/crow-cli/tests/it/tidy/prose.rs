@@ -62,7 +62,7 @@ fn documents() -> Vec<(String, String)> {
 #[test]
 fn prose_has_no_translated_phrases() {
     let mut broken = Vec::new();
-    for (name, text) in documents().into_iter().chain(sources()) {
+    for (name, text) in documents().into_iter().chain(sources().iter().cloned()) {
         // This file lists the phrases.
         if name.ends_with("tests/it/tidy/prose.rs") {
             continue;
@@ -99,7 +99,7 @@ fn doc_comments_begin_with_a_noun_or_a_verb() {
 #[test]
 fn errors_are_lower_case_without_a_full_stop() {
     let mut broken = Vec::new();
-    for (name, text) in sources().into_iter().filter(|(name, _)| !is_test(name)) {
+    for (name, text) in sources().iter().filter(|(name, _)| !is_test(name)) {
         for (index, line) in text.lines().enumerate() {
             let Some(message) = line.trim_start().strip_prefix("#[error(\"") else { continue };
             let mut letters = message.chars();
@@ -119,7 +119,7 @@ fn public_items_are_documented() {
     const ITEMS: [&str; 7] =
         ["pub fn ", "pub async fn ", "pub struct ", "pub enum ", "pub trait ", "pub type ", "pub const "];
     let mut broken = Vec::new();
-    for (name, text) in sources().into_iter().filter(|(name, _)| name.contains("/src/") && !is_test(name)) {
+    for (name, text) in sources().iter().filter(|(name, _)| name.contains("/src/") && !is_test(name)) {
         let lines: Vec<&str> = text.lines().map(str::trim).collect();
         for (index, line) in lines.iter().enumerate() {
             // A macro passes the documentation of a type on.
