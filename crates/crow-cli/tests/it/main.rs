@@ -42,6 +42,7 @@ mod speckit;
 mod speckit_cli;
 mod terminal;
 mod text_only_models;
+mod threads;
 mod tidy;
 mod trust;
 mod undo;

@@ -13,6 +13,7 @@ use std::process::Child;
 use expect_test::expect_file;
 
 use super::Stage;
+use crate::threads::map_on_threads;
 
 /// A way to damage what is around Crow, and what a person then sees.
 struct Fault {
@@ -150,9 +151,11 @@ fn page_shows_what_each_fault_looks_like() {
         them as [errors](errors.md#errors-in-an-editor). The exit code is 0 only where the turn came to its end.\n\n\
         <!-- A test causes each fault and writes this page: `UPDATE_EXPECT=1 cargo test -p crow-cli --test it faults`. -->\n"
         .to_owned();
+    let faults: Vec<&Fault> = CHAPTERS.iter().flat_map(|(_, faults)| *faults).collect();
+    let mut sections = map_on_threads(&faults, |fault| render_fault(fault)).into_iter();
     for (chapter, faults) in CHAPTERS {
         page += &format!("\n## {chapter}\n");
-        page.extend(faults.iter().map(render_fault));
+        page.extend(sections.by_ref().take(faults.len()));
     }
     expect_file!["../../../../../docs/user/reference/faults.md"].assert_eq(&page);
 }

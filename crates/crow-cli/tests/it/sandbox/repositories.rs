@@ -3,6 +3,7 @@
 use std::{fs, path::Path, process::Command};
 
 use super::{Place, binary, said};
+use crate::threads::map_on_threads;
 
 /// An attempt: the initial files, the command, and the directory where the user runs git afterwards. `$EVIL` is a
 /// command that leaves a mark; Git runs it as `core.fsmonitor`.
@@ -136,7 +137,7 @@ fn run(place: &Place, options: &[&str], script: &str) -> std::process::Output {
 
 #[track_caller]
 fn check_traps(options: &[&str]) {
-    for Trap { what, before, script, then } in TRAPS {
+    map_on_threads(TRAPS, |Trap { what, before, script, then }| {
         let free = Place::new();
         run(&free, &["--free"], before);
         run(&free, &["--free"], script);
@@ -146,7 +147,7 @@ fn check_traps(options: &[&str]) {
         let root = held.root.display().to_string();
         let output = run(&held, &[&["--write", &root], options].concat(), script);
         assert!(!is_sprung(&held, then), "{what}: {}", said(&output));
-    }
+    });
 }
 
 #[test]

@@ -1,13 +1,9 @@
 //! Programs that an existing Git configuration or a shell executes, which a confined command tries to change.
 
-use std::{
-    fs,
-    os::unix::fs::PermissionsExt as _,
-    process::Command,
-    sync::atomic::{AtomicUsize, Ordering},
-};
+use std::{fs, os::unix::fs::PermissionsExt as _, process::Command};
 
 use super::{Place, said};
+use crate::threads::map_on_threads;
 
 /// An attempt to have something run. `$EVIL` leaves a mark; `PUT FILE` creates a program that does so, `GOOD FILE`
 /// one that does nothing.
@@ -203,20 +199,21 @@ const TRAPS: &[Trap] = &[
     ),
 ];
 
-/// Behind more than the 10,000 entries of one part that are examined. A walk over directories ends at 1,000,000.
+/// Behind more directories than the 2,000 that are examined in a cache, and more files than the 10,000 entries of one
+/// part; a walk over directories ends at 1,000,000. Without the sandbox there are few.
 const TRAPS_IN_LARGE_TREES: &[Trap] = &[
     trap(
         "a repository behind many folders",
         [
             "INIT",
-            "mkdir f; cd f; seq 10100 | xargs mkdir; cd ..; mkdir -p x/y; cd x/y; INIT; git config core.fsmonitor \"$EVIL\"",
+            "mkdir f; cd f; seq $DIRS | xargs mkdir; seq -f f%.0f $FILES | xargs touch; cd ..; mkdir -p x/y; cd x/y; INIT; git config core.fsmonitor \"$EVIL\"",
             "cd x/y; git status",
         ],
     ),
     trap(
         "one from before behind many folders",
         [
-            "INIT; git init -q v/w/x; mkdir a b; (cd a; seq 6000 | xargs mkdir); (cd b; seq 6000 | xargs mkdir)",
+            "INIT; git init -q v/w/x; mkdir a b; (cd a; seq $DIRS | xargs mkdir); (cd b; seq $FILES | xargs touch)",
             "printf '[core]\nfsmonitor=%s\n' \"$EVIL\" >> v/w/x/.git/config",
             "cd v/w/x; git status",
         ],
@@ -272,20 +269,8 @@ fn spelled(script: &str) -> String {
     put("PUT", "$EVIL") + &put("GOOD", ":") + &script
 }
 
-/// Threads that try traps: each trap has directories of its own, and waits for programs.
-const THREADS: usize = 4;
-
 fn check(traps: &[Trap], is_home: bool, options: &[&str]) {
-    let n_started = AtomicUsize::new(0);
-    std::thread::scope(|scope| {
-        for _ in 0..THREADS {
-            scope.spawn(|| {
-                while let Some(trap) = traps.get(n_started.fetch_add(1, Ordering::Relaxed)) {
-                    check_trap(trap, is_home, options);
-                }
-            });
-        }
-    });
+    map_on_threads(traps, |trap| check_trap(trap, is_home, options));
 }
 
 fn check_trap(Trap { what, before, script, then }: &Trap, is_home: bool, options: &[&str]) {
@@ -300,6 +285,8 @@ fn check_trap(Trap { what, before, script, then }: &Trap, is_home: bool, options
                 .env("GIT_CONFIG_NOSYSTEM", "1")
                 .env("XDG_CONFIG_HOME", home.join(".config"));
             command.env("EVIL", format!("touch {}; false", mark.display()));
+            let (n_dirs, n_files) = if is_held { ("2100", "10100") } else { ("10", "10") };
+            command.env("DIRS", n_dirs).env("FILES", n_files);
             command.output().expect("the supervisor starts")
         };
         run(&["--free"], before);
