@@ -146,6 +146,7 @@ fn random_name() -> Result<String, getrandom::Error> {
 
 fn describe_event(event: &WorkerEvent) -> String {
     match event {
+        WorkerEvent::QueueUnavailable { reason } => format!("{reason}; trying again"),
         WorkerEvent::Taken { task, delivery: 1 } => format!("task {task}: begins"),
         WorkerEvent::Taken { task, delivery } => format!("task {task}: begins again, delivery {delivery}"),
         WorkerEvent::Ended { task, outcome } => format!("task {task}: {outcome}"),

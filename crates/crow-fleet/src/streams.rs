@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use async_nats::jetstream::ErrorCode;
 use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, PullConsumer, pull};
-use async_nats::jetstream::context::PublishErrorKind;
+use async_nats::jetstream::context::{CreateStreamError, CreateStreamErrorKind, PublishErrorKind};
 use async_nats::jetstream::message::{PublishMessage, StreamMessage};
 use async_nats::jetstream::stream::{
-    Config, DeleteMessageErrorKind, DirectGetError, DirectGetErrorKind, DiscardPolicy, RetentionPolicy,
-    StorageType, Stream,
+    Config, ConsumerError, ConsumerErrorKind, DeleteMessageErrorKind, DirectGetError, DirectGetErrorKind,
+    DiscardPolicy, RetentionPolicy, StorageType, Stream,
 };
 use async_nats::jetstream::{self, Context};
 
@@ -87,8 +88,54 @@ impl QueueOptions {
     }
 }
 
+/// A reason why a queue could not be opened.
+#[derive(Debug)]
+pub(crate) struct QueueFailure {
+    pub(crate) reason: String,
+    /// Whether it passes by itself, as an election does.
+    pub(crate) is_passing: bool,
+}
+
+impl QueueFailure {
+    fn new(queue: &QueueOptions, what: &str, error: &dyn std::fmt::Display, is_passing: bool) -> Self {
+        let name = &queue.name;
+        let reason = format!("the queue {name} does not exist, and its {what} could not be made: {error}");
+        Self { reason, is_passing }
+    }
+
+    fn of_stream(queue: &QueueOptions, error: &CreateStreamError) -> Self {
+        let is_passing = match error.kind() {
+            CreateStreamErrorKind::TimedOut => true,
+            CreateStreamErrorKind::JetStream(cause) => is_election(&cause),
+            CreateStreamErrorKind::EmptyStreamName
+            | CreateStreamErrorKind::InvalidStreamName
+            | CreateStreamErrorKind::DomainAndExternalSet
+            | CreateStreamErrorKind::JetStreamUnavailable
+            | CreateStreamErrorKind::Response
+            | CreateStreamErrorKind::NotFound
+            | CreateStreamErrorKind::ResponseParse => false,
+        };
+        Self::new(queue, "stream", error, is_passing)
+    }
+
+    fn of_consumer(queue: &QueueOptions, error: &ConsumerError) -> Self {
+        let is_passing = match error.kind() {
+            ConsumerErrorKind::TimedOut => true,
+            ConsumerErrorKind::JetStream(cause) => is_election(&cause),
+            ConsumerErrorKind::Request
+            | ConsumerErrorKind::InvalidConsumerType
+            | ConsumerErrorKind::InvalidName
+            | ConsumerErrorKind::Other => false,
+        };
+        Self::new(queue, "consumer", error, is_passing)
+    }
+}
+
 /// Returns the consumer of a queue, which is made with its streams if it does not exist.
-pub(crate) async fn open_queue(jetstream: &Context, queue: &QueueOptions) -> Result<PullConsumer, String> {
+pub(crate) async fn open_queue(
+    jetstream: &Context,
+    queue: &QueueOptions,
+) -> Result<PullConsumer, QueueFailure> {
     let name = format!("{}-{LANE}", queue.name);
     if let Ok(consumer) = jetstream.get_consumer_from_stream(&name, TASKS).await {
         // Older workers did not make it, and most may not.
@@ -97,9 +144,6 @@ pub(crate) async fn open_queue(jetstream: &Context, queue: &QueueOptions) -> Res
         }
         return Ok(consumer);
     }
-    let failed = |what: &str, error: &dyn std::fmt::Display| {
-        format!("the queue {} does not exist, and its {what} could not be made: {error}", queue.name)
-    };
     let tasks = Config {
         name: TASKS.to_owned(),
         subjects: vec!["crow.task.>".to_owned()],
@@ -110,14 +154,17 @@ pub(crate) async fn open_queue(jetstream: &Context, queue: &QueueOptions) -> Res
         max_message_size: i32::try_from(TASK_BYTES_MAX).unwrap_or(i32::MAX),
         ..stream_config(queue)
     };
-    let tasks = jetstream.get_or_create_stream(tasks).await.map_err(|error| failed("stream", &error))?;
+    let tasks = jetstream
+        .get_or_create_stream(tasks)
+        .await
+        .map_err(|error| QueueFailure::of_stream(queue, &error))?;
     let records = Config {
         name: RECORDS.to_owned(),
         subjects: vec!["crow.record.>".to_owned()],
         max_age: RECORD_AGE_MAX,
         ..stream_config(queue)
     };
-    jetstream.get_or_create_stream(records).await.map_err(|error| failed("stream", &error))?;
+    jetstream.get_or_create_stream(records).await.map_err(|error| QueueFailure::of_stream(queue, &error))?;
     let config = pull::Config {
         durable_name: Some(name.clone()),
         ack_policy: AckPolicy::Explicit,
@@ -129,9 +176,14 @@ pub(crate) async fn open_queue(jetstream: &Context, queue: &QueueOptions) -> Res
         ..pull::Config::default()
     };
     let consumer = tasks.get_or_create_consumer(&name, config).await;
-    let consumer = consumer.map_err(|error| failed("consumer", &error))?;
+    let consumer = consumer.map_err(|error| QueueFailure::of_consumer(queue, &error))?;
     make_code_stream(jetstream, queue).await;
     Ok(consumer)
+}
+
+/// Whether a cluster says that it has no leader.
+fn is_election(cause: &jetstream::Error) -> bool {
+    cause.error_code() == ErrorCode::CLUSTER_NOT_AVAILABLE
 }
 
 /// Makes the stream of code if it does not exist. Without it tasks have no worktrees, and the rest works.

@@ -17,6 +17,7 @@ use crow_core::{Mode, NatsServer};
 use crow_tools::GitCli;
 use futures_util::StreamExt;
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -25,7 +26,7 @@ pub use self::status::WorkerStatus;
 use self::task::TaskRun;
 use self::watchdog::{RunningWatchdog, WatchdogInput};
 use crate::connection::connect;
-use crate::streams::{QueueOptions, open_queue};
+use crate::streams::{QueueFailure, QueueOptions, open_queue};
 use crate::watchdog::WatchdogOrder;
 
 /// Time for which one request for a task waits.
@@ -34,8 +35,11 @@ const FETCH_EXPIRY: Duration = Duration::from_secs(30);
 /// Time within which a server shows that it still has the request. After twice that it has none, and is perhaps gone.
 const FETCH_HEARTBEAT: Duration = Duration::from_secs(2);
 
-/// Pause after a failed request for a task.
+/// Pause after a failed request for a task, or for its queue.
 const FETCH_PAUSE: Duration = Duration::from_secs(1);
+
+/// Time for a cluster to have its leaders: longer than two elections, which take up to nine seconds.
+const ELECTIONS_TIME_MAX: Duration = Duration::from_secs(20);
 
 /// The options of a worker.
 pub struct WorkerOptions {
@@ -69,6 +73,8 @@ pub struct WorkerOptions {
 /// Something that an operator wants to see.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WorkerEvent {
+    /// The queue cannot be opened yet; the worker tries again.
+    QueueUnavailable { reason: String },
     /// A task begins.
     Taken { task: String, delivery: u32 },
     /// A task has ended, in these words.
@@ -104,7 +110,7 @@ impl FleetWorker {
     ) -> Result<Self, String> {
         let client = connect(&options.server, "worker", &options.name).await?;
         let jetstream = jetstream::new(client.clone());
-        let consumer = open_queue(&jetstream, &options.queue).await?;
+        let consumer = wait_for_queue(&jetstream, &options.queue, &report).await?;
         let ack_wait = consumer.cached_info().config.ack_wait;
         let order = WatchdogOrder::new(&options.server, &options.name, ack_wait);
         let (running, watchdog) = match options.watchdog.clone() {
@@ -150,6 +156,25 @@ impl FleetWorker {
         drop(context);
         if let Some(watchdog) = watchdog {
             watchdog.finish().await;
+        }
+    }
+}
+
+/// Opens the queue, if necessary after an election.
+async fn wait_for_queue(
+    jetstream: &Context,
+    queue: &QueueOptions,
+    report: impl Fn(WorkerEvent),
+) -> Result<PullConsumer, String> {
+    let deadline = Instant::now() + ELECTIONS_TIME_MAX;
+    loop {
+        match open_queue(jetstream, queue).await {
+            Ok(consumer) => return Ok(consumer),
+            Err(QueueFailure { reason, is_passing: true }) if Instant::now() < deadline => {
+                report(WorkerEvent::QueueUnavailable { reason });
+                tokio::time::sleep(FETCH_PAUSE).await;
+            }
+            Err(QueueFailure { reason, .. }) => return Err(reason),
         }
     }
 }

@@ -32,3 +32,18 @@ fn leader_that_is_killed_costs_no_task_and_each_end_is_told_once() {
         assert_eq!(left, (0, 0), "no message and no record of a told task is left");
     });
 }
+
+#[test]
+fn worker_that_starts_while_a_cluster_elects_waits_for_it() {
+    run(async {
+        let Some(mut world) = World::start_cluster() else { return };
+        world.start_worker(&[]).await.drain().await;
+        let leader = world.server.stream_leader("CROW_TASKS");
+        world.server.kill(leader);
+        let mut worker = world.start_worker(&[]).await;
+        let log = world.start_task("one").await.end(None).await.replace(MISSED, "");
+        assert_eq!(log, "echo: one\nOk(EndTurn)\n");
+        worker.taken().await;
+        worker.drain().await;
+    });
+}

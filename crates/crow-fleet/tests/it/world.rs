@@ -169,9 +169,12 @@ pub(crate) async fn start_worker(options: WorkerOptions) -> Result<RunningWorker
 impl RunningWorker {
     /// Waits until it has taken a task; returns how often that was delivered.
     pub(crate) async fn taken(&mut self) -> u32 {
-        match soon("a task is taken", self.events.recv()).await {
-            Some(WorkerEvent::Taken { delivery, .. }) => delivery,
-            event => panic!("{event:?}"),
+        loop {
+            match soon("a task is taken", self.events.recv()).await {
+                Some(WorkerEvent::Taken { delivery, .. }) => return delivery,
+                Some(WorkerEvent::QueueUnavailable { .. }) => {}
+                event => panic!("{event:?}"),
+            }
         }
     }
 
