@@ -11,6 +11,7 @@ use async_nats::jetstream::stream::{
     DiscardPolicy, RetentionPolicy, StorageType, Stream,
 };
 use async_nats::jetstream::{self, Context};
+use tokio::time::sleep;
 
 use crate::code::CHUNK_BYTES;
 use crate::record::TASK_BYTES_MAX;
@@ -61,6 +62,12 @@ const LOOK_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Questions to a replica until it counts as silent.
 const LOOKS_MAX: usize = 2;
+
+/// Looks for the streams until they count as missing: when their leader is lost, the other replicas are silent for a moment.
+const STREAM_LOOKS_MAX: usize = 4;
+
+/// Pause between two of these looks.
+const STREAM_LOOK_PAUSE: Duration = Duration::from_secs(1);
 
 /// A subject of the records that has none.
 const NO_RECORD: &str = "crow.record.none";
@@ -278,7 +285,15 @@ pub(crate) fn no_queue_reason(queue: &str) -> String {
 /// Whether the server has queues. A stream that elects its leader does not take messages, as if there were none, and its
 /// other replicas answer nevertheless.
 async fn has_streams(jetstream: &Context) -> bool {
-    next_record(jetstream, NO_RECORD, 0).await.is_ok()
+    for n_looks in 0..STREAM_LOOKS_MAX {
+        if n_looks > 0 {
+            sleep(STREAM_LOOK_PAUSE).await;
+        }
+        if next_record(jetstream, NO_RECORD, 0).await.is_ok() {
+            return true;
+        }
+    }
+    false
 }
 
 /// Whether the message of a task is in its queue; the error is the reason why that is unknown.
