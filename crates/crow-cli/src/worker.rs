@@ -147,8 +147,13 @@ fn random_name() -> Result<String, getrandom::Error> {
 fn describe_event(event: &WorkerEvent) -> String {
     match event {
         WorkerEvent::QueueUnavailable { reason } => format!("{reason}; trying again"),
-        WorkerEvent::Taken { task, delivery: 1 } => format!("task {task}: begins"),
-        WorkerEvent::Taken { task, delivery } => format!("task {task}: begins again, delivery {delivery}"),
+        WorkerEvent::Taken { task, delivery, goes_on: true } => {
+            format!("task {task}: goes on, delivery {delivery}")
+        }
+        WorkerEvent::Taken { task, delivery: 1, goes_on: false } => format!("task {task}: begins"),
+        WorkerEvent::Taken { task, delivery, goes_on: false } => {
+            format!("task {task}: begins again, delivery {delivery}")
+        }
         WorkerEvent::Ended { task, outcome } => format!("task {task}: {outcome}"),
     }
 }

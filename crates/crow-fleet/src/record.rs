@@ -105,6 +105,9 @@ pub(crate) struct TakenRecord {
     /// The number of deliveries of the message, with this one.
     pub(crate) delivery: u32,
     pub(crate) is_given_back: bool,
+    /// Whether the worker goes on with the conversation of an earlier one.
+    #[serde(default)]
+    pub(crate) goes_on: bool,
 }
 
 /// A record of the end of a task.

@@ -21,6 +21,8 @@ pub(crate) enum SignedKind {
     DownFrame,
     Taken,
     End,
+    /// A conversation that a worker keeps.
+    Conversation,
 }
 
 impl std::fmt::Debug for TaskTicket {

@@ -1,32 +1,33 @@
 //! The worker's side: takes as many tasks from its queue as it has slots, and runs each with an agent of its own.
 
 mod base_repositories;
+mod context;
+mod kept_tasks;
 mod status;
 mod task;
 mod watchdog;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_nats::StatusCode;
 use async_nats::jetstream::consumer::PullConsumer;
 use async_nats::jetstream::{self, Context, Message};
-use async_nats::{Client, StatusCode};
-use crow_acp::{AgentCommand, AgentLauncher};
-use crow_core::{Mode, NatsServer};
-use crow_tools::GitCli;
 use futures_util::StreamExt;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
+pub(crate) use self::context::WorkerContext;
+pub use self::context::{WorkerEvent, WorkerOptions};
+use self::kept_tasks::KeptTasks;
 use self::status::WorkerCounts;
 pub use self::status::WorkerStatus;
 use self::task::TaskRun;
 use self::watchdog::{RunningWatchdog, WatchdogInput};
 use crate::connection::connect;
-use crate::streams::{QueueFailure, QueueOptions, open_queue};
+use crate::streams::{QueueFailure, QueueOptions, RECORD_AGE_MAX, open_queue};
 use crate::watchdog::WatchdogOrder;
 
 /// Time for which one request for a task waits.
@@ -41,65 +42,11 @@ const FETCH_PAUSE: Duration = Duration::from_secs(1);
 /// Time for a cluster to have its leaders: longer than two elections, which take up to nine seconds.
 const ELECTIONS_TIME_MAX: Duration = Duration::from_secs(20);
 
-/// The options of a worker.
-pub struct WorkerOptions {
-    pub server: NatsServer,
-    pub queue: QueueOptions,
-    /// The name of the worker in the subjects, to which its user at the server may be limited.
-    pub name: String,
-    /// Tasks that run at the same time.
-    pub n_slots: usize,
-    /// The agent of each task; its working directory is that of the task.
-    pub agent: AgentCommand,
-    /// The program that returns the tasks to their queue if this process is killed, by [`crate::AbandonedTasks`].
-    pub watchdog: Option<AgentCommand>,
-    /// The environment variable with the depth of an agent in its tree.
-    pub depth_variable: &'static str,
-    pub launcher: AgentLauncher,
-    /// The directory of the working directories of tasks.
-    pub workspaces_dir: PathBuf,
-    /// Git for the worktrees of tasks.
-    pub git: GitCli,
-    /// Tasks are not allowed more than this mode.
-    pub mode_max: Mode,
-    /// The time limit of one task.
-    pub task_time_max: Duration,
-    /// Time that running tasks have to end when the worker stops.
-    pub drain_time_max: Duration,
-    /// The version of this program.
-    pub version: &'static str,
-}
-
-/// Something that an operator wants to see.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum WorkerEvent {
-    /// The queue cannot be opened yet; the worker tries again.
-    QueueUnavailable { reason: String },
-    /// A task begins.
-    Taken { task: String, delivery: u32 },
-    /// A task has ended, in these words.
-    Ended { task: String, outcome: String },
-}
-
 /// A worker that is connected to its queue.
 pub struct FleetWorker {
     context: Arc<WorkerContext>,
     consumer: PullConsumer,
     watchdog: Option<RunningWatchdog>,
-}
-
-/// The state that all tasks of a worker share.
-pub(crate) struct WorkerContext {
-    pub(crate) options: WorkerOptions,
-    pub(crate) client: Client,
-    pub(crate) jetstream: Context,
-    /// Time after which the server gives a task to another worker.
-    pub(crate) ack_wait: Duration,
-    pub(crate) report: Box<dyn Fn(WorkerEvent) + Send + Sync>,
-    watchdog: WatchdogInput,
-    counts: WorkerCounts,
-    /// Ends running tasks, which are given back.
-    pub(crate) kill: CancellationToken,
 }
 
 impl FleetWorker {
@@ -120,8 +67,18 @@ impl FleetWorker {
         let (report, kill) = (Box::new(report), CancellationToken::new());
         let WorkerOptions { name, queue, n_slots, version, .. } = &options;
         let counts = WorkerCounts::new(name.clone(), queue.name.clone(), *n_slots, version);
-        let context =
-            Arc::new(WorkerContext { options, client, jetstream, ack_wait, report, watchdog, counts, kill });
+        let kept_tasks = KeptTasks::new(&options.workspaces_dir);
+        let context = Arc::new(WorkerContext {
+            options,
+            client,
+            jetstream,
+            ack_wait,
+            report,
+            watchdog,
+            counts,
+            kept_tasks,
+            kill,
+        });
         Ok(Self { context, consumer, watchdog: running })
     }
 
@@ -143,7 +100,12 @@ impl FleetWorker {
         };
         let answered = context.clone();
         let answering = tokio::spawn(async move { answered.counts.answer_operators(&answered.client).await });
+        let (kept_tasks, age_max) =
+            (context.kept_tasks.clone(), RECORD_AGE_MAX + context.options.task_time_max);
+        let removing =
+            AbortOnDropHandle::new(tokio::spawn(async move { kept_tasks.remove_abandoned(age_max).await }));
         stop.run_until_cancelled(taking).await;
+        drop(removing);
         tasks.close();
         if tokio::time::timeout(context.options.drain_time_max, tasks.wait()).await.is_err() {
             context.kill.cancel();

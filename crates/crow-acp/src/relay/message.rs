@@ -9,6 +9,9 @@ pub(super) const METHOD_NOT_FOUND: i64 = -32601;
 /// JSON-RPC's code for parameters that do not fit.
 pub(super) const INVALID_PARAMS: i64 = -32602;
 
+/// ACP's code for something that does not exist.
+pub(super) const RESOURCE_NOT_FOUND: i64 = -32002;
+
 /// JSON-RPC's code for an error inside of the other side.
 pub(super) const INTERNAL_ERROR: i64 = -32603;
 

@@ -31,6 +31,9 @@ fn render_worker(actions: Vec<WorkerRelayAction>) -> String {
     let lines = actions.into_iter().map(|action| match action {
         WorkerRelayAction::SendToAgent(line) => format!("  agent < {}\n", shorten(&line)),
         WorkerRelayAction::SendToParent(line) => format!("  parent < {}\n", shorten(&line)),
+        WorkerRelayAction::NotResumed { reason, is_missing } => {
+            format!("  not resumed: {reason}, missing={is_missing}\n")
+        }
         WorkerRelayAction::End(RelayOutcome { response, answer, is_complete }) => {
             format!("  end {} {answer:?} complete={is_complete}\n", Value::Object(response))
         }
@@ -68,11 +71,18 @@ fn question(id: impl Into<Value>) -> String {
         .to_string()
 }
 
-/// Runs a worker's relay: words separated by ` / `, of which `agent:` and `parent:` are lines.
+/// Runs the relay of a worker with a new session.
 #[track_caller]
 fn check_worker(steps: &str, expected: &Expect) {
+    run_worker(None, steps, expected);
+}
+
+/// Runs a worker's relay: words separated by ` / `.
+#[track_caller]
+fn run_worker(session: Option<&str>, steps: &str, expected: &Expect) {
     let (mut relay, actions) = WorkerRelay::start(RelayTask {
         cwd: "/work".into(),
+        session: session.map(str::to_owned),
         prompt: "count".to_owned(),
         model: Some("small".to_owned()),
         mode: crow_core::Mode::Ask,
@@ -82,48 +92,66 @@ fn check_worker(steps: &str, expected: &Expect) {
     for step in steps.split(" / ") {
         log.push_str(&format!("{step}\n"));
         let (word, rest) = step.split_once(' ').unwrap_or((step, ""));
-        let actions = match (word, rest) {
-            ("attach", _) => relay.attach(),
-            ("detach", _) => {
-                relay.detach();
-                Vec::new()
-            }
-            ("cancel", _) => relay.cancel(),
-            ("fail", reason) => relay.fail(reason),
-            ("opened", _) => {
-                let mut actions = Vec::new();
-                for (id, result) in
-                    [(1, json!({})), (2, json!({"sessionId": "far"})), (3, json!({})), (4, json!({}))]
-                {
-                    actions.extend(relay.handle_agent_line(&response(id, result)));
-                }
-                actions
-            }
-            ("say", text) => relay.handle_agent_line(&update(text)),
-            ("call", _) => {
-                let update = json!({ "sessionUpdate": "tool_call", "toolCallId": "1", "title": "ls" });
-                let params = json!({ "sessionId": "far", "update": update });
-                relay.handle_agent_line(&json!({ "method": UPDATE, "params": params }).to_string())
-            }
-            ("flood", _) => relay.handle_agent_line(&update(&"x".repeat(300 * 1024))),
-            ("ask", id) => relay.handle_agent_line(&question(id)),
-            ("read", _) => relay.handle_agent_line(
-                &json!({ "id": 1, "method": "fs/read_text_file", "params": {} }).to_string(),
-            ),
-            ("stopped", _) => relay.handle_agent_line(&response(5, json!({ "stopReason": "end_turn" }))),
-            ("steered", _) => relay.handle_agent_line(&response(6, json!({ "outcome": "injected" }))),
-            ("answer", id) => relay.handle_parent_line(&response(id, json!({ "outcome": {} }))),
-            ("steer", _) => relay.handle_parent_line(
-                &json!({ "id": "s", "method": STEERING, "params": { "sessionId": "near" } }).to_string(),
-            ),
-            ("order", method) => {
-                relay.handle_parent_line(&json!({ "id": 1, "method": method, "params": {} }).to_string())
-            }
-            _ => panic!("{step}"),
-        };
+        if word == "resumable" {
+            log.push_str(&format!("  {:?}\n", relay.resumable_session()));
+            continue;
+        }
+        let actions = step_worker(&mut relay, word, rest);
         log.push_str(&render_worker(actions));
     }
     expected.assert_eq(&log);
+}
+
+fn step_worker(relay: &mut WorkerRelay, word: &str, rest: &str) -> Vec<WorkerRelayAction> {
+    match (word, rest) {
+        ("capable", _) => {
+            let sessions = json!({ "sessionCapabilities": { "resume": {} } });
+            relay.handle_agent_line(&response(1, json!({ "agentCapabilities": sessions })))
+        }
+        ("incapable", _) => relay.handle_agent_line(&response(1, json!({}))),
+        ("result", id) => relay.handle_agent_line(&response(id.parse::<u64>().unwrap(), json!({}))),
+        ("refused", code) => {
+            let error = json!({ "code": code.parse::<i64>().unwrap(), "message": "no" });
+            relay.handle_agent_line(&json!({ "id": 2, "error": error }).to_string())
+        }
+        ("again", _) => relay.resume_again(),
+        ("attach", _) => relay.attach(),
+        ("detach", _) => {
+            relay.detach();
+            Vec::new()
+        }
+        ("cancel", _) => relay.cancel(),
+        ("fail", reason) => relay.fail(reason),
+        ("opened", _) => {
+            let mut actions = Vec::new();
+            for (id, result) in
+                [(1, json!({})), (2, json!({"sessionId": "far"})), (3, json!({})), (4, json!({}))]
+            {
+                actions.extend(relay.handle_agent_line(&response(id, result)));
+            }
+            actions
+        }
+        ("say", text) => relay.handle_agent_line(&update(text)),
+        ("call", _) => {
+            let update = json!({ "sessionUpdate": "tool_call", "toolCallId": "1", "title": "ls" });
+            let params = json!({ "sessionId": "far", "update": update });
+            relay.handle_agent_line(&json!({ "method": UPDATE, "params": params }).to_string())
+        }
+        ("flood", _) => relay.handle_agent_line(&update(&"x".repeat(300 * 1024))),
+        ("ask", id) => relay.handle_agent_line(&question(id)),
+        ("read", _) => relay
+            .handle_agent_line(&json!({ "id": 1, "method": "fs/read_text_file", "params": {} }).to_string()),
+        ("stopped", _) => relay.handle_agent_line(&response(5, json!({ "stopReason": "end_turn" }))),
+        ("steered", _) => relay.handle_agent_line(&response(6, json!({ "outcome": "injected" }))),
+        ("answer", id) => relay.handle_parent_line(&response(id, json!({ "outcome": {} }))),
+        ("steer", _) => relay.handle_parent_line(
+            &json!({ "id": "s", "method": STEERING, "params": { "sessionId": "near" } }).to_string(),
+        ),
+        ("order", method) => {
+            relay.handle_parent_line(&json!({ "id": 1, "method": method, "params": {} }).to_string())
+        }
+        _ => panic!("{word} {rest}"),
+    }
 }
 
 #[test]
@@ -147,6 +175,59 @@ fn worker_opens_a_session_and_sends_the_prompt() {
         stopped
           end {"result":{"stopReason":"end_turn"}} "two" complete=true
         say three
+    "#]],
+    );
+}
+
+#[test]
+fn session_goes_on_once_the_process_that_had_it_is_gone() {
+    run_worker(
+        Some("old"),
+        "capable / refused -32603 / again / result 3 / result 4 / result 5 / resumable / say on / resumable / again",
+        &expect![[r#"
+              agent < #1 initialize
+            capable
+              agent < #2 session/resume sessionId="old" cwd="/work"
+            refused -32603
+              not resumed: no, missing=false
+            again
+              agent < #3 session/resume sessionId="old" cwd="/work"
+            result 3
+              agent < #4 session/set_config_option sessionId="old" configId="model" value="small"
+            result 4
+              agent < #5 session/set_config_option sessionId="old" configId="mode" value="ask"
+            result 5
+              agent < #6 session/prompt sessionId="old" prompt=[{"type":"text","text":"count"}]
+            resumable
+              None
+            say on
+            resumable
+              Some("old")
+            again
+        "#]],
+    );
+}
+
+#[test]
+fn session_that_is_missing_or_an_agent_that_cannot_resume_is_told() {
+    run_worker(
+        Some("old"),
+        "capable / refused -32002",
+        &expect![[r#"
+          agent < #1 initialize
+        capable
+          agent < #2 session/resume sessionId="old" cwd="/work"
+        refused -32002
+          not resumed: no, missing=true
+    "#]],
+    );
+    run_worker(
+        Some("old"),
+        "incapable",
+        &expect![[r#"
+          agent < #1 initialize
+        incapable
+          not resumed: the agent cannot resume sessions, missing=true
     "#]],
     );
 }

@@ -9,8 +9,8 @@ use sdk::v1::schema as wire;
 use serde_json::{Map, Value, json};
 
 use super::message::{
-    INTERNAL_ERROR, METHOD_NOT_FOUND, RpcMessage, error_line, notification_line, request_line, response_line,
-    result_line, with_session,
+    INTERNAL_ERROR, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND, RpcMessage, error_line, notification_line,
+    request_line, response_line, result_line, with_session,
 };
 use super::outcome::{RelayOutcome, error_body};
 use super::{CANCEL, CANCEL_REQUEST, FORWARDED_REQUESTS, OPEN_REQUESTS_MAX, PROMPT, STEERING, UPDATE};
@@ -28,6 +28,8 @@ const EARLY_BYTES_MAX: usize = 256 * 1024;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RelayTask {
     pub cwd: PathBuf,
+    /// The session that goes on with the prompt; without one it is a new session.
+    pub session: Option<String>,
     pub prompt: String,
     pub model: Option<String>,
     pub mode: Mode,
@@ -40,6 +42,11 @@ pub struct RelayTask {
 pub enum WorkerRelayAction {
     SendToAgent(String),
     SendToParent(String),
+    /// The session cannot go on: now, or never if it is missing.
+    NotResumed {
+        reason: String,
+        is_missing: bool,
+    },
     /// The turn has ended; nothing follows.
     End(RelayOutcome),
 }
@@ -71,6 +78,10 @@ pub struct WorkerRelay {
     /// Options that are still to be set.
     options: VecDeque<(&'static str, String)>,
     session: String,
+    /// Whether the agent can resume sessions.
+    can_resume: bool,
+    /// Whether the agent has begun to answer the prompt, which it then has stored.
+    has_answered: bool,
     /// The number of the last request to the agent.
     last_id: u64,
     /// The number of the request whose response the phase waits for; steering input may follow it.
@@ -107,6 +118,8 @@ impl WorkerRelay {
             phase: WorkerPhase::Initialize,
             options,
             session: String::new(),
+            can_resume: false,
+            has_answered: false,
             last_id: 0,
             awaited_id: 1,
             parent: ParentPresence::Expected(Vec::new()),
@@ -143,6 +156,21 @@ impl WorkerRelay {
         if self.parent == ParentPresence::Attached {
             self.parent = ParentPresence::Away;
         }
+    }
+
+    /// Returns the session in which another agent could go on with the task.
+    pub fn resumable_session(&self) -> Option<&str> {
+        (self.can_resume && self.has_answered).then_some(self.session.as_str())
+    }
+
+    /// Asks once more for the session that could not go on.
+    pub fn resume_again(&mut self) -> Vec<WorkerRelayAction> {
+        if self.phase != WorkerPhase::Open {
+            return Vec::new();
+        }
+        let line = self.open_request();
+        self.awaited_id = self.last_id;
+        vec![WorkerRelayAction::SendToAgent(line)]
     }
 
     /// Returns the tokens that the task has used, as far as its agent says.
@@ -244,15 +272,36 @@ impl WorkerRelay {
         if number != self.awaited_id {
             return Vec::new();
         }
+        if self.phase == WorkerPhase::Open
+            && self.task.session.is_some()
+            && let Some(error) = body.get("error")
+        {
+            let reason = error.get("message").and_then(Value::as_str).unwrap_or("the agent gives no reason");
+            let is_missing = error.get("code").and_then(Value::as_i64) == Some(RESOURCE_NOT_FOUND);
+            return vec![WorkerRelayAction::NotResumed { reason: reason.to_owned(), is_missing }];
+        }
         if self.phase == WorkerPhase::Prompt || body.contains_key("error") {
             return self.end(body);
         }
         let result = body.get("result");
-        if self.phase == WorkerPhase::Open {
-            match result.and_then(|result| result.get("sessionId")).and_then(Value::as_str) {
-                Some(session) => session.clone_into(&mut self.session),
-                None => return self.end(error_body("the agent opened no session")),
+        match self.phase {
+            WorkerPhase::Initialize => {
+                let pointer = "/agentCapabilities/sessionCapabilities/resume";
+                self.can_resume =
+                    result.and_then(|result| result.pointer(pointer)).is_some_and(Value::is_object);
+                if self.task.session.is_some() && !self.can_resume {
+                    let reason = "the agent cannot resume sessions".to_owned();
+                    return vec![WorkerRelayAction::NotResumed { reason, is_missing: true }];
+                }
             }
+            WorkerPhase::Open => {
+                let opened = result.and_then(|result| result.get("sessionId")).and_then(Value::as_str);
+                match self.task.session.as_deref().or(opened) {
+                    Some(session) => session.clone_into(&mut self.session),
+                    None => return self.end(error_body("the agent opened no session")),
+                }
+            }
+            WorkerPhase::SetOption | WorkerPhase::Prompt | WorkerPhase::Ended => {}
         }
         let line = self.next_step();
         self.awaited_id = self.last_id;
@@ -263,7 +312,7 @@ impl WorkerRelay {
         let session = wire::SessionId::new(self.session.as_str());
         if self.phase == WorkerPhase::Initialize {
             self.phase = WorkerPhase::Open;
-            return self.next_request("session/new", &wire::NewSessionRequest::new(self.task.cwd.clone()));
+            return self.open_request();
         }
         if let Some((option, value)) = self.options.pop_front() {
             self.phase = WorkerPhase::SetOption;
@@ -277,6 +326,17 @@ impl WorkerRelay {
         let params =
             wire::PromptRequest::new(session, blocks).meta(v1::turn_scope_meta(TurnScope::WithTasks));
         self.next_request(PROMPT, &params)
+    }
+
+    fn open_request(&mut self) -> String {
+        let cwd = self.task.cwd.clone();
+        match self.task.session.clone() {
+            Some(session) => {
+                let params = wire::ResumeSessionRequest::new(wire::SessionId::new(session), cwd);
+                self.next_request("session/resume", &params)
+            }
+            None => self.next_request("session/new", &wire::NewSessionRequest::new(cwd)),
+        }
     }
 
     fn handle_request(&mut self, line: &str, id: &Value, method: &str) -> Vec<WorkerRelayAction> {
@@ -347,8 +407,13 @@ impl WorkerRelay {
                 let spent = v1::tokens_spent(update.get("_meta").and_then(Value::as_object));
                 self.tokens_spent = spent.unwrap_or(self.tokens_spent);
             }
-            Some("tool_call") => self.starts_new_answer = true,
+            Some("agent_thought_chunk") => self.has_answered = true,
+            Some("tool_call") => {
+                self.has_answered = true;
+                self.starts_new_answer = true;
+            }
             Some("agent_message_chunk") => {
+                self.has_answered = true;
                 let text = update.get("content").and_then(|content| content.get("text"));
                 if std::mem::take(&mut self.starts_new_answer) {
                     self.answer.clear();

@@ -4,8 +4,10 @@
 #![expect(clippy::disallowed_methods, reason = "a person starts the program as they like")]
 
 mod killed_sessions;
+mod takeovers;
 mod worktrees;
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -62,19 +64,27 @@ impl Stage {
     }
 
     fn worker(&self, name: &str, args: &[&str]) -> Worker {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        self.worker_with_path(name, args, &path)
+        self.worker_of(&self.worker_home, name, args)
     }
 
     /// Starts a worker that finds its programs in these directories.
-    fn worker_with_path(&self, name: &str, args: &[&str], path: &std::ffi::OsStr) -> Worker {
+    fn worker_with_path(&self, name: &str, args: &[&str], path: &OsStr) -> Worker {
+        self.start_worker(&self.worker_home, name, args, path)
+    }
+
+    /// Starts a worker of another user.
+    fn worker_of(&self, home: &TestHome, name: &str, args: &[&str]) -> Worker {
+        self.start_worker(home, name, args, &std::env::var_os("PATH").unwrap_or_default())
+    }
+
+    fn start_worker(&self, home: &TestHome, name: &str, args: &[&str], path: &OsStr) -> Worker {
         let mut command = Command::new(binary());
         command
             .args(["worker", "--nats", &self.nats.url(), "--queue", "build", "--name", name])
             .args(args)
             .env_clear()
             .env("PATH", path)
-            .env("HOME", self.worker_home.home())
+            .env("HOME", home.home())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .kill_on_drop(true);

@@ -217,8 +217,9 @@ impl FarmMachine {
             return actions;
         }
         if let Some(earlier) = earlier {
+            let course = if record.goes_on { "goes on with it" } else { "begins it again" };
             actions.push(FarmAction::ShowNotice(format!(
-                "The worker {} no longer has the task; {} begins it again.",
+                "The worker {} no longer has the task; {} {course}.",
                 earlier.worker, record.worker
             )));
         }

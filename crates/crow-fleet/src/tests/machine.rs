@@ -26,7 +26,13 @@ fn run_machine(mut machine: FarmMachine, events: &str, expected: &Expect) {
         let taken = |worker: &str, moment: &str, is_given_back| {
             let (sequence, delivery) = moment.split_once('.').unwrap();
             let (sequence, delivery) = (sequence.parse().unwrap(), delivery.parse().unwrap());
-            FarmEvent::Taken(TakenRecord { worker: worker.to_owned(), sequence, delivery, is_given_back })
+            FarmEvent::Taken(TakenRecord {
+                worker: worker.to_owned(),
+                sequence,
+                delivery,
+                is_given_back,
+                goes_on: false,
+            })
         };
         let actions = machine.handle_event(match words[..] {
             ["start"] => FarmEvent::Started,

@@ -75,7 +75,13 @@ fn task_that_is_too_long_is_rejected_on_both_sides() {
 #[test]
 fn records_need_the_signature_of_their_task_and_kind() {
     let (ticket, other) = (TaskTicket::for_test(5), TaskTicket::for_test(6));
-    let taken = TakenRecord { worker: "w1".to_owned(), sequence: 4, delivery: 1, is_given_back: false };
+    let taken = TakenRecord {
+        worker: "w1".to_owned(),
+        sequence: 4,
+        delivery: 1,
+        is_given_back: false,
+        goes_on: false,
+    };
     let encoded = taken.encode(&ticket);
     assert_eq!(TakenRecord::decode(&encoded, &ticket), Some(taken));
     assert_eq!(TakenRecord::decode(&encoded, &other), None);

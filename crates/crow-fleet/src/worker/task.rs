@@ -3,34 +3,27 @@
 mod checkout;
 mod licence_keeper;
 mod records;
+mod running;
 
-use std::collections::VecDeque;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::Subscriber;
 use async_nats::jetstream::{AckKind, Message};
-use crow_acp::{
-    AgentCommand, AgentProgram, RelayOutcome, RelayTask, WorkerRelay, WorkerRelayAction, channel_transport,
-    splice_transports,
-};
-use futures_util::StreamExt;
+use crow_acp::{AgentCommand, AgentProgram, RelayOutcome, channel_transport, splice_transports};
 use tokio::sync::mpsc;
 
 use self::checkout::{CheckoutRequest, TaskCheckout};
 use self::licence_keeper::{LicenceEnd, LicenceKeeper, LicenceKeeperInit};
 use self::records::list_lost_workers;
-use super::{WorkerContext, WorkerEvent};
+use self::running::RunningTask;
+use super::context::{WorkerContext, WorkerEvent};
+use super::kept_tasks::KeptTask;
 use crate::code::EndCode;
-use crate::connection::FleetClock;
-use crate::frame::LineFrame;
-use crate::line_channel::LineChannel;
 use crate::record::{EndRecord, TakenRecord, TaskMessage};
 use crate::streams;
 use crate::subject::TaskAddress;
-use crate::ticket::SignedKind;
 
 /// Workers that may lose a task before it is ended: it has probably killed them.
 const LOST_WORKERS_MAX: usize = 5;
@@ -44,15 +37,14 @@ const QUEUED_LINES_MAX: usize = 64;
 /// The directory of repositories for later tasks, beside the directories of tasks.
 const BASES_DIR: &str = "repositories";
 
-/// Time that the last lines have to reach the parent before the end is told.
-const FLUSH_TIME_MAX: Duration = Duration::from_secs(2);
-
 /// Why the run of a task stops.
 enum RunEnd {
     /// It has ended, and its parent is told.
     Outcome(RelayOutcome),
     /// This worker may not run it any more.
     Stopped(LicenceEnd),
+    /// It cannot go on where an earlier worker stopped, for this reason.
+    NotResumed(String),
 }
 
 /// A task that was delivered.
@@ -66,6 +58,17 @@ struct AcceptedTask {
     address: TaskAddress,
     message: TaskMessage,
     taken: TakenRecord,
+    /// The conversation with which it goes on.
+    kept: Option<KeptTask>,
+}
+
+/// The directories of a task that runs.
+#[derive(Clone, Copy)]
+struct TaskPlace<'a> {
+    /// The name of its directory.
+    directory: &'a str,
+    /// The working directory, in a worktree or the directory itself.
+    cwd: &'a Path,
 }
 
 impl TaskRun {
@@ -75,7 +78,7 @@ impl TaskRun {
 
     pub(super) async fn run(self) {
         let _held = self.message.reply.as_ref().map(|reply| self.context.watchdog.hold(reply));
-        let task = match self.accept() {
+        let mut task = match self.accept() {
             Ok(task) => task,
             Err(reason) => {
                 tracing::warn!(subject = %self.message.subject, %reason, "a message that is no task was removed");
@@ -113,10 +116,13 @@ impl TaskRun {
             ));
             return self.tell_end(&task, outcome, None).await;
         }
-        let announcement = self.announce(&task).await;
         let context = &self.context;
+        task.kept = context.kept_tasks.find(&task.address.task, &task.message.ticket).await;
+        task.taken.goes_on = task.kept.is_some();
+        let announcement = self.announce(&task).await;
         context.counts.set_tokens(&task.address.task, 0);
-        (context.report)(WorkerEvent::Taken { task: task.address.task.clone(), delivery });
+        let (name, goes_on) = (task.address.task.clone(), task.taken.goes_on);
+        (context.report)(WorkerEvent::Taken { task: name, delivery, goes_on });
         let (end, leftovers) = self.run_task(&task, frames).await;
         drop(announcement);
         let outcome = self.conclude(&task, end, leftovers).await;
@@ -134,8 +140,9 @@ impl TaskRun {
             sequence: info.stream_sequence,
             delivery: u32::try_from(info.delivered).unwrap_or(u32::MAX),
             is_given_back: false,
+            goes_on: false,
         };
-        Ok(AcceptedTask { address, message, taken })
+        Ok(AcceptedTask { address, message, taken, kept: None })
     }
 }
 
@@ -143,48 +150,49 @@ impl TaskRun {
 struct Leftovers {
     /// `None` if it never started or has exited.
     program: Option<AgentProgram>,
-    directory: PathBuf,
+    directory: Option<PathBuf>,
     /// The code after the task, if its end is told.
     code: Option<EndCode>,
 }
 
 impl Leftovers {
+    /// Ends the processes and removes the directory.
     async fn remove(self) {
-        if let Some(program) = self.program {
-            program.shut_down().await;
-        }
-        if let Err(error) = tokio::fs::remove_dir_all(&self.directory).await {
-            let directory = self.directory.display();
+        let directory = self.directory.clone();
+        self.end_processes().await;
+        let Some(directory) = directory else { return };
+        if let Err(error) = tokio::fs::remove_dir_all(&directory).await {
+            let directory = directory.display();
             tracing::warn!(%error, %directory, "the directory of a task was not removed");
         }
     }
-}
 
-/// A task whose agent runs.
-struct RunningTask<'a> {
-    run: &'a TaskRun,
-    task: &'a AcceptedTask,
-    clock: FleetClock,
-    relay: WorkerRelay,
-    keeper: &'a mut LicenceKeeper,
-    channel: Option<LineChannel>,
-    /// Lines that the agent does not take yet.
-    waiting_lines: VecDeque<String>,
-    outcome: Option<RelayOutcome>,
+    /// Ends the processes; another worker may go on in the directory.
+    async fn end_processes(self) {
+        if let Some(program) = self.program {
+            program.shut_down().await;
+        }
+    }
 }
 
 impl TaskRun {
     /// Runs a task from its directory to its end.
     async fn run_task(&self, task: &AcceptedTask, frames: Subscriber) -> (RunEnd, Leftovers) {
-        let directory = format!("{}-{}", task.address.task, task.taken.delivery);
-        let directory = self.context.options.workspaces_dir.join(directory);
-        let mut leftovers = Leftovers { program: None, directory: directory.clone(), code: None };
-        let failed = |reason: String| RunEnd::Outcome(RelayOutcome::failed(&reason));
-        if let Err(error) = tokio::fs::create_dir_all(&directory).await {
-            let reason = format!("the worker could not make a directory for the task: {error}");
-            return (failed(reason), leftovers);
-        }
         let context = &self.context;
+        let mut leftovers = Leftovers { program: None, directory: None, code: None };
+        let name = match &task.kept {
+            Some(kept) => Ok(kept.directory.clone()),
+            None => context.kept_tasks.make_directory(&task.address.task).await,
+        };
+        let name = match name {
+            Ok(name) => name,
+            Err(reason) => {
+                let reason = format!("the worker could not make a directory for the task: {reason}");
+                return (RunEnd::Outcome(RelayOutcome::failed(&reason)), leftovers);
+            }
+        };
+        let directory = context.kept_tasks.directory(&name);
+        leftovers.directory = Some(directory.clone());
         let mut keeper = LicenceKeeper::start(LicenceKeeperInit {
             message: self.message.clone(),
             jetstream: context.jetstream.clone(),
@@ -192,30 +200,20 @@ impl TaskRun {
             ack_wait: context.ack_wait,
             kill: context.kill.clone(),
         });
-        let bases_dir = context.options.workspaces_dir.join(BASES_DIR);
-        let checking_out = async {
-            let Some(code) = &task.message.code else { return Ok(None) };
-            let request = CheckoutRequest {
-                git: &context.options.git,
-                jetstream: &context.jetstream,
-                address: &task.address,
-                worker: &task.taken.worker,
-                code,
-                directory: &directory,
-                bases_dir: &bases_dir,
-            };
-            TaskCheckout::create(request).await.map(Some)
-        };
+        let checking_out = self.check_out(task, &directory);
         let checkout = match keeper.run_step(Box::pin(checking_out)).await {
             Ok(Ok(checkout)) => checkout,
+            Ok(Err(reason)) if task.kept.is_some() => return (RunEnd::NotResumed(reason), leftovers),
             Ok(Err(reason)) => {
                 leftovers.code = Some(EndCode::Unchanged);
-                return (failed(format!("the worker could not check out the code: {reason}")), leftovers);
+                let reason = format!("the worker could not check out the code: {reason}");
+                return (RunEnd::Outcome(RelayOutcome::failed(&reason)), leftovers);
             }
             Err(end) => return (RunEnd::Stopped(end), leftovers),
         };
         let cwd = checkout.as_ref().map_or(directory.as_path(), TaskCheckout::cwd);
-        let (end, program) = self.run_agent(task, cwd, frames, &mut keeper).await;
+        let place = TaskPlace { directory: &name, cwd };
+        let (end, program) = self.run_agent(task, place, frames, &mut keeper).await;
         leftovers.program = program;
         let (Some(checkout), RunEnd::Outcome(_)) = (checkout, &end) else { return (end, leftovers) };
         let sending = async {
@@ -232,18 +230,41 @@ impl TaskRun {
         (end, leftovers)
     }
 
+    /// Makes the worktree of a task that has code, or opens the one in which it goes on.
+    async fn check_out<'a>(
+        &'a self,
+        task: &'a AcceptedTask,
+        directory: &'a Path,
+    ) -> Result<Option<TaskCheckout<'a>>, String> {
+        let context = &self.context;
+        let Some(code) = &task.message.code else { return Ok(None) };
+        let request = CheckoutRequest {
+            git: &context.options.git,
+            jetstream: &context.jetstream,
+            address: &task.address,
+            worker: &task.taken.worker,
+            code,
+            directory,
+            bases_dir: context.options.workspaces_dir.join(BASES_DIR),
+        };
+        match task.kept {
+            Some(_) => TaskCheckout::reopen(request).await.map(Some),
+            None => TaskCheckout::create(request).await.map(Some),
+        }
+    }
+
     /// Runs the agent of a task; returns its program unless it has exited.
     async fn run_agent(
         &self,
         task: &AcceptedTask,
-        cwd: &Path,
+        place: TaskPlace<'_>,
         frames: Subscriber,
         keeper: &mut LicenceKeeper,
     ) -> (RunEnd, Option<AgentProgram>) {
         let options = &self.context.options;
         let depth = (options.depth_variable.to_owned(), task.message.depth.to_string());
         let command = AgentCommand {
-            cwd: cwd.to_owned(),
+            cwd: place.cwd.to_owned(),
             env: options.agent.env.iter().cloned().chain([depth]).collect(),
             ..options.agent.clone()
         };
@@ -257,195 +278,11 @@ impl TaskRun {
         let (to_agent, agent_input) = mpsc::channel(QUEUED_LINES_MAX);
         let (agent_output, from_agent) = mpsc::channel(QUEUED_LINES_MAX);
         let splice = tokio::spawn(splice_transports(channel_transport(agent_input, agent_output), lines));
-        let end = RunningTask::start(self, task, cwd, keeper).drive(to_agent, from_agent, frames).await;
+        let end = RunningTask::start(self, task, place, keeper).drive(to_agent, from_agent, frames).await;
         splice.abort();
         match end {
             Some(end) => (end, Some(program)),
             None => (RunningTask::exit_of(program).await, None),
         }
-    }
-}
-
-impl<'a> RunningTask<'a> {
-    /// Returns the end of a task whose agent exited by itself: its exit is the reason.
-    async fn exit_of(program: AgentProgram) -> RunEnd {
-        let exit = program.shut_down().await;
-        let stderr = exit.stderr.lines().last().unwrap_or_default();
-        RunEnd::Outcome(RelayOutcome::failed(&format!(
-            "the agent exited{}{stderr}",
-            if stderr.is_empty() { "" } else { "; its stderr: " }
-        )))
-    }
-
-    fn start(run: &'a TaskRun, task: &'a AcceptedTask, cwd: &Path, keeper: &'a mut LicenceKeeper) -> Self {
-        let options = &run.context.options;
-        let (relay, actions) = WorkerRelay::start(RelayTask {
-            cwd: cwd.to_owned(),
-            prompt: task.message.prompt.clone(),
-            model: task.message.model.clone(),
-            mode: task.message.mode.stricter(options.mode_max),
-            version: options.version,
-        });
-        let mut running = Self {
-            run,
-            task,
-            clock: keeper.clock(),
-            relay,
-            keeper,
-            channel: None,
-            waiting_lines: VecDeque::new(),
-            outcome: None,
-        };
-        running.carry_out(actions);
-        running
-    }
-
-    /// Runs until the end; `None` if the agent exited before.
-    async fn drive(
-        mut self,
-        to_agent: mpsc::Sender<io::Result<String>>,
-        mut from_agent: mpsc::Receiver<io::Result<String>>,
-        mut frames: Subscriber,
-    ) -> Option<RunEnd> {
-        let context = &self.run.context;
-        let time_limit = context.options.task_time_max;
-        loop {
-            if let Some(outcome) = self.outcome.take() {
-                return Some(RunEnd::Outcome(self.flush(outcome, &mut frames).await));
-            }
-            self.send_frames().await;
-            if let Some(end) = self.keeper.end() {
-                return Some(RunEnd::Stopped(end));
-            }
-            let wake = self.keeper.next_time().min(time_limit);
-            let deadline = self.channel.as_ref().map(LineChannel::next_deadline);
-            let wake = deadline.map_or(wake, |deadline| deadline.min(wake));
-            let (has_lines, can_send) = (!self.waiting_lines.is_empty(), self.can_send());
-            let is_backed_up = self.waiting_lines.len() >= QUEUED_LINES_MAX;
-            tokio::select! {
-                biased;
-                () = context.kill.cancelled() => return Some(RunEnd::Stopped(LicenceEnd::GivenBack)),
-                permit = to_agent.reserve(), if has_lines => match permit {
-                    Ok(permit) => if let Some(line) = self.waiting_lines.pop_front() {
-                        permit.send(Ok(line));
-                    },
-                    Err(_) => self.waiting_lines.clear(),
-                },
-                () = self.keeper.wait_for_answer() => {}
-                Some(frame) = frames.next(), if !is_backed_up => self.handle_frame(&frame.payload),
-                line = from_agent.recv(), if can_send => match line {
-                    Some(Ok(line)) => {
-                        let tokens = self.relay.tokens_spent();
-                        let actions = self.relay.handle_agent_line(&line);
-                        if self.relay.tokens_spent() != tokens {
-                            context.counts.set_tokens(&self.task.address.task, self.relay.tokens_spent());
-                        }
-                        self.carry_out(actions);
-                    }
-                    Some(Err(_)) | None => return None,
-                },
-                () = self.clock.sleep_until(wake) => {
-                    self.keeper.send_when_due();
-                    if self.clock.now() >= time_limit {
-                        let limit = time_limit.as_secs().div_ceil(60);
-                        let actions = self.relay.fail(&format!("the worker's limit of {limit} minutes is over"));
-                        self.carry_out(actions);
-                    }
-                    self.end_silence();
-                }
-            }
-        }
-    }
-
-    fn can_send(&self) -> bool {
-        self.channel.as_ref().is_none_or(LineChannel::has_room)
-    }
-
-    fn carry_out(&mut self, actions: Vec<WorkerRelayAction>) {
-        for action in actions {
-            match action {
-                WorkerRelayAction::SendToAgent(line) => self.waiting_lines.push_back(line),
-                WorkerRelayAction::SendToParent(line) => match &mut self.channel {
-                    Some(channel) => {
-                        if channel.push_line(&line).is_err() {
-                            self.relay.mark_incomplete();
-                        }
-                    }
-                    None => self.relay.mark_incomplete(),
-                },
-                WorkerRelayAction::End(outcome) => self.outcome = Some(outcome),
-            }
-        }
-    }
-
-    async fn send_frames(&mut self) {
-        let Some(channel) = &mut self.channel else { return };
-        let subject = self.task.address.up_subject(&self.task.taken.worker);
-        while let Some(frame) = channel.next_frame(self.clock.now()) {
-            let bytes = frame.encode(SignedKind::UpFrame, &self.task.message.ticket);
-            if let Err(error) = self.run.context.client.publish(subject.clone(), bytes.into()).await {
-                tracing::debug!(%error, "a frame was not sent; it is sent again");
-                return;
-            }
-        }
-    }
-
-    fn handle_frame(&mut self, payload: &[u8]) {
-        let Some(frame) = LineFrame::decode(payload, SignedKind::DownFrame, &self.task.message.ticket) else {
-            tracing::warn!(task = %self.task.address.task, "a frame without a valid signature was dropped");
-            return;
-        };
-        let (epoch, now) = (frame.epoch, self.clock.now());
-        if (epoch.sequence, epoch.delivery) != (self.task.taken.sequence, self.task.taken.delivery) {
-            return;
-        }
-        if self.channel.as_ref().is_none_or(|channel| channel.epoch() < epoch) {
-            self.drop_channel();
-            self.channel = Some(LineChannel::accept(epoch, now));
-            let actions = self.relay.attach();
-            self.carry_out(actions);
-        }
-        let Some(channel) = self.channel.as_mut().filter(|channel| channel.epoch() == epoch) else { return };
-        match channel.handle_frame(frame, now) {
-            Ok(Some(line)) => {
-                let actions = self.relay.handle_parent_line(&line);
-                self.carry_out(actions);
-            }
-            Ok(None) => {}
-            Err(_) => self.drop_channel(),
-        }
-    }
-
-    fn end_silence(&mut self) {
-        if self.channel.as_ref().is_some_and(|channel| channel.is_silent(self.clock.now())) {
-            self.drop_channel();
-        }
-    }
-
-    /// Ends the connection to a parent, which misses what was not acknowledged.
-    fn drop_channel(&mut self) {
-        if self.channel.take().is_some_and(|channel| !channel.is_delivered()) {
-            self.relay.mark_incomplete();
-        }
-        self.relay.detach();
-    }
-
-    /// Gives the parent some time to come for the first time, and for the last lines.
-    async fn flush(&mut self, outcome: RelayOutcome, frames: &mut Subscriber) -> RelayOutcome {
-        let deadline = self.clock.now() + FLUSH_TIME_MAX;
-        while self.clock.now() < deadline {
-            let wake = match &self.channel {
-                Some(channel) if !channel.is_delivered() => channel.next_deadline().min(deadline),
-                None if self.relay.has_early_updates() => deadline,
-                Some(_) | None => break,
-            };
-            self.send_frames().await;
-            tokio::select! {
-                Some(frame) = frames.next() => self.handle_frame(&frame.payload),
-                () = self.clock.sleep_until(wake) => {}
-            }
-        }
-        let is_delivered = self.channel.as_ref().is_some_and(LineChannel::is_delivered);
-        RelayOutcome { is_complete: self.relay.is_complete() && is_delivered, ..outcome }
     }
 }

@@ -49,7 +49,7 @@ fn users_with_the_rights_of_the_guide_do_all_they_need() {
         let mut options = world.worker_options(&[]);
         options.server.credentials = password("admin", "a");
         start_worker(options).await.expect("it connects").drain().await;
-        let mut options = world.worker_options(&["asks", &slow(&world)]);
+        let mut options = world.worker_options(&["where", "asks", &slow(&world)]);
         (options.server.credentials, options.name) = (password("w1", "w"), "w1".to_owned());
         let worker = start_worker(options).await.expect("it connects");
         let farms = FarmConnections::default();
@@ -70,7 +70,8 @@ fn users_with_the_rights_of_the_guide_do_all_they_need() {
         };
         let seen = soon("the worker answers", answered).await;
         assert_eq!((seen.worker.as_str(), seen.running), ("w1", 1));
-        std::fs::write(worktree(&world, &task, 1).join("made"), "").expect("it can be written");
+        task.until("works in", None).await;
+        std::fs::write(worktree(&task).join("made"), "").expect("it can be written");
         open_gate(&world);
         let log = task.end(None).await;
         assert!(log.contains("question: rm -rf build") && log.ends_with("Ok(EndTurn)\n"), "{log}");

@@ -75,9 +75,11 @@ async fn start(world: &World, code: &SentCode) -> RunningTask {
     task.expect("the server is reached")
 }
 
-/// The worktree of a task at its worker.
-pub(crate) fn worktree(world: &World, task: &RunningTask, delivery: u32) -> PathBuf {
-    world.path("workspaces").join(format!("{}-{delivery}", task.name())).join(NAME)
+/// The worktree in which the agent of a task says that it works.
+pub(crate) fn worktree(task: &RunningTask) -> PathBuf {
+    let (_, directory) = task.log.rsplit_once("works in ").expect("the agent says where");
+    let root = Path::new(directory.lines().next().unwrap_or_default());
+    root.ancestors().find(|ancestor| ancestor.ends_with(NAME)).expect("it is a worktree").to_owned()
 }
 
 /// Takes what came back.
@@ -113,7 +115,7 @@ fn code_travels_to_the_worker_and_its_changes_back() {
         let mut task = start(&world, &code).await;
         task.until("works in", None).await;
         assert_eq!(worker.taken().await, 1);
-        let (dir, name) = (worktree(&world, &task, 1), task.name().to_owned());
+        let dir = worktree(&task);
         assert!(task.log.contains(&format!("works in {}", dir.join("part").display())), "{}", task.log);
         assert!(!dir.join("uncommitted").exists());
         assert_eq!(fs::read(dir.join("large")).expect("it is there"), noise(LARGE_FILE_BYTES));
@@ -131,9 +133,7 @@ fn code_travels_to_the_worker_and_its_changes_back() {
         world.farms.close().await;
         worker.drain().await;
         assert_eq!(world.server.stream_len("CROW_CODE"), 0);
-        let left = fs::read_dir(world.path("workspaces")).expect("it was made");
-        let left: Vec<_> = left.map(|entry| entry.expect("it is read").file_name()).collect();
-        assert!(!left.iter().any(|entry| entry.to_string_lossy().starts_with(&name)), "{left:?}");
+        assert_eq!(fs::read_dir(world.path("workspaces/tasks")).expect("it was made").count(), 0);
         assert_eq!(fs::read_dir(world.path("scratch")).expect("it was made").count(), 0);
     });
 }
@@ -218,13 +218,12 @@ fn code_of_a_lost_worker_is_checked_out_by_another() {
         let code = send(&world, &make_repository(&world)).await.expect("it is sent");
         let mut task = start(&world, &code).await;
         task.until("works in", None).await;
-        fs::write(worktree(&world, &task, 1).join("half"), "").expect("it can be written");
+        fs::write(worktree(&task).join("half"), "").expect("it can be written");
         first.crash().await;
-        let mut second = world.start_worker(&["where", &slow]).await;
-        let delivery = second.taken().await;
-        let dir = worktree(&world, &task, delivery);
-        task.until(&dir.display().to_string(), None).await;
-        fs::write(dir.join("whole"), "").expect("it can be written");
+        task.log.clear();
+        let second = world.start_worker(&["where", &slow]).await;
+        task.until("works in", None).await;
+        fs::write(worktree(&task).join("whole"), "").expect("it can be written");
         open_gate(&world);
         assert!(task.end(None).await.ends_with("Ok(EndTurn)\n"));
         let fetched = world.farms.fetch_code(&code).await.expect("it came back").expect("there are changes");
@@ -245,7 +244,7 @@ fn cancelled_task_sends_back_what_it_did() {
         let mut task = start(&world, &code).await;
         task.until("works in", None).await;
         assert_eq!(worker.taken().await, 1);
-        fs::write(worktree(&world, &task, 1).join("half"), "").expect("it can be written");
+        fs::write(worktree(&task).join("half"), "").expect("it can be written");
         task.cancel();
         assert!(task.end(None).await.ends_with("Ok(Cancelled)\n"));
         let fetched = world.farms.fetch_code(&code).await.expect("it came back").expect("there are changes");
@@ -264,7 +263,7 @@ fn code_that_was_changed_at_the_server_is_not_used() {
         let code = send(&world, &repository).await.expect("it is sent");
         let mut task = start(&world, &code).await;
         task.until("works in", None).await;
-        fs::write(worktree(&world, &task, 1).join("new"), "").expect("it can be written");
+        fs::write(worktree(&task).join("new"), "").expect("it can be written");
         open_gate(&world);
         task.end(None).await;
         let client = async_nats::connect(world.server.url()).await.expect("it connects");

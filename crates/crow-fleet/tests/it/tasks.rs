@@ -15,15 +15,16 @@ fn task_runs_on_a_worker_in_a_directory_of_its_own() {
         let log = task.end(None).await;
         let workspaces = world.path("workspaces").display().to_string();
         let log = log.replace(&workspaces, "$WORKSPACES");
-        let name = log.split_once("$WORKSPACES/").map(|(_, rest)| rest[..32].to_owned()).expect("it has one");
+        let name =
+            log.split_once("$WORKSPACES/tasks/").map(|(_, rest)| rest[..41].to_owned()).expect("it has one");
         expect![[r#"
-            echo: count; CROW_DEPTH: 1; started in $WORKSPACES/TASK-1, works in $WORKSPACES/TASK-1
+            echo: count; CROW_DEPTH: 1; started in $WORKSPACES/tasks/TASK, works in $WORKSPACES/tasks/TASK
             Ok(EndTurn)
         "#]]
         .assert_eq(&log.replace(&name, "TASK"));
         assert_eq!((worker.taken().await, worker.ended().await), (1, "done".to_owned()));
         worker.drain().await;
-        let left = std::fs::read_dir(workspaces).expect("it was made").count();
+        let left = std::fs::read_dir(world.path("workspaces/tasks")).expect("it was made").count();
         assert_eq!(left, 0, "the directory of the task is removed");
     });
 }

@@ -67,10 +67,12 @@ fn task_with_a_worktree_on_a_worker_leaves_its_branch_and_nothing_else() {
         assert_eq!(git(&project, &format!("show {branch}:made.txt")), "made\n");
         git(&project, &format!("branch -D {branch}"));
         assert_eq!(show_repository(&stage), before);
-        let left = std::fs::read_dir(stage.worker_home.home().join(".local/state/crow/worker"))
-            .expect("it was made");
-        let left: Vec<_> = left.map(|entry| entry.expect("it is read").file_name()).collect();
-        assert_eq!(left, ["repositories"], "the history is kept for later tasks");
+        let count_entries = |name: &str| {
+            let directory = stage.worker_home.home().join(".local/state/crow/worker").join(name);
+            std::fs::read_dir(directory).expect("it was made").count()
+        };
+        let left = ["tasks", "conversations", "repositories"].map(count_entries);
+        assert_eq!(left, [0, 0, 1], "the history is kept for later tasks");
     });
 }
 

@@ -1,6 +1,6 @@
 //! The worktree of a task that has code: made of what its parent sent, and sent back with the end of the task.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use async_nats::jetstream::Context;
 use crow_tools::{GitCli, RepositoryImport, Worktree};
@@ -17,7 +17,6 @@ const REPOSITORY_DIR: &str = ".repository";
 const BUNDLE_FILE: &str = ".bundle";
 
 /// A request to check out the code of a task.
-#[derive(Clone, Copy)]
 pub(super) struct CheckoutRequest<'a> {
     pub(super) git: &'a GitCli,
     pub(super) jetstream: &'a Context,
@@ -28,7 +27,7 @@ pub(super) struct CheckoutRequest<'a> {
     /// The directory of the task.
     pub(super) directory: &'a Path,
     /// The directory of the repositories that are kept for later tasks.
-    pub(super) bases_dir: &'a Path,
+    pub(super) bases_dir: PathBuf,
 }
 
 impl CheckoutRequest<'_> {
@@ -48,7 +47,7 @@ pub(super) struct TaskCheckout<'a> {
 impl<'a> TaskCheckout<'a> {
     /// Fetches the code, checks it and makes a worktree of it; the error is the reason.
     pub(super) async fn create(request: CheckoutRequest<'a>) -> Result<Self, String> {
-        let CheckoutRequest { git, code, directory, bases_dir, address, .. } = request;
+        let CheckoutRequest { git, code, directory, bases_dir, address, .. } = &request;
         let bases = BaseRepositories { git, directory: bases_dir.join(&address.parent) };
         let base = &code.bundles.base;
         let base = bases.open(base, async || request.download(base).await).await?;
@@ -64,12 +63,18 @@ impl<'a> TaskCheckout<'a> {
             prefix: Path::new(&code.directory),
         };
         // The whole step is dropped if the task must stop.
+        let imported = git.import_repository(import, &CancellationToken::new()).await;
+        imported.map_err(|error| error.to_string())?;
+        Self::reopen(request).await
+    }
+
+    /// Opens the worktree in the directory of a task, which is made if it is not there; the error is the reason.
+    pub(super) async fn reopen(request: CheckoutRequest<'a>) -> Result<Self, String> {
+        let CheckoutRequest { git, code, directory, .. } = &request;
+        let repository = directory.join(REPOSITORY_DIR).join(&code.directory);
         let cancel = CancellationToken::new();
-        let made = async {
-            let task_directory = git.import_repository(import, &cancel).await?;
-            Worktree::create(git, &task_directory, directory, &code.name, &cancel).await
-        };
-        let worktree = made.await.map_err(|error| error.to_string())?;
+        let worktree = Worktree::create(git, &repository, directory, &code.name, &cancel).await;
+        let worktree = worktree.map_err(|error| error.to_string())?;
         Ok(Self { request, worktree })
     }
 
@@ -87,7 +92,7 @@ impl<'a> TaskCheckout<'a> {
     }
 
     async fn try_send_back(&self) -> Result<EndCode, String> {
-        let CheckoutRequest { git, address, worker, code, directory, jetstream, .. } = self.request;
+        let CheckoutRequest { git, address, worker, code, directory, jetstream, .. } = &self.request;
         let cancel = CancellationToken::new();
         let settled = self.worktree.settle(git, &cancel).await;
         if settled.branch.is_none() {

@@ -45,26 +45,44 @@ impl TaskRun {
         end: RunEnd,
         mut leftovers: Leftovers,
     ) -> String {
+        let kept_tasks = &self.context.kept_tasks;
         match end {
             RunEnd::Outcome(outcome) => {
                 let (text, code) = (outcome.describe(), leftovers.code.take());
                 // The parent need not wait until the agent has exited.
                 tokio::join!(self.tell_end(task, outcome, code), leftovers.remove());
+                kept_tasks.forget(&task.address.task).await;
                 text
             }
             RunEnd::Stopped(LicenceEnd::Revoked) => {
                 leftovers.remove().await;
+                kept_tasks.forget(&task.address.task).await;
                 "taken back".to_owned()
             }
             RunEnd::Stopped(LicenceEnd::Expired) => {
-                leftovers.remove().await;
+                self.leave(task, leftovers).await;
                 "lost the connection to the server; another worker may have it".to_owned()
             }
             RunEnd::Stopped(LicenceEnd::GivenBack) => {
-                leftovers.remove().await;
+                self.leave(task, leftovers).await;
                 self.give_back(task).await;
                 "given back".to_owned()
             }
+            RunEnd::NotResumed(reason) => {
+                leftovers.remove().await;
+                kept_tasks.forget(&task.address.task).await;
+                self.give_back(task).await;
+                format!("could not go on: {reason}; given back, to begin again")
+            }
+        }
+    }
+
+    /// Ends what runs, and leaves the directory if another worker can go on in it.
+    async fn leave(&self, task: &AcceptedTask, leftovers: Leftovers) {
+        let kept_tasks = &self.context.kept_tasks;
+        match kept_tasks.find(&task.address.task, &task.message.ticket).await {
+            Some(_) => leftovers.end_processes().await,
+            None => leftovers.remove().await,
         }
     }
 
@@ -119,7 +137,7 @@ async fn publish_taken(
     ticket: &TaskTicket,
     record: &TakenRecord,
 ) -> bool {
-    let TakenRecord { worker, sequence, delivery, is_given_back } = record;
+    let TakenRecord { worker, sequence, delivery, is_given_back, goes_on: _ } = record;
     let message_id = format!("taken.{}.{sequence}.{delivery}.{is_given_back}", address.task);
     let subject = address.taken_subject(worker);
     let outcome = publish(jetstream, subject, record.encode(ticket), &message_id).await;
