@@ -1,4 +1,4 @@
-//! `crow-cli worker`: runs tasks of a queue, each with an agent of its own.
+//! `crow-cli worker`: runs tasks of queues, each with an agent of its own.
 
 use std::{
     fs,
@@ -10,7 +10,7 @@ use std::{
 use crow_acp::{AgentCommand, AgentLauncher};
 use crow_children::DEPTH_VARIABLE;
 use crow_core::{Mode, NatsCredentials, NatsServer};
-use crow_fleet::{AbandonedTasks, FleetWorker, QueueOptions, WorkerEvent, WorkerOptions};
+use crow_fleet::{AbandonedTasks, FleetWorker, QueueOptions, TaskBeginning, WorkerEvent, WorkerOptions};
 use crow_process::ProcessGroups;
 use crow_tools::GitCli;
 use tokio_util::sync::CancellationToken;
@@ -45,7 +45,10 @@ pub(crate) fn run_watchdog(dir: &Path, verbosity: LogVerbosity) -> Result<(), Cl
 /// Runs tasks until the process is told to stop.
 pub(crate) fn run(args: WorkerArgs, settings: &Settings, verbosity: LogVerbosity) -> Result<(), CliError> {
     log::start_logging(&settings.dir, verbosity);
-    let queue = args.queue.clone();
+    let queues = match args.queues.as_slice() {
+        [queue] => format!("queue {queue}"),
+        queues => format!("queues {}", queues.join(", ")),
+    };
     let n_slots = args.slots;
     let options = worker_options(args, settings)?;
     let (name, launcher) = (options.name.clone(), options.launcher.clone());
@@ -53,14 +56,13 @@ pub(crate) fn run(args: WorkerArgs, settings: &Settings, verbosity: LogVerbosity
     let result = runtime.block_on(async {
         let connected = FleetWorker::connect(options, |event| print_line(&describe_event(&event))).await;
         let worker = connected.map_err(|reason| {
-            let error =
-                CliError::new(CliExitCode::Failed, format!("the queue {queue} cannot be used: {reason}"));
+            let error = CliError::new(CliExitCode::Failed, format!("the {queues} cannot be used: {reason}"));
             error.with_hint(
                 "check the address, the credentials, and that the server has JetStream (`nats-server -js`)",
             )
         })?;
         let stop = CancellationToken::new();
-        print_line(&format!("worker {name} runs tasks of the queue {queue}, {n_slots} at a time"));
+        print_line(&format!("worker {name} runs tasks of the {queues}, {n_slots} at a time"));
         let serving = worker.run(stop.clone());
         let serving = Box::pin(async {
             serving.await;
@@ -91,7 +93,7 @@ fn worker_options(args: WorkerArgs, settings: &Settings) -> Result<WorkerOptions
     };
     Ok(WorkerOptions {
         server,
-        queue: QueueOptions::new(args.queue, usize::from(args.replicas)),
+        queues: args.queues.into_iter().map(|queue| QueueOptions::new(queue, args.replicas.into())).collect(),
         name: match args.name {
             Some(name) => name,
             None => random_name().map_err(|error| failed(format!("no random numbers: {error}")))?,
@@ -147,13 +149,11 @@ fn random_name() -> Result<String, getrandom::Error> {
 fn describe_event(event: &WorkerEvent) -> String {
     match event {
         WorkerEvent::QueueUnavailable { reason } => format!("{reason}; trying again"),
-        WorkerEvent::Taken { task, delivery, goes_on: true } => {
-            format!("task {task}: goes on, delivery {delivery}")
-        }
-        WorkerEvent::Taken { task, delivery: 1, goes_on: false } => format!("task {task}: begins"),
-        WorkerEvent::Taken { task, delivery, goes_on: false } => {
-            format!("task {task}: begins again, delivery {delivery}")
-        }
+        WorkerEvent::Taken { task, delivery, beginning } => match beginning {
+            TaskBeginning::First => format!("task {task}: begins"),
+            TaskBeginning::Again => format!("task {task}: begins again, delivery {delivery}"),
+            TaskBeginning::Continued => format!("task {task}: goes on, delivery {delivery}"),
+        },
         WorkerEvent::Ended { task, outcome } => format!("task {task}: {outcome}"),
     }
 }

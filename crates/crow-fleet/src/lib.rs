@@ -29,4 +29,4 @@ pub use self::place::{FarmPlace, PlaceKeeper};
 pub use self::streams::QueueOptions;
 pub use self::subject::is_subject_token;
 pub use self::watchdog::AbandonedTasks;
-pub use self::worker::{FleetWorker, WorkerEvent, WorkerOptions, WorkerStatus};
+pub use self::worker::{FleetWorker, TaskBeginning, WorkerEvent, WorkerOptions, WorkerStatus};

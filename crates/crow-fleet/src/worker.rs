@@ -1,72 +1,72 @@
-//! The worker's side: takes as many tasks from its queue as it has slots, and runs each with an agent of its own.
+//! The worker's side: takes as many tasks from its queues as it has slots, and runs each with an agent of its own.
 
 mod base_repositories;
 mod context;
 mod kept_tasks;
 mod status;
 mod task;
+mod task_requests;
 mod watchdog;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_nats::StatusCode;
 use async_nats::jetstream::consumer::PullConsumer;
-use async_nats::jetstream::{self, Context, Message};
-use futures_util::StreamExt;
+use async_nats::jetstream::{self, Context};
+use futures_util::future::join_all;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 pub(crate) use self::context::WorkerContext;
-pub use self::context::{WorkerEvent, WorkerOptions};
+pub use self::context::{TaskBeginning, WorkerEvent, WorkerOptions};
 use self::kept_tasks::KeptTasks;
 use self::status::WorkerCounts;
 pub use self::status::WorkerStatus;
 use self::task::TaskRun;
+use self::task_requests::TaskRequests;
 use self::watchdog::{RunningWatchdog, WatchdogInput};
 use crate::connection::connect;
 use crate::streams::{QueueFailure, QueueOptions, RECORD_AGE_MAX, open_queue};
 use crate::watchdog::WatchdogOrder;
 
-/// Time for which one request for a task waits.
-const FETCH_EXPIRY: Duration = Duration::from_secs(30);
-
-/// Time within which a server shows that it still has the request. After twice that it has none, and is perhaps gone.
-const FETCH_HEARTBEAT: Duration = Duration::from_secs(2);
-
-/// Pause after a failed request for a task, or for its queue.
-const FETCH_PAUSE: Duration = Duration::from_secs(1);
+/// Pause after a failed attempt to open a queue.
+const QUEUE_PAUSE: Duration = Duration::from_secs(1);
 
 /// Time for a cluster to have its leaders: longer than two elections, which take up to nine seconds.
 const ELECTIONS_TIME_MAX: Duration = Duration::from_secs(20);
 
-/// A worker that is connected to its queue.
+/// A worker that is connected to its queues.
 pub struct FleetWorker {
     context: Arc<WorkerContext>,
-    consumer: PullConsumer,
+    consumers: Vec<PullConsumer>,
     watchdog: Option<RunningWatchdog>,
 }
 
 impl FleetWorker {
-    /// Connects to the queue, which is made if it does not exist; the error is the reason why that failed.
+    /// Connects to the queues, which are made if they do not exist; the error is the reason why that failed.
     pub async fn connect(
         options: WorkerOptions,
         report: impl Fn(WorkerEvent) + Send + Sync + 'static,
     ) -> Result<Self, String> {
         let client = connect(&options.server, "worker", &options.name).await?;
         let jetstream = jetstream::new(client.clone());
-        let consumer = wait_for_queue(&jetstream, &options.queue, &report).await?;
-        let ack_wait = consumer.cached_info().config.ack_wait;
+        let mut consumers = Vec::new();
+        for queue in &options.queues {
+            consumers.push(wait_for_queue(&jetstream, queue, &report).await?);
+        }
+        // The shortest one is kept for all tasks.
+        let ack_wait = consumers.iter().map(|consumer| consumer.cached_info().config.ack_wait).min();
+        let ack_wait = ack_wait.ok_or("a worker needs a queue")?;
         let order = WatchdogOrder::new(&options.server, &options.name, ack_wait);
         let (running, watchdog) = match options.watchdog.clone() {
             Some(command) => RunningWatchdog::start(command, &order).await,
             None => (None, WatchdogInput::default()),
         };
         let (report, kill) = (Box::new(report), CancellationToken::new());
-        let WorkerOptions { name, queue, n_slots, version, .. } = &options;
-        let counts = WorkerCounts::new(name.clone(), queue.name.clone(), *n_slots, version);
+        let WorkerOptions { name, n_slots, version, .. } = &options;
+        let counts = WorkerCounts::new(name.clone(), *n_slots, version);
         let kept_tasks = KeptTasks::new(&options.workspaces_dir);
         let context = Arc::new(WorkerContext {
             options,
@@ -79,18 +79,25 @@ impl FleetWorker {
             kept_tasks,
             kill,
         });
-        Ok(Self { context, consumer, watchdog: running })
+        Ok(Self { context, consumers, watchdog: running })
     }
 
     /// Runs tasks until `stop` is cancelled; then running tasks have some time to end, and the rest is given back.
     pub async fn run(self, stop: CancellationToken) {
-        let Self { context, consumer, watchdog } = self;
+        let Self { context, consumers, watchdog } = self;
+        let mut requests = TaskRequests::new(consumers);
         let slots = Arc::new(Semaphore::new(context.options.n_slots));
         let tasks = TaskTracker::new();
         let taking = async {
-            // The semaphore is never closed.
-            while let Ok(slot) = slots.clone().acquire_owned().await {
-                let message = next_message(&context, &consumer).await;
+            loop {
+                let slot = tokio::select! {
+                    biased;
+                    slot = slots.clone().acquire_owned() => slot,
+                    never = requests.refuse_messages(&context) => match never {},
+                };
+                // It is never closed.
+                let Ok(slot) = slot else { return };
+                let message = requests.next_message(&context).await;
                 let run = TaskRun::new(context.clone(), message);
                 tasks.spawn(async move {
                     let _slot = slot;
@@ -99,7 +106,10 @@ impl FleetWorker {
             }
         };
         let answered = context.clone();
-        let answering = tokio::spawn(async move { answered.counts.answer_operators(&answered.client).await });
+        let answering = AbortOnDropHandle::new(tokio::spawn(async move {
+            let queues = answered.options.queues.iter().map(|queue| queue.name.as_str());
+            join_all(queues.map(|queue| answered.counts.answer_operators(&answered.client, queue))).await
+        }));
         let (kept_tasks, age_max) =
             (context.kept_tasks.clone(), RECORD_AGE_MAX + context.options.task_time_max);
         let removing =
@@ -107,11 +117,17 @@ impl FleetWorker {
         stop.run_until_cancelled(taking).await;
         drop(removing);
         tasks.close();
-        if tokio::time::timeout(context.options.drain_time_max, tasks.wait()).await.is_err() {
+        let drained = tokio::time::timeout(context.options.drain_time_max, tasks.wait());
+        let drained = tokio::select! {
+            biased;
+            drained = drained => drained,
+            never = requests.refuse_messages(&context) => match never {},
+        };
+        if drained.is_err() {
             context.kill.cancel();
             tasks.wait().await;
         }
-        answering.abort();
+        drop(answering);
         if let Err(error) = context.client.flush().await {
             tracing::debug!(%error, "the last messages were not sent");
         }
@@ -134,54 +150,9 @@ async fn wait_for_queue(
             Ok(consumer) => return Ok(consumer),
             Err(QueueFailure { reason, is_passing: true }) if Instant::now() < deadline => {
                 report(WorkerEvent::QueueUnavailable { reason });
-                tokio::time::sleep(FETCH_PAUSE).await;
+                tokio::time::sleep(QUEUE_PAUSE).await;
             }
             Err(QueueFailure { reason, .. }) => return Err(reason),
-        }
-    }
-}
-
-/// Waits for the next task. A request asks for one: what a worker holds without running it is lost time.
-async fn next_message(context: &WorkerContext, consumer: &PullConsumer) -> Message {
-    loop {
-        match request_task(context, consumer).await {
-            Ok(Some(message)) => return message,
-            // The request has expired.
-            Ok(None) => {}
-            Err(reason) => {
-                tracing::debug!(%reason, "no task was received");
-                tokio::time::sleep(FETCH_PAUSE).await;
-            }
-        }
-    }
-}
-
-/// Asks the server for a task and waits until the request expires. The batches of the client are not used: one that has
-/// received a heartbeat is not woken by the message that follows.
-async fn request_task(context: &WorkerContext, consumer: &PullConsumer) -> Result<Option<Message>, String> {
-    let WorkerContext { client, jetstream, .. } = context;
-    let info = consumer.cached_info();
-    let subject = format!("$JS.API.CONSUMER.MSG.NEXT.{}.{}", info.stream_name, info.name);
-    let request = serde_json::json!({
-        "batch": 1,
-        "expires": FETCH_EXPIRY.as_nanos(),
-        "idle_heartbeat": FETCH_HEARTBEAT.as_nanos(),
-    });
-    let inbox = client.new_inbox();
-    let mut replies = client.subscribe(inbox.clone()).await.map_err(|error| error.to_string())?;
-    let sent = client.publish_with_reply(subject, inbox, request.to_string().into()).await;
-    sent.map_err(|error| error.to_string())?;
-    loop {
-        let reply = tokio::time::timeout(FETCH_HEARTBEAT * 2, replies.next()).await;
-        let reply = reply.map_err(|_| "the server no longer has the request")?;
-        let message = reply.ok_or("the connection is closed")?;
-        match message.status {
-            None | Some(StatusCode::OK) => {
-                return Ok(Some(Message { message, context: jetstream.clone() }));
-            }
-            Some(StatusCode::IDLE_HEARTBEAT) => {}
-            Some(StatusCode::TIMEOUT) => return Ok(None),
-            Some(status) => return Err(format!("{status} {}", message.description.unwrap_or_default())),
         }
     }
 }

@@ -12,9 +12,9 @@ pub(crate) struct WorkerArgs {
     /// The NATS servers, separated by commas, such as nats://127.0.0.1:4222 or tls://nats.example.com
     #[arg(long, value_name = "URL")]
     pub(crate) nats: String,
-    /// The queue to take tasks from; it is made if it does not exist
-    #[arg(long, value_name = "NAME", value_parser = parse_name)]
-    pub(crate) queue: String,
+    /// A queue to take tasks from, which is made if it does not exist; repeat for more
+    #[arg(long = "queue", value_name = "NAME", value_parser = parse_name, required = true)]
+    pub(crate) queues: Vec<String>,
     /// Run this many tasks at the same time
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) slots: u16,

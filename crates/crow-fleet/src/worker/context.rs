@@ -18,7 +18,7 @@ use crate::streams::QueueOptions;
 /// The options of a worker.
 pub struct WorkerOptions {
     pub server: NatsServer,
-    pub queue: QueueOptions,
+    pub queues: Vec<QueueOptions>,
     /// The name of the worker in the subjects, to which its user at the server may be limited.
     pub name: String,
     /// Tasks that run at the same time.
@@ -44,13 +44,23 @@ pub struct WorkerOptions {
     pub version: &'static str,
 }
 
+/// The beginning of a task at a worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TaskBeginning {
+    First,
+    /// Another worker had begun it.
+    Again,
+    /// It goes on with the conversation of another worker.
+    Continued,
+}
+
 /// Something that an operator wants to see.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WorkerEvent {
     /// The queue cannot be opened yet; the worker tries again.
     QueueUnavailable { reason: String },
-    /// A task begins, or goes on where another worker stopped.
-    Taken { task: String, delivery: u32, goes_on: bool },
+    /// A task begins.
+    Taken { task: String, delivery: u32, beginning: TaskBeginning },
     /// A task has ended, in these words.
     Ended { task: String, outcome: String },
 }

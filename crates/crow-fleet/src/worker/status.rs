@@ -47,7 +47,7 @@ impl WorkerStatus {
 /// The state that a worker keeps of itself.
 #[derive(Debug)]
 pub(super) struct WorkerCounts {
-    /// The state without its counts.
+    /// The state without its counts and queue.
     idle: WorkerStatus,
     counts: Mutex<CountState>,
 }
@@ -62,10 +62,10 @@ struct CountState {
 }
 
 impl WorkerCounts {
-    pub(super) fn new(worker: String, queue: String, n_slots: usize, version: &str) -> Self {
+    pub(super) fn new(worker: String, n_slots: usize, version: &str) -> Self {
         let idle = WorkerStatus {
             worker,
-            queue,
+            queue: String::new(),
             slots: u32::try_from(n_slots).unwrap_or(u32::MAX),
             running: 0,
             ended: 0,
@@ -94,9 +94,10 @@ impl WorkerCounts {
         state.n_tokens = state.n_tokens.saturating_add(tokens);
     }
 
-    fn status(&self) -> WorkerStatus {
+    fn status(&self, queue: &str) -> WorkerStatus {
         let state = self.lock();
         WorkerStatus {
+            queue: queue.to_owned(),
             running: u32::try_from(state.running.len()).unwrap_or(u32::MAX),
             ended: state.n_ended,
             tokens: state.running.values().fold(state.n_tokens, |sum, tokens| sum.saturating_add(*tokens)),
@@ -104,15 +105,15 @@ impl WorkerCounts {
         }
     }
 
-    /// Answers operators as long as the connection lasts. A user who may not listen to them runs tasks nevertheless.
-    pub(super) async fn answer_operators(&self, client: &Client) {
-        let mut questions = match client.subscribe(status_subject(&self.idle.queue)).await {
+    /// Answers operators who ask the workers of a queue, as long as the connection lasts. A user who may not listen to them runs tasks nevertheless.
+    pub(super) async fn answer_operators(&self, client: &Client, queue: &str) {
+        let mut questions = match client.subscribe(status_subject(queue)).await {
             Ok(questions) => questions,
             Err(error) => return tracing::debug!(%error, "operators cannot ask this worker"),
         };
         while let Some(question) = questions.next().await {
             let Some(reply) = question.reply else { continue };
-            let answer = match serde_json::to_vec(&self.status()) {
+            let answer = match serde_json::to_vec(&self.status(queue)) {
                 Ok(answer) => answer,
                 Err(error) => return tracing::warn!(%error, "the state of the worker could not be encoded"),
             };

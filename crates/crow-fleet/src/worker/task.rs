@@ -18,7 +18,7 @@ use self::checkout::{CheckoutRequest, TaskCheckout};
 use self::licence_keeper::{LicenceEnd, LicenceKeeper, LicenceKeeperInit};
 use self::records::list_lost_workers;
 use self::running::RunningTask;
-use super::context::{WorkerContext, WorkerEvent};
+use super::context::{TaskBeginning, WorkerContext, WorkerEvent};
 use super::kept_tasks::KeptTask;
 use crate::code::EndCode;
 use crate::record::{EndRecord, TakenRecord, TaskMessage};
@@ -121,8 +121,16 @@ impl TaskRun {
         task.taken.goes_on = task.kept.is_some();
         let announcement = self.announce(&task).await;
         context.counts.set_tokens(&task.address.task, 0);
-        let (name, goes_on) = (task.address.task.clone(), task.taken.goes_on);
-        (context.report)(WorkerEvent::Taken { task: name, delivery, goes_on });
+        let is_first = !records.iter().any(|record| {
+            !record.is_end && TakenRecord::decode(&record.payload, &task.message.ticket).is_some()
+        });
+        let beginning = match task.kept {
+            Some(_) => TaskBeginning::Continued,
+            None if is_first => TaskBeginning::First,
+            None => TaskBeginning::Again,
+        };
+        let name = task.address.task.clone();
+        (context.report)(WorkerEvent::Taken { task: name, delivery, beginning });
         let (end, leftovers) = self.run_task(&task, frames).await;
         drop(announcement);
         let outcome = self.conclude(&task, end, leftovers).await;

@@ -1,10 +1,14 @@
 //! Parents and workers while nothing breaks.
 
+use std::time::Duration;
+
 use async_nats::StatusCode;
+use crow_core::FarmAddress;
+use crow_fleet::{FleetObserver, TaskBeginning};
 use expect_test::expect;
 use futures_util::StreamExt;
 
-use super::world::{World, run, soon, start_worker};
+use super::world::{RunningTask, World, run, soon, start_worker};
 
 #[test]
 fn task_runs_on_a_worker_in_a_directory_of_its_own() {
@@ -169,5 +173,45 @@ fn queue_without_a_worker_ever_is_named() {
             Err("the server has no queues yet: start a worker of build, which makes them")
         "#]]
         .assert_eq(&world.start_task("count").await.end(None).await);
+    });
+}
+
+#[test]
+fn worker_of_two_queues_has_as_many_tasks_as_slots() {
+    run(async {
+        let Some(mut world) = World::start() else { return };
+        // What a worker holds without running it would stay with it.
+        world.ack_wait = Duration::from_secs(600);
+        let gate = world.path("gate");
+        let slow = format!("slow={}", gate.display());
+        let mut options = world.worker_options(&[&slow]);
+        options.queues.push(world.queue_options("gpu"));
+        let mut worker = start_worker(options).await.expect("it connects");
+        let start = async |queue: &str| {
+            let farm = FarmAddress { queue: queue.to_owned(), ..world.farm() };
+            RunningTask::start(&world.farms, &farm, queue).await.expect("the server is reached")
+        };
+        let mut tasks = vec![start("gpu").await];
+        assert_eq!(worker.begun().await.1, TaskBeginning::First);
+        for queue in ["build", "gpu", "build"] {
+            tasks.push(start(queue).await);
+        }
+        let observer = FleetObserver::connect(&world.address()).await.expect("it connects");
+        let overview = observer.read_overview(None).await.expect("it is read");
+        let workers: Vec<_> =
+            overview.workers.iter().map(|worker| (&*worker.queue, worker.running)).collect();
+        assert_eq!(workers, [("build", 1), ("gpu", 1)], "it is one worker in both queues");
+        let mut other = world.start_worker(&[]).await;
+        // What was returned to its queue did not begin.
+        assert_eq!(other.begun().await.1, TaskBeginning::First);
+        assert_eq!(other.ended().await, "done");
+        assert_eq!(other.begun().await.1, TaskBeginning::First);
+        assert_eq!(other.ended().await, "done");
+        std::fs::write(gate, "").expect("the gate opens");
+        for task in tasks {
+            assert!(task.end(None).await.ends_with("Ok(EndTurn)\n"));
+        }
+        worker.drain().await;
+        other.drain().await;
     });
 }

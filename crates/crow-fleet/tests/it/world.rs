@@ -11,7 +11,7 @@ use crow_acp::{
 use crow_core::{ContentPart, FarmAddress, Mode, NatsCredentials, NatsServer as ServerAddress, SessionId};
 use crow_fleet::{
     FarmConnections, FarmPlace, FarmTask, FleetWorker, PlaceKeeper, QueueOptions, QueuedFarmTask,
-    ResumedFarmTask, SentCode, WorkerEvent, WorkerOptions,
+    ResumedFarmTask, SentCode, TaskBeginning, WorkerEvent, WorkerOptions,
 };
 use crow_testkit::{NatsCluster, NatsServer, agent};
 use crow_tools::GitCli;
@@ -102,6 +102,10 @@ impl<S> World<S> {
         FarmAddress { server: self.address(), queue: "build".to_owned(), parent_name: "me".to_owned() }
     }
 
+    pub(crate) fn queue_options(&self, name: &str) -> QueueOptions {
+        QueueOptions { ack_wait: self.ack_wait, ..QueueOptions::new(name.to_owned(), self.replicas) }
+    }
+
     /// The options of a worker whose agent behaves like this.
     pub(crate) fn worker_options(&mut self, behaviors: &[&str]) -> WorkerOptions {
         self.n_workers += 1;
@@ -109,10 +113,7 @@ impl<S> World<S> {
         let (program, args) = agent::command(&behaviors);
         WorkerOptions {
             server: self.address(),
-            queue: QueueOptions {
-                ack_wait: self.ack_wait,
-                ..QueueOptions::new("build".to_owned(), self.replicas)
-            },
+            queues: vec![self.queue_options("build")],
             name: format!("w{}", self.n_workers),
             n_slots: 1,
             agent: AgentCommand {
@@ -169,9 +170,14 @@ pub(crate) async fn start_worker(options: WorkerOptions) -> Result<RunningWorker
 impl RunningWorker {
     /// Waits until it has taken a task; returns how often that was delivered.
     pub(crate) async fn taken(&mut self) -> u32 {
+        self.begun().await.0
+    }
+
+    /// Waits until it has taken a task; returns how often that was delivered, and how it begins.
+    pub(crate) async fn begun(&mut self) -> (u32, TaskBeginning) {
         loop {
             match soon("a task is taken", self.events.recv()).await {
-                Some(WorkerEvent::Taken { delivery, .. }) => return delivery,
+                Some(WorkerEvent::Taken { delivery, beginning, .. }) => return (delivery, beginning),
                 Some(WorkerEvent::QueueUnavailable { .. }) => {}
                 event => panic!("{event:?}"),
             }
