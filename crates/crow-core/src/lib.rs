@@ -109,9 +109,7 @@ pub use permission::{
     parse_prefix,
 };
 pub use plan_entry::{PlanEntry, PlanPriority, PlanStatus};
-pub use replay::{
-    RESULT_UNKNOWN, SessionOwner, SideRequestUsage, UsageReplay, entry_updates, is_result, open_call_update,
-};
+pub use replay::{RESULT_UNKNOWN, SessionOwner, SideRequestUsage, TranscriptReplay, UsageReplay};
 pub use reply::{ModelEvent, ReplyBuilder, ReplyDelta};
 pub use sampling::{SamplingEnd, SamplingReply, SamplingRequest, SamplingTurn, alternate_messages};
 pub use schedule::conflicting_earlier_calls;

@@ -1,9 +1,9 @@
 //! The session updates that a client gets about stored entries: the same as live, with calls in their final state.
 
 use crate::{
-    Compaction, CompactionStage, ContentPart, CrowPart, OutputStreaming, SessionUpdate, SpeckitPart,
-    TokenUsage, ToolCall, ToolCallContent, ToolCallInfo, ToolCallStatus, TranscriptEntry, compaction_id,
-    compaction_sentence, compaction_started,
+    CallId, Compaction, CompactionStage, ContentPart, CrowPart, OutputStreaming, Reply, SessionUpdate,
+    SpeckitPart, TokenUsage, ToolCall, ToolCallContent, ToolCallInfo, ToolCallStatus, Transcript,
+    TranscriptEntry, compaction_id, compaction_sentence, compaction_started,
 };
 
 /// Result of a call whose real result is unknown.
@@ -20,7 +20,7 @@ pub struct SideRequestUsage {
 }
 
 /// Returns the update for a call without a result.
-pub fn open_call_update(call: &ToolCall, info: ToolCallInfo, owner: SessionOwner) -> SessionUpdate {
+fn open_call_update(call: &ToolCall, info: ToolCallInfo, owner: SessionOwner) -> SessionUpdate {
     let (status, content) = match owner {
         SessionOwner::ThisProcess => (ToolCallStatus::InProgress, Vec::new()),
         SessionOwner::Unknown => {
@@ -108,13 +108,95 @@ impl<'a> UsageReplay<'a> {
     }
 }
 
+/// The updates of a stored transcript, entry by entry.
+pub struct TranscriptReplay<'a> {
+    /// The usage at the entries so far.
+    pub usage: UsageReplay<'a>,
+    transcript: &'a Transcript,
+    /// The next entry.
+    seq: u64,
+    /// The calls of the latest reply.
+    calls: &'a [ToolCall],
+    /// Changes of the plan: all calls of a reply were announced before the first of them changed it.
+    plans: Vec<SessionUpdate>,
+}
+
+impl<'a> TranscriptReplay<'a> {
+    /// Starts before the first entry.
+    pub fn new(transcript: &'a Transcript, usage: UsageReplay<'a>) -> Self {
+        Self { usage, transcript, seq: 0, calls: &[], plans: Vec::new() }
+    }
+
+    /// Returns the updates of the next entry; `None` after the last one.
+    pub fn next_entry(&mut self) -> Option<Vec<SessionUpdate>> {
+        let seq = self.seq;
+        let transcript = self.transcript;
+        let entry = transcript.entries().get(usize::try_from(seq).ok()?)?;
+        self.seq += 1;
+        let mut updates = match entry {
+            // The results of a running reply follow at the end, in the order in which the calls were announced.
+            TranscriptEntry::Result { call, .. } if self.is_of_open_reply(*call) => return Some(Vec::new()),
+            TranscriptEntry::Result { .. } => Vec::new(),
+            TranscriptEntry::Prompt(_) | TranscriptEntry::Reply(_) => std::mem::take(&mut self.plans),
+        };
+        updates.extend(self.usage.compactions_before(seq));
+        for update in entry_updates(entry, &mut self.calls) {
+            if matches!(update, SessionUpdate::Plan(_)) {
+                self.plans.push(update);
+            } else {
+                updates.push(update);
+            }
+        }
+        updates.extend(self.usage.usage_at(seq, entry));
+        Some(updates)
+    }
+
+    fn is_of_open_reply(&self, call: CallId) -> bool {
+        self.transcript.open_calls().first().is_some_and(|open| open.id.reply_seq() == call.reply_seq())
+    }
+
+    /// Returns the updates after the last entry: the calls of a running reply, then a reply that is not finished.
+    pub fn last_updates(
+        &mut self,
+        unfinished: Option<Reply>,
+        owner: SessionOwner,
+        call_info: impl Fn(&ToolCall) -> ToolCallInfo,
+    ) -> Vec<SessionUpdate> {
+        let mut updates = std::mem::take(&mut self.plans);
+        updates.extend(self.usage.compactions_before(self.transcript.next_seq()));
+        let running: &[ToolCall] = if self.transcript.open_calls().is_empty() { &[] } else { self.calls };
+        for call in running {
+            let result = self.transcript.entries().iter().rev().find(|entry| is_result(entry, call));
+            match result {
+                Some(result) => updates.extend(entry_updates(result, &mut &*running)),
+                None => updates.push(open_call_update(call, call_info(call), owner)),
+            }
+        }
+        if let Some(reply) = unfinished {
+            updates.extend(entry_updates(&TranscriptEntry::Reply(reply), &mut [].as_slice()));
+        }
+        updates
+    }
+
+    /// Whether the newest reply, or a compaction after it, has a context usage.
+    pub fn has_counted_usage(&self) -> bool {
+        let entries = self.transcript.entries();
+        let newest = entries.iter().rposition(|entry| matches!(entry, TranscriptEntry::Reply(_)));
+        newest.is_none_or(|index| {
+            let last = self.usage.compactions.last();
+            let is_compacted = last.is_some_and(|compaction| compaction.at_seq > index as u64);
+            is_compacted || entries[index].usage().and_then(TokenUsage::context_tokens).is_some()
+        })
+    }
+}
+
 /// Whether an entry is the result of a call.
-pub fn is_result(entry: &TranscriptEntry, call: &ToolCall) -> bool {
+fn is_result(entry: &TranscriptEntry, call: &ToolCall) -> bool {
     matches!(entry, TranscriptEntry::Result { call: of, .. } if *of == call.id)
 }
 
 /// Returns the updates of one entry; `calls` are those of the latest reply.
-pub fn entry_updates<'a>(entry: &'a TranscriptEntry, calls: &mut &'a [ToolCall]) -> Vec<SessionUpdate> {
+fn entry_updates<'a>(entry: &'a TranscriptEntry, calls: &mut &'a [ToolCall]) -> Vec<SessionUpdate> {
     match entry {
         TranscriptEntry::Prompt(prompt) => {
             let message = prompt.id.clone();
@@ -174,3 +256,6 @@ fn find_report(part: &ContentPart) -> Option<&str> {
         | ContentPart::Resource { .. } => None,
     }
 }
+
+#[cfg(test)]
+mod tests;
