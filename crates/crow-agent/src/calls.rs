@@ -7,8 +7,8 @@ use std::sync::{Arc, PoisonError};
 use crow_acp::ClientTerminal;
 use crow_core::{
     AnsweredCall, Failure, OutputStreaming, SandboxSupport, SessionUpdate, ToolAccess, ToolCall,
-    ToolCallContent, ToolCallInfo, ToolCallStatus, ToolResult, TranscriptEntry, conflicting_earlier_calls,
-    count_equal_calls, note_equal_calls,
+    ToolCallContent, ToolCallInfo, ToolCallStatus, ToolResult, TranscriptEntry, append_hook_context,
+    conflicting_earlier_calls, count_equal_calls, note_equal_calls,
 };
 use crow_tools::{ToolCx, ToolProgress, ToolRegistry};
 use futures_util::stream::FuturesUnordered;
@@ -106,7 +106,7 @@ async fn execute_call(
         tracing::error!(tool = call.name, "a tool panicked");
         CallOutcome { result: ToolResult::failure(PANICKED), display: OutputDisplay::AsContent }
     });
-    hooks::append_context(&mut outcome.result, context);
+    append_hook_context(&mut outcome.result, context);
     outcome
 }
 

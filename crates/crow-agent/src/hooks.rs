@@ -4,8 +4,8 @@
 //! Without hooks, nothing happens here: no process, no JSON.
 
 use crow_core::{
-    ContentPart, CrowPart, Failure, FailureKind, HookConfig, HookDecision, HookInput, HookSession, Prompt,
-    SessionUpdate, ToolCall, ToolResult, Transcript, TranscriptEntry,
+    ContentPart, Failure, HookConfig, HookInput, HookObjection, HookResults, HookSession, Prompt,
+    PromptRejection, SessionUpdate, ToolCall, ToolResult, Transcript, TranscriptEntry, append_hook_context,
 };
 
 use crate::turn_context::{SessionState, TurnCx};
@@ -13,48 +13,7 @@ use crate::turn_context::{SessionState, TurnCx};
 /// Times that hooks may let the model continue in one turn; without a limit, a hook could keep a turn running forever.
 const CONTINUATIONS_MAX: u32 = 3;
 
-const CANCELLED: &str = "not run: the turn was cancelled";
 const ENDED_BEFORE: &str = "not run: a hook ended the turn before it";
-
-/// The results of the hooks for one event.
-#[derive(Debug, Default)]
-struct HookResults {
-    /// Text for the model, one per hook.
-    context: Vec<String>,
-    /// The objection that stopped the remaining hooks.
-    objection: Option<HookObjection>,
-}
-
-#[derive(Debug)]
-enum HookObjection {
-    /// The action may not happen; with the reason.
-    Rejected(String),
-    /// The turn ends; with the reason.
-    Ended(String),
-    Cancelled,
-}
-
-/// Why a prompt is not sent to the model.
-#[derive(Debug)]
-pub(crate) enum PromptRejection {
-    /// A hook rejected it; with the message.
-    Rejected(String),
-    /// The turn was cancelled while hooks ran.
-    Cancelled,
-}
-
-impl PromptRejection {
-    /// Converts it into the failure of a steering message.
-    pub(crate) fn into_failure(self) -> Failure {
-        let reason = match self {
-            Self::Rejected(reason) => reason,
-            Self::Cancelled => {
-                "the turn was cancelled before the model read this; send it as a prompt".to_owned()
-            }
-        };
-        Failure::new(FailureKind::InvalidValue, reason)
-    }
-}
 
 /// Runs the hooks of an event until one objects.
 async fn run_hooks(cx: &TurnCx<'_>, input: HookInput<'_>) -> HookResults {
@@ -69,35 +28,15 @@ async fn run_hooks(cx: &TurnCx<'_>, input: HookInput<'_>) -> HookResults {
     let input_json = input.to_json(HookSession { session: cx.session, cwd: &cwd });
     for hook in hooks {
         let decision = cx.runtime.shared_tools.run_hook(hook, &input_json, cx.workspace, cx.cancel).await;
-        results.objection = match decision {
-            None => Some(HookObjection::Cancelled),
-            Some(HookDecision::NoDecision) => None,
-            Some(HookDecision::Context(text)) => {
-                results.context.push(text);
-                None
-            }
-            Some(HookDecision::Block(reason)) => {
-                Some(HookObjection::Rejected(format!("a hook rejected it: {reason}")))
-            }
-            Some(HookDecision::ContinueTurn(reason)) => Some(HookObjection::Rejected(reason)),
-            Some(HookDecision::EndTurn(reason)) => {
-                send_notice(cx, format!("A hook ended the turn: {reason}"));
-                cx.hook_state.end_turn();
-                Some(HookObjection::Ended(reason))
-            }
-            Some(HookDecision::Failed(reason)) => {
-                send_notice(
-                    cx,
-                    format!("The {} hook `{}` failed: {reason}", hook.event.as_str(), hook.name()),
-                );
-                let rejection =
-                    || format!("the hook `{}`, which must approve it, failed: {reason}", hook.name());
-                hook.event.fails_closed().then(|| HookObjection::Rejected(rejection()))
-            }
-        };
+        if let Some(notice) = results.add_decision(hook, decision) {
+            send_notice(cx, notice);
+        }
         if results.objection.is_some() {
             break;
         }
+    }
+    if matches!(results.objection, Some(HookObjection::Ended(_))) {
+        cx.hook_state.end_turn();
     }
     results
 }
@@ -107,46 +46,22 @@ pub(crate) async fn before_call(cx: &TurnCx<'_>, call: &ToolCall) -> Result<Vec<
     if cx.hook_state.is_ended() {
         return Err(ToolResult::failure(ENDED_BEFORE));
     }
-    let results = run_hooks(cx, HookInput::BeforeCall(call)).await;
-    match results.objection {
-        None => Ok(results.context),
-        Some(HookObjection::Rejected(reason)) => Err(ToolResult::failure(format!("not run: {reason}"))),
-        Some(HookObjection::Ended(reason)) => {
-            Err(ToolResult::failure(format!("not run: a hook ended the turn here: {reason}")))
-        }
-        Some(HookObjection::Cancelled) => Err(ToolResult::failure(CANCELLED)),
-    }
+    run_hooks(cx, HookInput::BeforeCall(call)).await.into_call_context()
 }
 
 /// Runs the hooks after a call and adds their text to its result. The call is not undone.
 pub(crate) async fn after_call(cx: &TurnCx<'_>, call: &ToolCall, mut result: ToolResult) -> ToolResult {
     let results = run_hooks(cx, HookInput::AfterCall { call, result: &result }).await;
-    append_context(&mut result, results.context);
+    append_hook_context(&mut result, results.context);
     result
-}
-
-/// Adds the text of hooks to the result of a call.
-pub(crate) fn append_context(result: &mut ToolResult, context: Vec<String>) {
-    let parts = context.into_iter().map(|text| ContentPart::Text(format!("(a hook says) {text}")));
-    result.for_model.extend(parts);
 }
 
 /// Runs the hooks on a prompt; returns the prompt with the text they add.
 pub(crate) async fn on_prompt(
     cx: &TurnCx<'_>,
-    mut parts: Vec<ContentPart>,
+    parts: Vec<ContentPart>,
 ) -> Result<Vec<ContentPart>, PromptRejection> {
-    let results = run_hooks(cx, HookInput::Prompt { parts: &parts }).await;
-    match results.objection {
-        None => {}
-        Some(HookObjection::Rejected(reason) | HookObjection::Ended(reason)) => {
-            return Err(PromptRejection::Rejected(format!("Not sent: {reason}")));
-        }
-        Some(HookObjection::Cancelled) => return Err(PromptRejection::Cancelled),
-    }
-    let hook_contexts = results.context.into_iter();
-    parts.extend(hook_contexts.map(|text| ContentPart::FromCrow { kind: CrowPart::PromptHook, text }));
-    Ok(parts)
+    run_hooks(cx, HookInput::Prompt { parts: &parts }).await.into_prompt(parts)
 }
 
 /// Runs the hooks when the model has nothing more to do. Returns true if the turn continues: a hook lets the model

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use crow_acp::{SteerOutcome, TurnScope};
 use crow_children::MailWaitOutcome;
 use crow_core::{
-    CallsReport, CompactionTrigger, Failure, FailureKind, MessageId, Prompt, Reply, ReplyBuilder, ReplyDelta,
-    ReplyEnd, SessionUpdate, SettleCheck, SettleFinding, TokenUsage, ToolSpec, Transcript, TranscriptEntry,
-    Turn, TurnAction, TurnEnd, estimate_tool_tokens,
+    CallsReport, CompactionTrigger, Failure, FailureKind, MessageId, Prompt, PromptRejection, Reply,
+    ReplyBuilder, ReplyDelta, ReplyEnd, SessionUpdate, SettleCheck, SettleFinding, TokenUsage, ToolSpec,
+    Transcript, TranscriptEntry, Turn, TurnAction, TurnEnd, estimate_tool_tokens,
 };
 use crow_model::{ModelRequest, ReplyListener};
 use crow_store::Draft;
@@ -20,7 +20,7 @@ use crate::compact::compact_context;
 use crate::failures::store_failure;
 use crate::fallback;
 use crate::handle::SteeringInput;
-use crate::hooks::{self, PromptRejection};
+use crate::hooks;
 use crate::linked_content;
 use crate::reply_recovery;
 use crate::tool_set::ToolSet;

@@ -3,6 +3,7 @@
 //! Knows no processes: exit status and output are values. A hook can only restrict: its output never allows what
 //! would be asked or denied without it.
 
+mod effect;
 mod input;
 mod output;
 
@@ -10,6 +11,7 @@ use std::time::Duration;
 
 use regex::{Regex, RegexBuilder};
 
+pub use effect::{HookObjection, HookResults, PromptRejection, append_hook_context};
 pub use input::{HookInput, HookSession};
 pub use output::{HookDecision, HookExit, parse_hook_output};
 

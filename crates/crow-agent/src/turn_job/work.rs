@@ -2,8 +2,8 @@
 
 use crow_acp::PromptBlock;
 use crow_core::{
-    CompactionOutcome, ContentPart, ContextCommand, Failure, MessageId, SessionUpdate, TurnEnd, UndoRequest,
-    prompt_title, text_title,
+    CompactionOutcome, ContentPart, ContextCommand, Failure, MessageId, PromptRejection, SessionUpdate,
+    TurnEnd, UndoRequest, prompt_title, text_title,
 };
 use crow_tools::{UndoContext, load_prompt_parts};
 use tokio::sync::mpsc;
@@ -12,7 +12,7 @@ use super::TurnJob;
 use crate::compact;
 use crate::failures::store_failure;
 use crate::handle::SteeringInput;
-use crate::hooks::{self, PromptRejection};
+use crate::hooks;
 use crate::run_turn::run_turn;
 use crate::turn_context::{SessionState, StoredState, TurnCx};
 use crate::workflow::{self, PromptInput, WorkflowInput};

@@ -1,14 +1,14 @@
 //! The prompt that made a workflow request.
 
 use crow_acp::PromptBlock;
-use crow_core::{ContentPart, SessionUpdate, TurnEnd, replace_control_chars};
+use crow_core::{ContentPart, PromptRejection, SessionUpdate, TurnEnd, replace_control_chars};
 use crow_tools::load_prompt_parts;
 use crow_workflow::{WorkflowExit, WorkflowRequest};
 use tokio::sync::mpsc;
 
 use crate::failures::store_failure;
 use crate::handle::SteeringInput;
-use crate::hooks::{self, PromptRejection};
+use crate::hooks;
 use crate::linked_content;
 use crate::turn_context::{SessionState, TurnCx};
 

@@ -382,3 +382,115 @@ fn name_is_truncated_first_line() {
     assert_eq!(hook(" ./check.sh --all\nexit 2").name(), "./check.sh --all");
     assert_eq!(hook(&"x".repeat(70)).name(), format!("{}…", "x".repeat(60)));
 }
+
+/// Renders what a hook's decision does to a call and to a prompt, and the notice for the user.
+#[track_caller]
+#[expect(clippy::needless_pass_by_value, reason = "`expect!` reads best in place")]
+fn check_effect(event: HookEvent, decision: Option<HookDecision>, expect: Expect) {
+    let hook = HookConfig {
+        event,
+        matcher: HookMatcher::default(),
+        command: "./check".into(),
+        timeout: Duration::from_secs(1),
+    };
+    let results = || {
+        let mut results = HookResults::default();
+        let notice = results.add_decision(&hook, decision.clone());
+        (results, notice)
+    };
+    let call = match results().0.into_call_context() {
+        Ok(context) => {
+            let mut result = ToolResult::success("done");
+            append_hook_context(&mut result, context);
+            format!("{:?}", result.for_model)
+        }
+        Err(result) => format!("{:?} {:?}", result.status, result.for_model),
+    };
+    let prompt = match results().0.into_prompt(vec![ContentPart::Text("hello".into())]) {
+        Ok(parts) => format!("{parts:?}"),
+        Err(rejection) => format!("{rejection:?} {}", rejection.clone().into_failure().message),
+    };
+    expect.assert_eq(&format!("call: {call}\nprompt: {prompt}\nnotice: {:?}\n", results().1));
+}
+
+#[test]
+fn hook_decisions_stop_what_they_object_to() {
+    let text = |text: &str| text.to_owned();
+    check_effect(
+        HookEvent::PreToolUse,
+        Some(HookDecision::NoDecision),
+        expect![[r#"
+        call: [Text("done")]
+        prompt: [Text("hello")]
+        notice: None
+    "#]],
+    );
+    check_effect(
+        HookEvent::PreToolUse,
+        Some(HookDecision::Context(text("mind the gap"))),
+        expect![[r#"
+        call: [Text("done"), Text("(a hook says) mind the gap")]
+        prompt: [Text("hello"), FromCrow { kind: PromptHook, text: "mind the gap" }]
+        notice: None
+    "#]],
+    );
+    check_effect(
+        HookEvent::PreToolUse,
+        Some(HookDecision::Block(text("no"))),
+        expect![[r#"
+        call: Failed [Text("not run: a hook rejected it: no")]
+        prompt: Rejected("Not sent: a hook rejected it: no") Not sent: a hook rejected it: no
+        notice: None
+    "#]],
+    );
+    check_effect(
+        HookEvent::Stop,
+        Some(HookDecision::ContinueTurn(text("more"))),
+        expect![[r#"
+        call: Failed [Text("not run: more")]
+        prompt: Rejected("Not sent: more") Not sent: more
+        notice: None
+    "#]],
+    );
+    check_effect(
+        HookEvent::PostToolUse,
+        Some(HookDecision::EndTurn(text("enough"))),
+        expect![[r#"
+        call: Failed [Text("not run: a hook ended the turn here: enough")]
+        prompt: Rejected("Not sent: enough") Not sent: enough
+        notice: Some("A hook ended the turn: enough")
+    "#]],
+    );
+    check_effect(
+        HookEvent::PreToolUse,
+        None,
+        expect![[r#"
+        call: Failed [Text("not run: the turn was cancelled")]
+        prompt: Cancelled the turn was cancelled before the model read this; send it as a prompt
+        notice: None
+    "#]],
+    );
+}
+
+#[test]
+fn hook_that_fails_stops_only_what_it_must_approve() {
+    let failed = || Some(HookDecision::Failed("exit code 3".into()));
+    check_effect(
+        HookEvent::UserPromptSubmit,
+        failed(),
+        expect![[r#"
+        call: Failed [Text("not run: the hook `./check`, which must approve it, failed: exit code 3")]
+        prompt: Rejected("Not sent: the hook `./check`, which must approve it, failed: exit code 3") Not sent: the hook `./check`, which must approve it, failed: exit code 3
+        notice: Some("The UserPromptSubmit hook `./check` failed: exit code 3")
+    "#]],
+    );
+    check_effect(
+        HookEvent::PostToolUse,
+        failed(),
+        expect![[r#"
+        call: [Text("done")]
+        prompt: [Text("hello")]
+        notice: Some("The PostToolUse hook `./check` failed: exit code 3")
+    "#]],
+    );
+}
