@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crow_acp::{OfferedAnswers, PermissionOutcome, PermissionRequest, PermissionSubject};
 use crow_core::{
-    ApprovalSource, Confinement, ContentPart, Mode, SessionUpdate, ToolAccess, ToolArguments, ToolCall,
-    ToolCallInfo, ToolCallStatus, ToolResult,
+    ApprovalSource, Confinement, ContentPart, Mode, SessionUpdate, ToolAccess, ToolCall, ToolCallInfo,
+    ToolCallStatus, ToolResult,
 };
-use crow_tools::{ToolCx, ToolProgress, ToolRegistry};
+use crow_tools::{ToolCx, ToolProgress, ToolRegistry, command_retry, starts_command};
 
 use crate::call_approval::{ACCESS_CHANGED, PreparedCall, approve_call};
 use crate::permission_gate::PermissionGate;
@@ -63,7 +63,7 @@ pub(crate) async fn run_sandboxed(
     match approval {
         Ok(approval) => {
             let confinement = gate.call_confinement(cx, call, info, approval);
-            let result = tools.run_call(&retry_call(call), ToolCx { confinement, ..tool_cx }).await;
+            let result = tools.run_call(&command_retry(call), ToolCx { confinement, ..tool_cx }).await;
             SandboxedRun { confinement, result }
         }
         Err(result) => SandboxedRun { confinement, result },
@@ -175,20 +175,8 @@ pub(crate) async fn run_unconfined(tools: &ToolRegistry, call: &ToolCall, tool_c
             (tool_cx.progress)(update);
         }
     };
-    let result = tools.run_call(&retry_call(call), ToolCx { progress: &progress, ..tool_cx }).await;
+    let result = tools.run_call(&command_retry(call), ToolCx { progress: &progress, ..tool_cx }).await;
     result.with_note(RETRIED)
-}
-
-/// Returns a call that runs only the same command again.
-fn retry_call(call: &ToolCall) -> ToolCall {
-    let mut arguments = call.arguments.to_object();
-    arguments.retain(|name, _| !["reset", "job"].contains(&name.as_str()));
-    ToolCall { arguments: ToolArguments::Valid(arguments), ..call.clone() }
-}
-
-/// Whether a call starts a command: input to a running command must not be sent twice.
-fn starts_command(call: &ToolCall) -> bool {
-    call.arguments.to_object().get("is_input").and_then(|is_input| is_input.as_bool()) != Some(true)
 }
 
 fn outcome_text(result: &ToolResult) -> String {

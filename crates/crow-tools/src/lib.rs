@@ -58,13 +58,13 @@ pub use prompt_parts::load_prompt_parts;
 pub use read::{IMAGE_BYTES_MAX, image_part, read_image};
 pub use registry::{ToolNameTaken, ToolRegistry};
 pub use serve::{McpHttpEndpoint, McpServeConfig, McpServeError, serve_http, serve_stdio};
-pub use terminal::{Shell, TerminalPreference};
+pub use terminal::{Shell, TerminalPreference, command_retry, starts_command};
 pub use tool::{PreviewFuture, Tool, ToolCx, ToolFuture, ToolProgress};
 pub use tree::{draw_tree, find_files_below, list_top_level};
 pub use undo::{RecordedChange, UndoContext, UndoStatus, UndoneFile, undo_changes};
 pub use undo_recorder::{UndoFuture, UndoRecorder};
 pub use web::WebConfig;
-pub use workspace::Workspace;
+pub use workspace::{Workspace, check_directories};
 pub use worktree::{
     BranchImport, BundledCommit, FileChangeKind, GitCli, RepositoryHead, RepositoryImport, SettledWorktree,
     Worktree, WorktreeError, WorktreeFileChange,

@@ -30,7 +30,11 @@ use self::{
     input::JobInput,
     report::TerminalReport,
 };
-pub use self::{command_runner::TerminalPreference, shell::Shell};
+pub use self::{
+    arguments::{command_retry, starts_command},
+    command_runner::TerminalPreference,
+    shell::Shell,
+};
 use crate::{
     BuiltinToolConfig, PreviewFuture, Tool, ToolCx, ToolFuture, Workspace,
     title::to_title,

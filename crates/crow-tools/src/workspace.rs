@@ -1,5 +1,7 @@
 //! A session's roots, path resolution, the versions of files that it has read, and its jobs. Must not know tools.
 
+mod directories;
+
 use std::{
     collections::HashMap,
     fs,
@@ -12,6 +14,7 @@ use crow_core::escape_hidden;
 use crow_files::{PATH_BYTES_MAX, resolve_links};
 use tokio::sync::{Semaphore, watch};
 
+pub use self::directories::check_directories;
 use crate::terminal::JobTable;
 
 /// Concurrent reads of one session; further ones wait.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crow_core::patch;
+use crow_core::{ToolArguments, ToolCall, patch};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -32,6 +32,18 @@ struct TerminalArgs {
     reset: bool,
     background: bool,
     job: Option<String>,
+}
+
+/// Returns a call that runs only the same command again.
+pub fn command_retry(call: &ToolCall) -> ToolCall {
+    let mut arguments = call.arguments.to_object();
+    arguments.retain(|name, _| !["reset", "job"].contains(&name.as_str()));
+    ToolCall { arguments: ToolArguments::Valid(arguments), ..call.clone() }
+}
+
+/// Whether a call starts a command: input to a running command must not be sent twice.
+pub fn starts_command(call: &ToolCall) -> bool {
+    call.arguments.to_object().get("is_input").and_then(Value::as_bool) != Some(true)
 }
 
 /// The action of a call.
