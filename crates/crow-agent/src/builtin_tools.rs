@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use crow_children::ChildAgentsCell;
 use crow_core::SessionId;
+use crow_tools::ToolSet;
 
 use crate::runtime::AgentRuntime;
-use crate::tool_set::ToolSet;
 
 /// Returns Crow's own tools, not bound to a session: for their definitions and the descriptions of calls.
 pub(crate) fn unbound_tools(runtime: &AgentRuntime) -> Arc<ToolSet> {

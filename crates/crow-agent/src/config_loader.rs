@@ -11,13 +11,13 @@ use std::sync::{Arc, PoisonError, RwLock};
 use crow_acp::Client;
 use crow_core::{CommandInfo, ContentPart, SessionId, SessionUpdate, Transcript, TrustAnswer, TrustSubject};
 use crow_project::{ConfigSurvey, ProjectConfig, Skill, TrustReview, mentions_skill, skills_part};
+use crow_tools::Toolbox;
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use self::trust_form::TrustDecision;
 use crate::runtime::AgentRuntime;
-use crate::toolbox::Toolbox;
 
 /// Notices remembered as sent, so that each is sent once; a repository can cause new ones.
 const NOTICES_MAX: usize = 1000;
@@ -243,7 +243,7 @@ impl ProjectConfigLoader {
                 self.notify_once(state, notice);
             }
         }
-        self.toolbox.set_project_servers(&self.client, &self.session, &project_config.servers);
+        self.toolbox.set_project_servers(&project_config.servers);
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(project_config);
         self.send_commands(state);
     }

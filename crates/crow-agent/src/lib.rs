@@ -35,8 +35,6 @@ mod session_settings;
 mod simulated_ports;
 mod stored_session;
 mod telemetry;
-mod tool_set;
-mod toolbox;
 mod turn_context;
 mod turn_job;
 mod workflow;

@@ -11,6 +11,7 @@ use crow_core::{
 };
 use crow_model::{ModelRequest, ReplyListener};
 use crow_store::Draft;
+use crow_tools::ToolSet;
 use crow_workflow::StepPolicy;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -23,7 +24,6 @@ use crate::handle::SteeringInput;
 use crate::hooks;
 use crate::linked_content;
 use crate::reply_recovery;
-use crate::tool_set::ToolSet;
 use crate::turn_context::{SessionState, TurnCx, apply_entry};
 
 /// Runs a turn whose prompt is on disk; steering input is sent with the next request.

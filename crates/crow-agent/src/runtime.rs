@@ -13,14 +13,12 @@ use crow_core::{
 };
 use crow_model::{HttpClients, ModelSettings, RequestRecorder};
 use crow_store::Store;
-use crow_tools::SlowServers;
-use crow_tools::ToolRegistry;
+use crow_tools::{SlowServers, ToolRegistry, ToolSet};
 use crow_workflow::WorkflowConfig;
 use tokio::sync::OnceCell;
 
 use crate::clock;
 use crate::simulated_ports::SimulatedPorts;
-use crate::tool_set::ToolSet;
 use crow_project::{ConfigSources, RepositoryConfigReader};
 
 /// A client that opens a session and uses it later does so within days.

@@ -17,7 +17,7 @@ use crow_core::{
     CommandInfo, ContentPart, SessionCommand, SessionConfigOptions, SessionId, SessionUpdate, TurnEnd,
     parse_context_command, parse_session_command, session_commands,
 };
-use crow_tools::Workspace;
+use crow_tools::{Toolbox, Workspace};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -29,7 +29,6 @@ use crate::runtime::AgentRuntime;
 use crate::session::parent_port::SessionEnvironment;
 use crate::session_init;
 use crate::session_settings::SessionSettings;
-use crate::toolbox::Toolbox;
 use crate::turn_context::{SessionState, StoredState};
 use crate::turn_job::TurnWork;
 use crate::workflow;

@@ -15,7 +15,7 @@ use crow_history::CallUndoRecorder;
 use crow_model::ModelSettings;
 use crow_speckit::{BackgroundWork, StepBaseline};
 use crow_store::{DeliveredEntry, Delivery, DeliveryId, SessionLease, StoreError};
-use crow_tools::{ToolCx, Workspace};
+use crow_tools::{ToolCx, ToolSet, Toolbox, Workspace};
 use crow_workflow::{EndedCall, StepPolicy};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -28,8 +28,6 @@ use crate::failures::store_failure;
 use crate::pending_session::{NewSessionContext, PendingSession};
 use crate::runtime::AgentRuntime;
 use crate::session_settings::SessionSettings;
-use crate::tool_set::ToolSet;
-use crate::toolbox::Toolbox;
 
 /// The context of a turn, without the state that it changes.
 #[derive(Clone, Copy)]

@@ -12,7 +12,7 @@ use crow_core::{
     TranscriptEntry, TurnEnd, UndoRequest,
 };
 use crow_store::SessionTip;
-use crow_tools::Workspace;
+use crow_tools::{Toolbox, Workspace};
 use crow_workflow::WorkflowRequest;
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
@@ -29,7 +29,6 @@ use crate::runtime::AgentRuntime;
 use crate::session_settings::SessionSettings;
 use crate::stored_session;
 use crate::telemetry;
-use crate::toolbox::Toolbox;
 use crate::turn_context::{FallbackModel, SessionState, StoredState, TurnCx, TurnHookState};
 use crate::workflow::{self, PromptInput, WorkflowInput};
 

@@ -32,6 +32,8 @@ mod mcp;
 mod serve;
 mod tool_names;
 mod tool_offer;
+mod tool_set;
+mod toolbox;
 
 mod hook;
 mod paging;
@@ -45,7 +47,7 @@ mod undo;
 mod walk;
 mod worktree;
 
-pub use self::tool_offer::{OfferedTools, ToolOffer};
+pub use self::tool_offer::ToolOffer;
 pub use builtin_config::BuiltinToolConfig;
 pub use common_programs::find_common_programs;
 pub use linked_file::read_resource_link;
@@ -60,6 +62,8 @@ pub use registry::{ToolNameTaken, ToolRegistry};
 pub use serve::{McpHttpEndpoint, McpServeConfig, McpServeError, serve_http, serve_stdio};
 pub use terminal::{Shell, TerminalPreference, command_retry, starts_command};
 pub use tool::{PreviewFuture, Tool, ToolCx, ToolFuture, ToolProgress};
+pub use tool_set::ToolSet;
+pub use toolbox::{Toolbox, ToolboxInit};
 pub use tree::{draw_tree, find_files_below, list_top_level};
 pub use undo::{RecordedChange, UndoContext, UndoStatus, UndoneFile, undo_changes};
 pub use undo_recorder::{UndoFuture, UndoRecorder};

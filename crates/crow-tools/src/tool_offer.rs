@@ -14,6 +14,7 @@ use crate::{
     Tool, ToolCx, ToolFuture, ToolRegistry, Workspace,
     tool::{into_tool_future, parse_arguments},
     tool_error::ToolError,
+    tool_set::ToolSet,
 };
 
 /// Places that a running workflow step may fill with its own tools.
@@ -57,13 +58,6 @@ struct OfferState {
     notice: Option<String>,
 }
 
-/// The tools that can be called, and the definitions that a request has.
-#[derive(Clone)]
-pub struct OfferedTools {
-    pub tools: ToolRegistry,
-    pub specs: Vec<ToolSpec>,
-}
-
 impl ToolOffer {
     /// The number that OpenAI's API accepts. Others accept more, but each definition costs context.
     pub const TOOLS_MAX: usize = 128;
@@ -74,7 +68,7 @@ impl ToolOffer {
     }
 
     /// Chooses from Crow's own tools and those of servers.
-    pub fn choose(self: &Arc<Self>, own: &ToolRegistry, served: Vec<Arc<dyn Tool>>) -> OfferedTools {
+    pub fn choose(self: &Arc<Self>, own: &ToolRegistry, served: Vec<Arc<dyn Tool>>) -> ToolSet {
         let tools = own.with_tools(served);
         let specs = tools.tool_specs();
         let (own_specs, served_specs) = specs.split_at(own.tool_specs().len());
@@ -105,7 +99,7 @@ impl ToolOffer {
         };
         let offered = own_specs.iter().cloned().chain(state.names.iter().filter_map(find_spec)).collect();
         drop(state);
-        OfferedTools { tools, specs: offered }
+        ToolSet { tools, specs: offered }
     }
 
     /// Takes the notice for the user, which there is once.

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use crow_acp::{Client, SessionLocation};
 use crow_children::{ChildAgents, ChildAgentsCell, ChildAgentsInit};
-use crow_core::{ChildTimes, SessionId};
+use crow_core::{ChildTimes, McpServer, SessionId, SessionUpdate};
+use crow_tools::{McpClientFeatures, McpEnvironment, Toolbox, ToolboxInit, Workspace};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -19,7 +20,6 @@ use crate::config_loader::{ConfigLoaderInit, ProjectConfigLoader};
 use crate::handle::{INBOX_LEN, SessionHandle, SessionMsg};
 use crate::runtime::AgentRuntime;
 use crate::session_init::SessionInit;
-use crate::toolbox::{Toolbox, ToolboxInit};
 use crate::turn_context::StoredState;
 use crate::{builtin_tools, session_directory, stored_session};
 
@@ -30,6 +30,42 @@ struct DriverChannels {
     turn_cancel: watch::Sender<CancellationToken>,
     cancel: CancellationToken,
     turns: TaskTracker,
+}
+
+/// A session in its directories.
+#[derive(Clone, Copy)]
+struct SessionScope<'a> {
+    client: &'a Client,
+    session: &'a SessionId,
+    location: &'a SessionLocation,
+    workspace: &'a Workspace,
+}
+
+/// Opens the tools of a session. A server of the client overrides a configured one of the same name.
+fn open_toolbox(
+    runtime: &AgentRuntime,
+    SessionScope { client, session, location, workspace }: SessionScope<'_>,
+    children: Option<&ChildAgentsCell>,
+) -> Arc<Toolbox> {
+    let (config, client_servers) = (runtime.config(), &location.servers);
+    let is_from_client = |name: &str| client_servers.iter().any(|server| server.name == name);
+    let configured = config.mcp_servers.iter().filter(|server| !is_from_client(&server.name));
+    let servers: Vec<McpServer> = configured.chain(client_servers).cloned().collect();
+    let environment = McpEnvironment {
+        cwd: location.cwd.clone(),
+        secret_variables: config.secret_variables.clone(),
+        variables: workspace.subscribe_variables(),
+        roots: std::iter::once(&location.cwd).chain(&location.additional_directories).cloned().collect(),
+        auth_dir: config.mcp_auth_dir.clone(),
+        features: McpClientFeatures { elicitation: client.capabilities().forms, sampling: true },
+        slow_servers: runtime.slow_servers.clone(),
+    };
+    let base_tools = builtin_tools::session_tools(runtime, session, children);
+    let (client, session) = (client.clone(), session.clone());
+    let send_notice =
+        Arc::new(move |notice: String| client.send_update(&session, SessionUpdate::Notice(notice)));
+    let tools_max = config.tools_max;
+    Arc::new(Toolbox::open(ToolboxInit { base_tools, servers, environment, tools_max, send_notice }))
 }
 
 /// Starts the project configuration of a session in a directory.
@@ -82,14 +118,11 @@ fn build_driver(
     let children_cell = runtime.config().tree_limits.may_start(depth).then(ChildAgentsCell::default);
     let workspace = Arc::new(session_directory::session_workspace(&runtime, &location));
     workspace.set_variables(variables);
-    let toolbox = Arc::new(Toolbox::open(ToolboxInit {
-        runtime: &runtime,
-        client: &client,
-        session: &id,
-        location: &location,
-        workspace: &workspace,
-        base_tools: builtin_tools::session_tools(&runtime, &id, children_cell.as_ref()),
-    }));
+    let toolbox = open_toolbox(
+        &runtime,
+        SessionScope { client: &client, session: &id, location: &location, workspace: &workspace },
+        children_cell.as_ref(),
+    );
     let config_loader = start_config_loader(&runtime, &client, &id, &location.cwd, &toolbox);
     let settings = watch::Sender::new(settings);
     let environment = watch::Sender::new(SessionEnvironment {
@@ -180,14 +213,16 @@ impl SessionDriver {
             let workspace = session_directory::session_workspace(&self.runtime, &location);
             self.workspace = Arc::new(workspace.with_shared_jobs(&self.workspace));
         }
-        self.toolbox = Arc::new(Toolbox::open(ToolboxInit {
-            runtime: &self.runtime,
-            client: &self.client,
-            session: &self.id,
-            location: &location,
-            workspace: &self.workspace,
-            base_tools: builtin_tools::session_tools(&self.runtime, &self.id, self.children_cell.as_ref()),
-        }));
+        self.toolbox = open_toolbox(
+            &self.runtime,
+            SessionScope {
+                client: &self.client,
+                session: &self.id,
+                location: &location,
+                workspace: &self.workspace,
+            },
+            self.children_cell.as_ref(),
+        );
         self.config_loader =
             start_config_loader(&self.runtime, &self.client, &self.id, &location.cwd, &self.toolbox);
         self.location = location;

@@ -150,6 +150,15 @@ impl TurnJob {
         Ok(if self.cancel.is_cancelled() { TurnEnd::Cancelled } else { TurnEnd::Completed })
     }
 
+    /// Gets the prompt of an MCP server, if the content begins with its command.
+    async fn fetch_server_prompt(
+        &self,
+        content: &[PromptBlock],
+    ) -> Option<Result<Vec<ContentPart>, Failure>> {
+        let Some(PromptBlock::Part(ContentPart::Text(text))) = content.first() else { return None };
+        self.toolbox.fetch_prompt(text, &self.cancel).await
+    }
+
     /// Prepares a prompt for the model; the error is how the turn ends instead.
     async fn prepare_prompt(
         &self,
@@ -158,7 +167,7 @@ impl TurnJob {
         content: Vec<PromptBlock>,
     ) -> Result<Vec<ContentPart>, Result<TurnEnd, Failure>> {
         self.config_loader.refresh_config(&self.cancel).await;
-        let parts = match self.toolbox.fetch_prompt(&content, &self.cancel).await {
+        let parts = match self.fetch_server_prompt(&content).await {
             Some(_) if self.cancel.is_cancelled() => return Err(Ok(TurnEnd::Cancelled)),
             Some(fetched) => {
                 let mut parts = fetched.map_err(Err)?;

@@ -7,7 +7,7 @@ use expect_test::expect;
 use serde_json::{Map, Value, json};
 
 use super::Machine;
-use crate::{BuiltinToolConfig, OfferedTools, Tool, ToolCx, ToolFuture, ToolOffer, ToolRegistry, Workspace};
+use crate::{BuiltinToolConfig, Tool, ToolCx, ToolFuture, ToolOffer, ToolRegistry, ToolSet, Workspace};
 
 struct ServedTool(ToolSpec);
 
@@ -42,7 +42,7 @@ fn served(prefix: &str, n_tools: usize) -> Vec<Arc<dyn Tool>> {
     tools.collect()
 }
 
-fn show(offered: &OfferedTools) -> String {
+fn show(offered: &ToolSet) -> String {
     let names: Vec<&str> = offered.specs.iter().map(|spec| spec.name.as_str()).collect();
     let n_hidden = names.len().saturating_sub(14);
     let ends = [&names[..names.len().min(11)], &names[names.len() - 3.min(names.len())..]].concat();
@@ -66,9 +66,8 @@ async fn hundreds_of_tools_are_offered_on_demand() {
     let more = offer.choose(&own, all());
     told += &show(&more);
     // What was offered before is the beginning of what is offered now.
-    let names = |offered: &OfferedTools| -> Vec<String> {
-        offered.specs.iter().map(|spec| spec.name.clone()).collect()
-    };
+    let names =
+        |offered: &ToolSet| -> Vec<String> { offered.specs.iter().map(|spec| spec.name.clone()).collect() };
     assert_eq!(names(&many), names(&more)[..many.specs.len()]);
     // A hidden tool can be called all the same.
     machine.tools = more.tools.clone();

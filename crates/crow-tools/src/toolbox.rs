@@ -1,30 +1,35 @@
 //! The tools of one session: Crow's own, and those of connected MCP servers.
 
-use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
-
-use crow_acp::{Client, PromptBlock, SessionLocation};
-use crow_core::{
-    CommandInfo, ContentPart, Failure, FailureKind, McpServer, SessionId, SessionUpdate, ToolSpec, slash,
+use std::{
+    sync::{Arc, PoisonError, RwLock},
+    time::Duration,
 };
-use crow_tools::{McpClientFeatures, McpEnvironment, McpServers, OfferedTools, ToolOffer, Workspace};
+
+use crow_core::{CommandInfo, ContentPart, Failure, FailureKind, McpServer, ToolSpec, slash};
 use futures_util::future::join_all;
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::runtime::AgentRuntime;
-use crate::tool_set::ToolSet;
+use crate::{
+    mcp::{McpEnvironment, McpServers},
+    tool_offer::ToolOffer,
+    tool_set::ToolSet,
+};
+
+/// Receives notices for the user.
+type NoticeSink = Arc<dyn Fn(String) + Send + Sync>;
 
 /// Time that a session's first request waits for its servers: most start within a second or two, and one that hangs
 /// must not delay the user. Tools of late servers are available with the next request.
 const SERVERS_WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// The tools of one session. Dropping it ends its servers.
-pub(crate) struct Toolbox {
+pub struct Toolbox {
     base_tools: Arc<ToolSet>,
     /// Which tools the requests offer.
     offer: Arc<ToolOffer>,
     environment: McpEnvironment,
+    send_notice: NoticeSink,
     /// The servers that the session was opened with.
     session_servers: ConfiguredServers,
     /// The trusted servers of the repository.
@@ -46,72 +51,56 @@ struct RunningServers {
 }
 
 /// The parameters of a session's tools.
-pub(crate) struct ToolboxInit<'a> {
-    pub(crate) runtime: &'a AgentRuntime,
-    pub(crate) client: &'a Client,
-    pub(crate) session: &'a SessionId,
-    pub(crate) location: &'a SessionLocation,
-    pub(crate) workspace: &'a Workspace,
+pub struct ToolboxInit {
     /// Crow's own tools.
-    pub(crate) base_tools: Arc<ToolSet>,
+    pub base_tools: Arc<ToolSet>,
+    /// The servers that the session is opened with.
+    pub servers: Vec<McpServer>,
+    /// The environment of all servers.
+    pub environment: McpEnvironment,
+    /// The largest number of tools in a request.
+    pub tools_max: usize,
+    /// Receives notices of the servers for the user.
+    pub send_notice: Arc<dyn Fn(String) + Send + Sync>,
 }
 
 impl Toolbox {
-    /// Opens the tools of a session; its servers connect in the background. A server of the client overrides a
-    /// configured one of the same name.
-    pub(crate) fn open(init: ToolboxInit<'_>) -> Self {
-        let ToolboxInit { runtime, client, session, location, workspace, base_tools } = init;
-        let (config, client_servers) = (runtime.config(), &location.servers);
-        let is_from_client = |name: &str| client_servers.iter().any(|server| server.name == name);
-        let configured = config.mcp_servers.iter().filter(|server| !is_from_client(&server.name)).cloned();
-        let configs: Vec<McpServer> = configured.chain(client_servers.iter().cloned()).collect();
-        let environment = McpEnvironment {
-            cwd: location.cwd.clone(),
-            secret_variables: config.secret_variables.clone(),
-            variables: workspace.subscribe_variables(),
-            roots: std::iter::once(&location.cwd).chain(&location.additional_directories).cloned().collect(),
-            auth_dir: config.mcp_auth_dir.clone(),
-            features: McpClientFeatures { elicitation: client.capabilities().forms, sampling: true },
-            slow_servers: runtime.slow_servers.clone(),
-        };
-        let commands_changed = watch::Sender::new(());
+    /// Opens the tools of a session; its servers connect in the background.
+    pub fn open(init: ToolboxInit) -> Self {
+        let ToolboxInit { base_tools, servers, environment, tools_max, send_notice } = init;
         let mut toolbox = Self {
             base_tools,
-            offer: ToolOffer::new(config.tools_max),
+            offer: ToolOffer::new(tools_max),
             environment,
+            send_notice,
             session_servers: ConfiguredServers::default(),
             project_servers: RwLock::default(),
-            commands_changed,
+            commands_changed: watch::Sender::new(()),
         };
-        toolbox.session_servers = toolbox.start_servers(configs, client, session);
+        toolbox.session_servers = toolbox.start_servers(servers);
         toolbox
     }
 
     /// Replaces the repository's servers; the session's own override those of the same name.
-    pub(crate) fn set_project_servers(&self, client: &Client, session: &SessionId, servers: &[McpServer]) {
+    pub fn set_project_servers(&self, servers: &[McpServer]) {
         let is_session_server =
             |server: &McpServer| self.session_servers.configs.iter().any(|config| config.name == server.name);
         let configs: Vec<McpServer> =
             servers.iter().filter(|server| !is_session_server(server)).cloned().collect();
         let mut project_servers = self.project_servers.write().unwrap_or_else(PoisonError::into_inner);
         if project_servers.configs != configs {
-            *project_servers = self.start_servers(configs, client, session);
+            *project_servers = self.start_servers(configs);
         }
     }
 
-    fn start_servers(
-        &self,
-        configs: Vec<McpServer>,
-        client: &Client,
-        session: &SessionId,
-    ) -> ConfiguredServers {
+    fn start_servers(&self, configs: Vec<McpServer>) -> ConfiguredServers {
         if configs.is_empty() {
             return ConfiguredServers::default();
         }
         let servers =
             Arc::new(McpServers::start(configs.clone(), self.environment.clone(), &self.base_tools.tools));
         let stop = CancellationToken::new();
-        tokio::spawn(forward_server_news(servers.clone(), client.clone(), session.clone(), stop.clone()));
+        tokio::spawn(forward_notices(servers.clone(), self.send_notice.clone(), stop.clone()));
         let (mut server_commands, commands_changed) =
             (servers.subscribe_commands(), self.commands_changed.clone());
         tokio::spawn(stop.clone().run_until_cancelled_owned(async move {
@@ -123,29 +112,28 @@ impl Toolbox {
     }
 
     /// Waits for a limited time for servers that are still connecting.
-    pub(crate) async fn wait_until_connected(&self, cancel: &CancellationToken) {
+    pub async fn wait_until_connected(&self, cancel: &CancellationToken) {
         let all_servers = self.running_servers();
         let ready = all_servers.iter().map(|servers| servers.wait_until_settled(SERVERS_WAIT_MAX));
         cancel.run_until_cancelled(join_all(ready)).await;
     }
 
     /// Returns the commands for prompts of connected servers.
-    pub(crate) fn prompt_commands(&self) -> Vec<CommandInfo> {
+    pub fn prompt_commands(&self) -> Vec<CommandInfo> {
         self.running_servers().iter().flat_map(|servers| servers.commands()).collect()
     }
 
     /// Subscribes to changes of the commands.
-    pub(crate) fn subscribe_commands(&self) -> watch::Receiver<()> {
+    pub fn subscribe_commands(&self) -> watch::Receiver<()> {
         self.commands_changed.subscribe()
     }
 
-    /// Gets the prompt of a server, if the content begins with its command.
-    pub(crate) async fn fetch_prompt(
+    /// Gets the prompt of a server, if a text is its command.
+    pub async fn fetch_prompt(
         &self,
-        content: &[PromptBlock],
+        text: &str,
         cancel: &CancellationToken,
     ) -> Option<Result<Vec<ContentPart>, Failure>> {
-        let Some(PromptBlock::Part(ContentPart::Text(text))) = content.first() else { return None };
         let command = slash::parse_command(text)?;
         let all_servers = self.running_servers();
         let servers = all_servers.iter().find(|servers| servers.owns_command(&command))?;
@@ -155,28 +143,27 @@ impl Toolbox {
     }
 
     /// Returns the current tools.
-    pub(crate) fn current_tools(&self) -> Arc<ToolSet> {
+    pub fn current_tools(&self) -> Arc<ToolSet> {
         let all_servers = self.running_servers();
         if all_servers.is_empty() {
             return self.base_tools.clone();
         }
         let tools = all_servers.iter().flat_map(|servers| servers.tools()).collect();
-        let OfferedTools { tools, specs } = self.offer.choose(&self.base_tools.tools, tools);
-        Arc::new(ToolSet { tools, specs: specs.into() })
+        Arc::new(self.offer.choose(&self.base_tools.tools, tools))
     }
 
     /// Takes the notice that not all tools are offered, which there is once.
-    pub(crate) fn take_offer_notice(&self) -> Option<String> {
+    pub fn take_offer_notice(&self) -> Option<String> {
         self.offer.take_notice()
     }
 
     /// Notes that the model called a tool.
-    pub(crate) fn note_use(&self, tool: &str) {
+    pub fn note_use(&self, tool: &str) {
         self.offer.note_use(tool);
     }
 
     /// Returns the tools of its servers, each with the server's name and its name there.
-    pub(crate) fn served(&self) -> Vec<(String, String, ToolSpec)> {
+    pub fn served(&self) -> Vec<(String, String, ToolSpec)> {
         self.current_tools().tools.mcp_tool_specs()
     }
 
@@ -187,16 +174,9 @@ impl Toolbox {
     }
 }
 
-/// Forwards notices of the servers to the client until `stop`.
-async fn forward_server_news(
-    servers: Arc<McpServers>,
-    client: Client,
-    session: SessionId,
-    stop: CancellationToken,
-) {
+/// Forwards notices of the servers until `stop`.
+async fn forward_notices(servers: Arc<McpServers>, send_notice: NoticeSink, stop: CancellationToken) {
     while let Some(notices) = stop.run_until_cancelled(servers.next_notices()).await {
-        for sentence in notices {
-            client.send_update(&session, SessionUpdate::Notice(sentence));
-        }
+        notices.into_iter().for_each(|sentence| send_notice(sentence));
     }
 }

@@ -1,25 +1,29 @@
-//! A set of tools with their definitions.
+//! The tools of a request with their definitions.
 
 use std::sync::Arc;
 
 use crow_core::ToolSpec;
-use crow_tools::{Tool, ToolRegistry};
 
-/// A set of tools with their definitions.
+use crate::{Tool, ToolRegistry};
+
+/// The tools that can be called, and the definitions that a request has.
 #[derive(Clone)]
-pub(crate) struct ToolSet {
-    pub(crate) tools: ToolRegistry,
-    pub(crate) specs: Arc<[ToolSpec]>,
+pub struct ToolSet {
+    /// The tools.
+    pub tools: ToolRegistry,
+    /// The definitions, in the order of the request.
+    pub specs: Arc<[ToolSpec]>,
 }
 
 impl ToolSet {
-    pub(crate) fn new(tools: ToolRegistry) -> Self {
+    /// Returns a set whose requests have the definitions of all tools.
+    pub fn new(tools: ToolRegistry) -> Self {
         let specs = tools.tool_specs().into();
         Self { tools, specs }
     }
 
     /// Returns the set with further tools, which are offered after the others.
-    pub(crate) fn with_tools(&self, added: Vec<Arc<dyn Tool>>) -> Self {
+    pub fn with_tools(&self, added: Vec<Arc<dyn Tool>>) -> Self {
         let n_before = self.tools.n_tools();
         let tools = self.tools.with_tools(added);
         let added_specs = tools.tool_specs().into_iter().skip(n_before);
@@ -29,7 +33,7 @@ impl ToolSet {
 
     /// Returns the same tools in the order of earlier requests, with new ones at the end: a provider finds a request in its
     /// cache only up to the first difference.
-    pub(crate) fn in_order_of(self: &Arc<Self>, offered: &Arc<[ToolSpec]>) -> Arc<Self> {
+    pub fn in_order_of(self: &Arc<Self>, offered: &Arc<[ToolSpec]>) -> Arc<Self> {
         if Arc::ptr_eq(&self.specs, offered) || self.specs == *offered {
             return self.clone();
         }
