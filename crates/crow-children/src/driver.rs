@@ -20,7 +20,7 @@ use crate::events::ChildEventHandler;
 use crate::link::{AgentLink, ChildSessionStart, LinkEvent};
 use crate::timers::ChildTimers;
 use crate::turn::{ChildCommand, ChildStatus, ChildTurn};
-use crate::worktree::ChildWorktree;
+use crate::worktree::AgentWorktree;
 
 /// The parameters of a child.
 pub(crate) struct ChildParameters {
@@ -32,7 +32,7 @@ pub(crate) struct ChildParameters {
     pub(crate) cwd: PathBuf,
     /// Working directory of its program.
     pub(crate) program_cwd: PathBuf,
-    pub(crate) worktree: Option<ChildWorktree>,
+    pub(crate) worktree: Option<AgentWorktree>,
     /// The place where its turn, which an earlier process began, goes on.
     pub(crate) place: Option<FarmPlace>,
     /// Cancelled when the end of its turn is stored, if that is its last one.

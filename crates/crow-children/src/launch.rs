@@ -16,7 +16,7 @@ use crate::events::{ChildEventHandler, ChildKind, OPEN_REQUESTS_MAX};
 use crate::handle::ChildHandle;
 use crate::link::ChildSessionStart;
 use crate::turn::{ChildStatus, ChildTurn, ChildTurnRequest};
-use crate::worktree::ChildWorktree;
+use crate::worktree::AgentWorktree;
 
 /// Commands that may wait for a child, which takes each one at once.
 const COMMANDS_LEN: usize = 8;
@@ -30,7 +30,7 @@ pub(crate) struct ChildSpec {
     pub(crate) cwd: PathBuf,
     /// Working directory of its program.
     pub(crate) program_cwd: PathBuf,
-    pub(crate) worktree: Option<ChildWorktree>,
+    pub(crate) worktree: Option<AgentWorktree>,
     /// Tokens that its agent has reported in earlier processes.
     pub(crate) n_tokens_before: u64,
     /// The place where its turn, which an earlier process began, goes on.

@@ -36,6 +36,7 @@ pub use self::shared::{DEPTH_VARIABLE, OWN_AGENT};
 pub use self::start::NewTaskRequest;
 pub use self::task_tools::{ChildAgentsCell, task_specs, task_tools, wait_for_turn};
 pub use self::view::single_line;
+pub use self::worktree::{AgentWorktree, WorktreeEnd, WorktreeRequest};
 
 #[cfg(test)]
 mod tests;

@@ -12,7 +12,7 @@ use crate::link::ChildSessionStart;
 use crate::questions::ParentCall;
 use crate::report::task_resumed_text;
 use crate::view::single_line;
-use crate::worktree::ChildWorktree;
+use crate::worktree::AgentWorktree;
 
 /// A task that can be taken up again.
 pub(crate) struct FarTask {
@@ -112,7 +112,7 @@ impl ChildAgents {
         let turn_request = self.child_turn_request(place.prompt().to_owned(), slot, true, parent_call);
         let worktree = repository
             .and_then(|kept| SentCode::of_place(&place, server, kept.root, kept.n_uncommitted))
-            .map(|code| ChildWorktree::Elsewhere(Box::new(code)));
+            .map(|code| AgentWorktree::Elsewhere(Box::new(code)));
         let session_cwd = self.shared.session_cwd();
         let start = ChildSessionStart::Resume { session: place.session().to_string() };
         let spec = ChildSpec {

@@ -2,10 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crow_core::{AgentServer, AgentTransport, SessionId};
-use crow_fleet::CodeRequest;
+use crow_core::{AgentServer, SessionId};
 use crow_store::{NewSession, StoreError, TaskLease};
-use crow_tools::Worktree;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -19,7 +17,7 @@ use crate::report::task_started_text;
 use crate::shared::OWN_AGENT;
 use crate::turn::{ChildTurnRequest, child_turn_span};
 use crate::view;
-use crate::worktree::ChildWorktree;
+use crate::worktree::{AgentWorktree, WorktreeRequest};
 
 /// Characters of a title made from a prompt.
 const TITLE_CHARS: usize = 40;
@@ -61,10 +59,7 @@ impl ChildAgents {
             false => None,
         };
         let directory = cwd.clone();
-        let cwd = match &worktree {
-            Some(ChildWorktree::Here(worktree)) => worktree.path.clone(),
-            Some(ChildWorktree::Elsewhere(_)) | None => cwd,
-        };
+        let cwd = worktree.as_ref().and_then(AgentWorktree::local_path).map_or(cwd, Path::to_path_buf);
         let kind = self.child_kind(&agent);
         let model = match kind {
             ChildKind::Crow => self.resolve_own_model(request.model.as_deref())?,
@@ -170,17 +165,16 @@ impl ChildAgents {
         let cwd = PathBuf::from(stored.session.cwd);
         let tip = store.session_tip(task).await.map_err(|error| error.to_string())?;
         let worktree = match tip.as_ref().and_then(|tip| stored_worktree(&tip.config)) {
-            Some(directory) => Some(self.create_worktree(&directory, task, &shared.cancel).await?),
+            Some(directory) => Some(self.reopen_worktree(&directory, task, &shared.cancel).await?),
             None => None,
         };
         // The same directory, unless the repository has moved.
-        let cwd = worktree.as_ref().map_or(cwd, |worktree| worktree.path.clone());
+        let cwd = worktree.as_ref().and_then(AgentWorktree::local_path).map_or(cwd, Path::to_path_buf);
         let turn_request = self.child_turn_request(text, slot, notify_parent, parent_call);
         let program_cwd = match agent.cwd {
             Some(_) => shared.session_cwd(),
             None => cwd.clone(),
         };
-        let worktree = worktree.map(ChildWorktree::Here);
         let spec = ChildSpec {
             task: task.clone(),
             title: row.title,
@@ -230,38 +224,35 @@ impl ChildAgents {
         directory: &Path,
         task: &SessionId,
         cancel: &CancellationToken,
-    ) -> Result<ChildWorktree, String> {
-        match &agent.transport {
-            AgentTransport::Program { .. } if agent.cwd.is_none() => {
-                self.create_worktree(directory, task, cancel).await.map(ChildWorktree::Here)
-            }
-            AgentTransport::Farm(address) => {
-                let (git, config) = (self.shared.session.git(), self.shared.session.agents_config());
-                let scratch_dir = &config.worktrees_dir;
-                let request = CodeRequest { git: &git, directory, scratch_dir, name: task.as_str() };
-                let sent = Box::pin(self.shared.farms.send_code(address, request, cancel)).await;
-                let sent =
-                    sent.map_err(|error| format!("could not send the code to {}: {error}", agent.name))?;
-                Ok(ChildWorktree::Elsewhere(Box::new(sent)))
-            }
-            AgentTransport::Program { .. } | AgentTransport::Socket { .. } => {
-                Err(format!("{} does not work on this machine, so it cannot have a worktree", agent.name))
-            }
-        }
+    ) -> Result<AgentWorktree, String> {
+        let (git, config) = (self.shared.session.git(), self.shared.session.agents_config());
+        let worktrees_dir = &config.worktrees_dir;
+        let (farms, name) = (&self.shared.farms, task.as_str());
+        AgentWorktree::begin(
+            agent,
+            WorktreeRequest { git: &git, farms, directory, worktrees_dir, name },
+            cancel,
+        )
+        .await
     }
 
-    async fn create_worktree(
+    /// Opens the worktree of a task of an earlier process, which is made again if it is gone.
+    async fn reopen_worktree(
         &self,
         directory: &Path,
         task: &SessionId,
         cancel: &CancellationToken,
-    ) -> Result<Worktree, String> {
+    ) -> Result<AgentWorktree, String> {
         let (git, config) = (self.shared.session.git(), self.shared.session.agents_config());
         let legacy_dir = &config.legacy_worktrees_dir;
         let is_legacy = self.shared.session.has_directory(&legacy_dir.join(task.as_str())).await;
         let worktrees_dir = if is_legacy { legacy_dir } else { &config.worktrees_dir };
-        let worktree = Worktree::create(&git, directory, worktrees_dir, task.as_str(), cancel).await;
-        worktree.map_err(|error| format!("could not create a worktree: {error}"))
+        let (farms, name) = (&self.shared.farms, task.as_str());
+        AgentWorktree::begin_here(
+            WorktreeRequest { git: &git, farms, directory, worktrees_dir, name },
+            cancel,
+        )
+        .await
     }
 
     pub(crate) async fn acquire_slot(&self) -> Result<BudgetSlot, String> {

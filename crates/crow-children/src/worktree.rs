@@ -1,38 +1,99 @@
-//! The worktree of a child: here, or on the machine of a worker from where its work comes back.
+//! The worktree of an agent: here, or on the machine of a worker from where its work comes back.
 
-use crow_fleet::{FarmConnections, FetchedCode, SentCode};
+use std::path::Path;
+
+use crow_core::{AgentServer, AgentTransport};
+use crow_fleet::{CodeRequest, FarmConnections, FetchedCode, SentCode};
 use crow_tools::{BranchImport, GitCli, SettledWorktree, Worktree};
 use tokio_util::sync::CancellationToken;
 
 use crate::report::{describe_lost_worktree, describe_worktree};
 
-/// The worktree of a child.
+/// The worktree of an agent.
 #[derive(Debug, Clone)]
-pub(crate) enum ChildWorktree {
+pub enum AgentWorktree {
     Here(Worktree),
     /// At a worker, until it comes back as a branch.
     Elsewhere(Box<SentCode>),
 }
 
+/// A request for a worktree.
+#[derive(Debug, Clone, Copy)]
+pub struct WorktreeRequest<'a> {
+    pub git: &'a GitCli,
+    pub farms: &'a FarmConnections,
+    /// A directory in the repository.
+    pub directory: &'a Path,
+    /// The directory of the worktrees on this machine.
+    pub worktrees_dir: &'a Path,
+    /// The name of the worktree; its branch is `crow/name`.
+    pub name: &'a str,
+}
+
 /// The work in a worktree after its turn.
 #[derive(Debug, Default)]
-pub(crate) struct WorktreeEnd {
-    pub(crate) branch: Option<String>,
+pub struct WorktreeEnd {
+    pub branch: Option<String>,
+    /// The reason why the work is not on a branch, or not all of it.
+    pub problem: Option<String>,
     /// Its description in the report.
     pub(crate) text: String,
     pub(crate) diff: String,
     /// Code at the server, which is deleted once the end of the task is stored.
-    pub(crate) fetched: Option<FetchedCode>,
+    pub fetched: Option<FetchedCode>,
 }
 
-impl ChildWorktree {
+impl AgentWorktree {
+    /// Begins a worktree where an agent works; the error is the reason.
+    pub async fn begin(
+        agent: &AgentServer,
+        request: WorktreeRequest<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<Self, String> {
+        match &agent.transport {
+            AgentTransport::Program { .. } if agent.cwd.is_none() => Self::begin_here(request, cancel).await,
+            AgentTransport::Farm(address) => {
+                let WorktreeRequest { git, farms, directory, worktrees_dir: scratch_dir, name } = request;
+                let code = CodeRequest { git, directory, scratch_dir, name };
+                let sent = Box::pin(farms.send_code(address, code, cancel)).await;
+                let sent =
+                    sent.map_err(|error| format!("could not send the code to {}: {error}", agent.name))?;
+                Ok(Self::Elsewhere(Box::new(sent)))
+            }
+            AgentTransport::Program { .. } | AgentTransport::Socket { .. } => {
+                Err(format!("{} does not work on this machine, so it cannot have a worktree", agent.name))
+            }
+        }
+    }
+
+    /// Begins a worktree on this machine; the error is the reason.
+    pub async fn begin_here(
+        request: WorktreeRequest<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<Self, String> {
+        let WorktreeRequest { git, directory, worktrees_dir, name, farms: _ } = request;
+        let worktree = Worktree::create(git, directory, worktrees_dir, name, cancel).await;
+        worktree.map(Self::Here).map_err(|error| format!("could not create a worktree: {error}"))
+    }
+
+    /// Returns the working directory, if it is on this machine.
+    pub fn local_path(&self) -> Option<&Path> {
+        match self {
+            Self::Here(worktree) => Some(&worktree.path),
+            Self::Elsewhere(_) => None,
+        }
+    }
+
+    /// Returns the code at the server, if the worktree is at a worker.
+    pub fn sent_code(&self) -> Option<&SentCode> {
+        match self {
+            Self::Here(_) => None,
+            Self::Elsewhere(code) => Some(code),
+        }
+    }
+
     /// Puts the work on a branch and describes it.
-    pub(crate) async fn settle(
-        &self,
-        git: &GitCli,
-        farms: &FarmConnections,
-        scratch_dir: &std::path::Path,
-    ) -> WorktreeEnd {
+    pub async fn settle(&self, git: &GitCli, farms: &FarmConnections, scratch_dir: &Path) -> WorktreeEnd {
         // This is short, and cancelling the child must not interrupt it.
         let cancel = CancellationToken::new();
         match self {
@@ -68,10 +129,11 @@ impl ChildWorktree {
 impl WorktreeEnd {
     fn new(settled: SettledWorktree, n_uncommitted: usize) -> Self {
         let text = describe_worktree(n_uncommitted, &settled);
-        Self { branch: settled.branch, text, diff: settled.diff, fetched: None }
+        Self { branch: settled.branch, problem: settled.leftover, text, diff: settled.diff, fetched: None }
     }
 
     fn lost(reason: &str) -> Self {
-        Self { text: describe_lost_worktree(reason), ..Self::default() }
+        let problem = format!("its changes did not come back: {reason}");
+        Self { text: describe_lost_worktree(reason), problem: Some(problem), ..Self::default() }
     }
 }

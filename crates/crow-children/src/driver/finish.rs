@@ -9,7 +9,7 @@ use crate::driver::ChildDriver;
 use crate::report::{ChildTurnSummary, TaskContinuation, render_report};
 use crate::shared::ChildrenShared;
 use crate::turn::ChildStatus;
-use crate::worktree::{ChildWorktree, WorktreeEnd};
+use crate::worktree::{AgentWorktree, WorktreeEnd};
 
 impl ChildDriver {
     /// Ends the running turn: first in the store, then for those who wait.
@@ -50,7 +50,7 @@ impl ChildDriver {
             render_report(&summary, &view)
         };
         let now = shared.session.now();
-        let WorktreeEnd { branch, diff, fetched, text: _ } = worktree.unwrap_or_default();
+        let WorktreeEnd { branch, diff, fetched, text: _, problem: _ } = worktree.unwrap_or_default();
         let end = TaskEnd { state, n_tokens, branch, delivery: Some(text.clone()), now };
         if let Some(lease) = &self.lease {
             match shared.store.end_task(lease, end).await {
@@ -75,7 +75,7 @@ impl ChildDriver {
 }
 
 /// Puts the work in a child's own worktree on a branch.
-async fn settle_worktree(worktree: &ChildWorktree, shared: &ChildrenShared) -> WorktreeEnd {
+async fn settle_worktree(worktree: &AgentWorktree, shared: &ChildrenShared) -> WorktreeEnd {
     let (git, scratch_dir) = (shared.session.git(), shared.session.agents_config().worktrees_dir);
     worktree.settle(&git, &shared.farms, &scratch_dir).await
 }

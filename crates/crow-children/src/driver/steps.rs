@@ -18,7 +18,7 @@ use crate::record::ChildRecorder;
 use crate::shared::DEPTH_VARIABLE;
 use crate::turn::{ChildCommand, ChildTurn};
 use crate::view::ChildView;
-use crate::worktree::ChildWorktree;
+use crate::worktree::AgentWorktree;
 
 /// Time that a parent waits for a child to reject a steering message; accepting it can take until the child's next
 /// step.
@@ -140,10 +140,7 @@ impl ChildDriver {
 
     /// Returns the code that the task works on elsewhere.
     fn sent_code(&self) -> Option<&SentCode> {
-        match &self.parameters.worktree {
-            Some(ChildWorktree::Elsewhere(code)) => Some(code),
-            Some(ChildWorktree::Here(_)) | None => None,
-        }
+        self.parameters.worktree.as_ref().and_then(AgentWorktree::sent_code)
     }
 
     /// Takes up a task again at a server that may be away.
