@@ -5,20 +5,25 @@ mod result_line;
 mod runner;
 mod screen;
 mod tally;
+mod task_dirs;
 mod task_file;
 mod task_line;
 mod task_output;
 
 use std::path::{Path, PathBuf};
 
-use crow_core::{AgentServer, AgentTransport, BatchSchedule};
+use crow_core::{AgentTransport, BatchSchedule};
 use crow_fleet::FarmConnections;
+use crow_process::ProcessGroups;
+use crow_tools::GitCli;
+use tokio::sync::Semaphore;
 
 use self::{
     result_file::ResultFile,
     runner::{BatchContext, BatchFiles, BatchRunner},
+    task_dirs::TaskDirs,
     task_file::TaskFile,
-    task_line::{BatchTask, LineError, TaskRules},
+    task_line::TaskRules,
 };
 use crate::{
     agent::{self, ConfigSource},
@@ -31,6 +36,9 @@ use crate::{
 
 /// Replaces the extension of the task file in the name of the result file.
 const RESULTS_EXTENSION: &str = "results.jsonl";
+
+/// Worktrees that are made or settled at once.
+const WORKTREES_AT_ONCE_MAX: usize = 4;
 
 /// Tasks that may run at once on this machine, where their agents share one thread, or behind one program or address each.
 const LOCAL_PARALLEL_MAX: u16 = 256;
@@ -72,8 +80,19 @@ pub(crate) fn run(
     drop(ids);
     let schedule = BatchSchedule::new(args.parallel.into(), args.max_tokens, earlier.tokens);
     let files = BatchFiles { tasks, results, earlier };
-    let farms = FarmConnections::default();
-    let context = BatchContext { args, output, external, dirs, rules, settings, source, current_dir, farms };
+    let context = BatchContext {
+        args,
+        output,
+        external,
+        dirs,
+        rules,
+        settings,
+        source,
+        current_dir,
+        farms: FarmConnections::default(),
+        git: GitCli::new(ProcessGroups::new(), &settings.secret_variables),
+        worktree_permits: Semaphore::new(WORKTREES_AT_ONCE_MAX),
+    };
     let runtime = agent::tokio_runtime()?;
     let result = runtime.block_on(async {
         let runner = BatchRunner::new(&context, files, schedule, survey)?;
@@ -81,43 +100,6 @@ pub(crate) fn run(
     });
     runtime.shutdown_background();
     result
-}
-
-/// The directories in which tasks work.
-#[derive(Debug)]
-struct TaskDirs {
-    default: PathBuf,
-    /// Whether they are on the machine of another agent.
-    is_remote: bool,
-}
-
-impl TaskDirs {
-    fn new(cwd: Option<&Path>, external: Option<&AgentServer>, current_dir: &Path) -> Result<Self, CliError> {
-        let remote = external.and_then(|server| server.cwd.as_ref());
-        let default = match (cwd, remote) {
-            (Some(dir), Some(_)) => run::remote_dir(dir)?,
-            (None, Some(dir)) => dir.clone(),
-            (Some(dir), None) => run::local_dir(dir)?,
-            (None, None) => current_dir.to_owned(),
-        };
-        Ok(Self { default, is_remote: remote.is_some() })
-    }
-
-    /// Returns the directory of a task.
-    fn resolve(&self, task: &BatchTask) -> Result<PathBuf, CliError> {
-        match &task.cwd {
-            None => Ok(self.default.clone()),
-            Some(dir) if self.is_remote => run::remote_dir(dir),
-            Some(dir) => run::local_dir(&self.default.join(dir)),
-        }
-    }
-
-    fn check(&self, task: &BatchTask) -> Result<(), LineError> {
-        match self.resolve(task) {
-            Ok(_) => Ok(()),
-            Err(error) => Err(LineError::new(format!("cwd: {}", error.message().unwrap_or_default()))),
-        }
-    }
 }
 
 fn output_path(args: &BatchArgs) -> Result<PathBuf, CliError> {

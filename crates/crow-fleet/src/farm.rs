@@ -94,7 +94,8 @@ impl FarmConnections {
         let farms = self.clone();
         let reaching = async move { farms.reach_server(&address, on_unreachable).await };
         let relay = ParentRelay::resume(place.session(), version);
-        let resumption = PendingResumption::new(place, relay).keep_in(keeper, code.map(|code| code.returned));
+        let resumption = PendingResumption::new(place, relay).keep_in(keeper);
+        let resumption = resumption.return_code_to(code.map(|code| code.returned));
         self.tasks.spawn(resumption.run(reaching, from_client, to_client));
         channel_transport(from_task, to_task)
     }

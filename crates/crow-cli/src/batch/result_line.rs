@@ -28,6 +28,8 @@ pub(super) struct TaskResult {
     pub(super) text: String,
     /// The session, if one was opened.
     pub(super) session: Option<String>,
+    /// The branch with the work of a task in a worktree, unless nothing was changed.
+    pub(super) branch: Option<String>,
     /// Tokens used, if the agent said so.
     pub(super) tokens: Option<u64>,
     pub(super) seconds: f64,

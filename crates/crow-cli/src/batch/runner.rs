@@ -3,6 +3,7 @@
 
 mod conclusion;
 mod task_run;
+mod task_worktree;
 
 use std::{
     collections::BTreeMap,
@@ -17,21 +18,22 @@ use crow_core::{
 };
 use crow_fleet::FarmConnections;
 use crow_process::{SignalListener, StopRequest};
+use crow_tools::GitCli;
 use futures_util::{FutureExt, StreamExt, future::LocalBoxFuture, stream::FuturesUnordered};
 use serde_json::json;
 use tokio::{
-    sync::{Notify, watch},
+    sync::{Notify, Semaphore, watch},
     time::{Instant, MissedTickBehavior, interval, sleep_until},
 };
 
 use self::conclusion::{TaskConclusion, conclude_task, exit_of_batch};
 use self::task_run::run_task;
 use super::{
-    TaskDirs,
     result_file::{EarlierResults, ResultFile},
     result_line::{BatchTaskState, TaskResult},
     screen::{BatchScreen, BatchStatus},
     tally::{self, BatchTally},
+    task_dirs::TaskDirs,
     task_file::{TaskFile, TaskSurvey},
     task_line::{BatchTask, TaskRules},
     task_output::{TaskOutput, TaskRecord},
@@ -64,6 +66,9 @@ pub(super) struct BatchContext<'a> {
     pub(super) current_dir: &'a Path,
     /// The connections of all tasks.
     pub(super) farms: FarmConnections,
+    pub(super) git: GitCli,
+    /// Permits to make or settle a worktree: thousands may begin at once.
+    pub(super) worktree_permits: Semaphore,
 }
 
 /// The files of a batch, checked and read.
@@ -279,6 +284,7 @@ impl<'a> BatchRunner<'a> {
                 state,
                 text: progress.answer.take(),
                 session: progress.session,
+                branch: progress.branch,
                 tokens: progress.tokens,
                 seconds: (task.start.elapsed().as_secs_f64() * 10.0).round() / 10.0,
                 error,

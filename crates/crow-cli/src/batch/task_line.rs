@@ -30,6 +30,8 @@ pub(super) struct BatchTask {
     pub(super) cwd: Option<PathBuf>,
     pub(super) model: Option<String>,
     pub(super) mode: Option<String>,
+    /// Whether it works in a git worktree of its own.
+    pub(super) worktree: bool,
     pub(super) limits: BatchTaskLimits,
 }
 
@@ -57,6 +59,8 @@ struct TaskFields {
     cwd: Option<PathBuf>,
     model: Option<String>,
     mode: Option<String>,
+    #[serde(default)]
+    worktree: bool,
     max_tokens: Option<u64>,
     max_minutes: Option<f64>,
 }
@@ -98,6 +102,7 @@ pub(super) fn parse_task_line(line: &str, rules: TaskRules<'_>) -> Result<Option
         cwd: fields.cwd,
         model: fields.model,
         mode: fields.mode,
+        worktree: fields.worktree,
         limits: BatchTaskLimits { tokens_max, time_max },
     }))
 }

@@ -22,6 +22,8 @@ pub(super) struct TaskRecord(Arc<Mutex<TaskProgress>>);
 #[derive(Debug, Default)]
 pub(super) struct TaskProgress {
     pub(super) session: Option<String>,
+    /// The branch with its work.
+    pub(super) branch: Option<String>,
     pub(super) answer: AnswerText,
     /// Tokens used so far, if the agent says so.
     pub(super) tokens: Option<u64>,

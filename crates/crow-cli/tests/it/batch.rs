@@ -177,9 +177,9 @@ fn batch_runs_failed_tasks_again() {
         &expect![[r#"
             --
             {"type":"started","id":"b"}
-            {"type":"result","id":"b","state":"done","text":"Two.","session":"NAME","tokens":55,"seconds":0,"error":null}
+            {"type":"result","id":"b","state":"done","text":"Two.","session":"NAME","branch":null,"tokens":55,"seconds":0,"error":null}
             {"type":"started","id":"3d45be095fe3483a"}
-            {"type":"result","id":"3d45be095fe3483a","state":"done","text":"Done.","session":"NAME","tokens":0,"seconds":0,"error":null}
+            {"type":"result","id":"3d45be095fe3483a","state":"done","text":"Done.","session":"NAME","branch":null,"tokens":0,"seconds":0,"error":null}
             {"type":"summary","done":2,"failed":0,"cancelled":0,"done_before":1,"failed_before":0,"not_started":0,"tokens":55}
             exit 0
             "a" "done" null null no session null
@@ -402,4 +402,48 @@ async fn interrupt_ends_running_tasks_in_order() {
         "a" "cancelled" "" null in a session "the batch was interrupted"
         "b" "cancelled" "" null in a session "the batch was interrupted"
     "#]].assert_eq(&format!("{told}{}\n", results.join("\n")));
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "git is the user's")]
+fn tasks_with_worktrees_leave_branches_and_nothing_else() {
+    let write = r#"{"file_path":"new.txt","content":"new\n"}"#;
+    let tasks = r#"{"id": "Make it!", "prompt": "ALPHA", "worktree": true}
+{"id": "look", "prompt": "BETA", "worktree": true}
+"#;
+    let stage = Stage::new("", tasks);
+    stage.server.add_answers_for("ALPHA", format!("call write {write}\ntext \"Made.\"").as_str());
+    stage.server.add_answers_for("BETA", "text \"Nothing to do.\"");
+    let git = |line: &str| {
+        let mut command = Command::new("git");
+        command.args(["-c", "user.name=user", "-c", "user.email=user@localhost"]).args(line.split(' '));
+        let output = command.current_dir(stage.world.project()).output().expect("git runs");
+        assert!(output.status.success(), "git {line}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    check(
+        &stage,
+        "tasks.jsonl",
+        &expect![[r#"
+        error: tasks.jsonl, line 1: worktree: $PROJECT is in no git repository
+        --
+        exit 2
+    "#]],
+    );
+    for line in ["init -q -b main", "add .", "commit -q -m first"] {
+        git(line);
+    }
+    let told = stage.run("tasks.jsonl -y -o ../results.jsonl");
+    assert!(told.ends_with("exit 0\n"), "{told}");
+    let results = fs::read_to_string(stage.world.home().join("results.jsonl")).expect("it is written");
+    let mut branches: Vec<Value> = results
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("a result is JSON")["branch"].clone())
+        .collect();
+    branches.sort_by_key(Value::is_null);
+    let [Value::String(branch), Value::Null] = branches.as_slice() else { panic!("{results}") };
+    assert!(branch.starts_with("crow/make-it-"), "{branch}");
+    assert_eq!(git(&format!("show {branch}:new.txt")), "new\n");
+    assert_eq!(git("status --porcelain"), "");
+    assert_eq!(git("worktree list").lines().count(), 1);
 }

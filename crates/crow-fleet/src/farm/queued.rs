@@ -13,6 +13,7 @@ use super::records::FarmConnection;
 use super::resumption::PendingResumption;
 use super::task::{CLEAN_UP_TIMEOUT, PUBLISH_PAUSE};
 use super::{FarmConnections, FarmTask, QUEUED_LINES_MAX};
+use crate::code::CodeReturn;
 use crate::place::FarmPlace;
 use crate::record::{TaskMessage, TaskParts};
 use crate::streams::{self, PublishOutcome, TASKS, publish};
@@ -32,6 +33,8 @@ pub struct QueuedFarmTask {
     sequence: Option<u64>,
     /// The signal that a worker has it, or that it has ended.
     begun: oneshot::Receiver<()>,
+    /// Gets what the end says about the code of the task.
+    code_return: Option<CodeReturn>,
 }
 
 impl FarmConnections {
@@ -65,6 +68,7 @@ impl FarmConnections {
             version: task.version,
             sequence: None,
             begun,
+            code_return: task.code.as_ref().map(|code| code.returned.clone()),
         })
     }
 }
@@ -121,7 +125,7 @@ impl QueuedFarmTask {
         let (to_task, from_client) = mpsc::channel(QUEUED_LINES_MAX);
         let (to_client, from_task) = mpsc::channel(QUEUED_LINES_MAX);
         let relay = ParentRelay::new(self.place.session(), self.version);
-        let driver = PendingResumption::new(self.place, relay);
+        let driver = PendingResumption::new(self.place, relay).return_code_to(self.code_return);
         self.farms.tasks.spawn(driver.run(std::future::ready(self.connection), from_client, to_client));
         channel_transport(from_task, to_task)
     }

@@ -35,9 +35,14 @@ impl PendingResumption {
         Self { place, keeper: None, code_return: None, client }
     }
 
-    /// Keeps what the server has of the task until the keeper has its end, and returns what that says about its code.
-    pub(super) fn keep_in(self, keeper: Arc<dyn PlaceKeeper>, code_return: Option<CodeReturn>) -> Self {
-        Self { keeper: Some(keeper), code_return, ..self }
+    /// Keeps what the server has of the task until the keeper has its end.
+    pub(super) fn keep_in(self, keeper: Arc<dyn PlaceKeeper>) -> Self {
+        Self { keeper: Some(keeper), ..self }
+    }
+
+    /// Returns what the end of the task says about its code.
+    pub(super) fn return_code_to(self, code_return: Option<CodeReturn>) -> Self {
+        Self { code_return, ..self }
     }
 
     /// Waits for the server and the prompt, then drives the task as any other.

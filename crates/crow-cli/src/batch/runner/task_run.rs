@@ -1,11 +1,13 @@
 //! The run of one task.
 
+use crow_children::AgentWorktree;
 use crow_core::{AgentTransport, FarmAddress};
 use crow_process::StopRequest;
 use tokio::sync::watch;
 
 use super::super::{task_line::BatchTask, task_output::TaskOutput};
 use super::BatchContext;
+use super::task_worktree::{begin_worktree, settle_worktree};
 use crate::{
     agents::ProgramLookup,
     cli::{ConversationOptions, RunArgs},
@@ -33,11 +35,26 @@ pub(super) async fn run_task(
 
 async fn run_direct_task(
     context: &BatchContext<'_>,
-    task: BatchTask,
+    mut task: BatchTask,
     output: TaskOutput,
-    requests: watch::Receiver<Option<StopRequest>>,
+    mut requests: watch::Receiver<Option<StopRequest>>,
 ) -> Result<(), CliError> {
-    let plan = plan_task(context, task, output, requests)?;
+    let beginning = Box::pin(begin_worktree(context, &task));
+    let worktree = unless_stopped(&mut requests, beginning).await??;
+    let record = output.record.clone();
+    // Those of the task, or those for all.
+    let model = task.model.take().or_else(|| context.args.model.clone());
+    let mode = task.mode.take().or_else(|| context.args.mode.clone());
+    let mut plan = plan_task(context, task, output, requests)?;
+    (plan.args.options.model, plan.args.options.mode) = (model, mode);
+    if let Some(path) = worktree.as_ref().and_then(AgentWorktree::local_path) {
+        plan.cwd = path.to_owned();
+    }
+    let result = run_plan(context, plan).await;
+    Box::pin(settle_worktree(context, worktree, &record, result)).await
+}
+
+async fn run_plan(context: &BatchContext<'_>, plan: RunPlan) -> Result<(), CliError> {
     match context.external {
         None => {
             let source = context.source.clone();
@@ -64,7 +81,11 @@ async fn run_queued_task(
     let (settings, args) = (context.settings, &context.args);
     let model = task.model.take().or_else(|| args.model.clone());
     let mode = task.mode.as_deref().or(args.mode.as_deref());
-    let farm_task = run::farm_task(mode, settings)?;
+    let mut farm_task = run::farm_task(mode, settings)?;
+    let beginning = Box::pin(begin_worktree(context, &task));
+    let worktree = unless_stopped(&mut requests, beginning).await??;
+    farm_task.code = worktree.as_ref().and_then(AgentWorktree::sent_code).cloned();
+    let record = output.record.clone();
     let name = context.external.map_or("", |server| &server.name);
     let unreachable = |reason: String| run::unreachable_error(name, &reason);
     // One copy of it waits: there may be thousands.
@@ -81,12 +102,25 @@ async fn run_queued_task(
     };
     waited.map_err(unreachable)?;
     // The queue has its model and mode.
-    let task = BatchTask { prompt: queued.prompt().to_owned(), model: None, mode: None, ..task };
+    let task = BatchTask { prompt: queued.prompt().to_owned(), ..task };
     let plan = plan_task(context, task, output, requests)?;
-    Box::pin(run::drive_queued_agent(plan, queued)).await
+    let result = Box::pin(run::drive_queued_agent(plan, queued)).await;
+    Box::pin(settle_worktree(context, worktree, &record, result)).await
 }
 
-/// Makes the plan of a run from a task.
+/// Waits for a step before a task begins, unless it must stop.
+async fn unless_stopped<T>(
+    requests: &mut watch::Receiver<Option<StopRequest>>,
+    step: impl Future<Output = T>,
+) -> Result<T, CliError> {
+    tokio::select! {
+        biased;
+        _ = requests.wait_for(Option::is_some) => Err(CliError::without_message(CliExitCode::Interrupted)),
+        done = step => Ok(done),
+    }
+}
+
+/// Makes the plan of a run from a task, without its model and mode.
 fn plan_task(
     context: &BatchContext<'_>,
     task: BatchTask,
@@ -96,8 +130,6 @@ fn plan_task(
     let cwd = context.dirs.resolve(&task)?;
     let args = &context.args;
     let options = ConversationOptions {
-        model: task.model.or_else(|| args.model.clone()),
-        mode: task.mode.or_else(|| args.mode.clone()),
         agent: context.external.map(|server| server.name.clone()),
         yes: args.yes,
         ..ConversationOptions::default()

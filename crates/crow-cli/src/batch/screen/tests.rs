@@ -9,6 +9,7 @@ fn result(id: &str, state: BatchTaskState, error: Option<&str>) -> TaskResult {
         state,
         text: String::new(),
         session: None,
+        branch: None,
         tokens: (state != BatchTaskState::Cancelled).then_some(4_500),
         seconds: 72.4,
         error: error.map(Into::into),

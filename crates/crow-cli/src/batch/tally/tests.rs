@@ -8,6 +8,7 @@ fn result(id: &str, state: BatchTaskState, error: Option<&str>) -> TaskResult {
         state,
         text: String::new(),
         session: None,
+        branch: None,
         tokens: Some(12_300),
         seconds: 65.4,
         error: error.map(Into::into),

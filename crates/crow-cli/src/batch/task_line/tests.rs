@@ -27,10 +27,10 @@ fn task_line_is_an_object() {
 
    "#,
         &expect![[r#"
-            BatchTask { id: "a", prompt: "Do it.", cwd: Some("app"), model: Some("quick"), mode: Some("plan"), limits: BatchTaskLimits { tokens_max: Some(500), time_max: Some(90s) } }
-            BatchTask { id: "3878496d114eac75", prompt: "Do it.", cwd: None, model: None, mode: None, limits: BatchTaskLimits { tokens_max: None, time_max: None } }
-            BatchTask { id: "3878496d114eac75", prompt: "Do it.", cwd: None, model: None, mode: None, limits: BatchTaskLimits { tokens_max: None, time_max: None } }
-            BatchTask { id: "d6a45dbc5dfff4a1", prompt: "Do it. ", cwd: None, model: None, mode: None, limits: BatchTaskLimits { tokens_max: None, time_max: None } }
+            BatchTask { id: "a", prompt: "Do it.", cwd: Some("app"), model: Some("quick"), mode: Some("plan"), worktree: false, limits: BatchTaskLimits { tokens_max: Some(500), time_max: Some(90s) } }
+            BatchTask { id: "3878496d114eac75", prompt: "Do it.", cwd: None, model: None, mode: None, worktree: false, limits: BatchTaskLimits { tokens_max: None, time_max: None } }
+            BatchTask { id: "3878496d114eac75", prompt: "Do it.", cwd: None, model: None, mode: None, worktree: false, limits: BatchTaskLimits { tokens_max: None, time_max: None } }
+            BatchTask { id: "d6a45dbc5dfff4a1", prompt: "Do it. ", cwd: None, model: None, mode: None, worktree: false, limits: BatchTaskLimits { tokens_max: None, time_max: None } }
             nothing
             nothing
         "#]],
@@ -57,7 +57,7 @@ fix the tests
 {"prompt": "x", "model": "quik"}
 {"prompt": "x", "mode": "yolo"}"#,
         &expect![[r#"
-            error: unknown field `promt`, expected one of `id`, `prompt`, `cwd`, `model`, `mode`, `max_tokens`, `max_minutes` at column 8 (each line is an object such as {"id": "a", "prompt": "Fix the tests.", "cwd": "app"})
+            error: unknown field `promt`, expected one of `id`, `prompt`, `cwd`, `model`, `mode`, `worktree`, `max_tokens`, `max_minutes` at column 8 (each line is an object such as {"id": "a", "prompt": "Fix the tests.", "cwd": "app"})
             error: invalid type: integer `7`, expected a string at column 8 (each line is an object such as {"id": "a", "prompt": "Fix the tests.", "cwd": "app"})
             error: missing field `prompt` at column 11 (each line is an object such as {"id": "a", "prompt": "Fix the tests.", "cwd": "app"})
             error: EOF while parsing an object at column 25 (each line is an object such as {"id": "a", "prompt": "Fix the tests.", "cwd": "app"})

@@ -1,12 +1,12 @@
 //! The code of a task on a worker: what its user finds in the repository afterwards.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crow_testkit::client::task_names;
 use expect_test::expect;
 
-use super::{Stage, run};
+use super::{PATIENCE, Stage, binary, run};
 
 const TASK: &str =
     "call task {\"prompt\":\"ALPHA\",\"agent\":\"farm\",\"worktree\":true}\ntext \"It is done.\"";
@@ -35,6 +35,50 @@ fn show_repository(stage: &Stage) -> String {
         ["for-each-ref --format=%(refname)", "status --porcelain --branch", "worktree list --porcelain"];
     let shown: String = shown.map(|line| git(&project, line)).concat();
     task_names::mask_task_names(&shown.replace(&project.display().to_string(), "$PROJECT"))
+}
+
+#[test]
+fn tasks_of_a_batch_work_in_worktrees_on_a_worker() {
+    run(async {
+        let Some(stage) = Stage::start("").await else { return };
+        make_repository(&stage);
+        let before = show_repository(&stage);
+        let mut worker = stage.worker("w1", &["--mode", "auto", "--slots", "2"]);
+        worker.says("worker").await;
+        for word in ["ALPHA", "BETA"] {
+            let write =
+                format!("call write {{\"file_path\":\"{word}\",\"content\":\"made\\n\"}}\ntext \"Made.\"");
+            stage.server.add_answers_for(word, write.as_str());
+        }
+        stage.server.add_answers_for("GAMMA", "text \"Nothing.\"");
+        let tasks: String = ["ALPHA", "BETA", "GAMMA"]
+            .map(|word| format!("{{\"id\":\"{word}\",\"prompt\":\"{word}\",\"worktree\":true}}\n"))
+            .concat();
+        let (project, home) = (stage.world.project(), stage.world.home());
+        std::fs::write(home.join("tasks.jsonl"), tasks).expect("it can be written");
+        let mut command = tokio::process::Command::new(binary());
+        command.args(["batch", "../tasks.jsonl", "--agent", "farm", "--mode", "auto"]);
+        command.env("HOME", &home).current_dir(&project).stdin(Stdio::null());
+        let output = tokio::time::timeout(PATIENCE, command.output()).await.expect("it ends in time");
+        let output = output.expect("it runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let results = std::fs::read_to_string(home.join("tasks.results.jsonl")).expect("it is written");
+        let mut changes: Vec<String> = results
+            .lines()
+            .map(|line| {
+                let result: serde_json::Value = serde_json::from_str(line).expect("each line is an object");
+                let id = result["id"].as_str().unwrap_or_default();
+                let Some(branch) = result["branch"].as_str() else { return format!("{id}: no branch") };
+                assert!(branch.starts_with(&format!("crow/{}-", id.to_lowercase())), "{branch}");
+                let change = git(&project, &format!("diff --name-status main {branch}"));
+                git(&project, &format!("branch -D {branch}"));
+                format!("{id}: {}", change.trim())
+            })
+            .collect();
+        changes.sort();
+        assert_eq!(changes, ["ALPHA: A\tALPHA", "BETA: A\tBETA", "GAMMA: no branch"]);
+        assert_eq!(show_repository(&stage), before);
+    });
 }
 
 #[test]
