@@ -7,6 +7,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
+use super::nofollow::is_without_links;
 use crate::path_limits::PATH_BYTES_MAX;
 
 /// Linux follows as many before it reports a loop.
@@ -15,6 +16,10 @@ const LINKS_MAX: usize = 40;
 /// Resolves links without `canonicalize`, which requires that the file exists; shows where a link to nothing would
 /// create a file.
 pub fn resolve_links(path: &Path) -> PathBuf {
+    // Most paths have no link: one question in place of one for each directory.
+    if is_without_links(path) {
+        return path.components().collect();
+    }
     let mut remaining: VecDeque<OsString> =
         path.components().map(|part| part.as_os_str().to_owned()).collect();
     let mut resolved = PathBuf::new();

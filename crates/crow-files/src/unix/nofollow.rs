@@ -189,6 +189,18 @@ fn open_with(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     }
 }
 
+/// Whether an absolute path is sure to have no link and no `..`, in one system call. What does not exist is no link.
+#[cfg(target_os = "linux")]
+pub(super) fn is_without_links(path: &Path) -> bool {
+    let open = || open_at_once(path, OFlags::PATH | OFlags::CLOEXEC);
+    path_components(path).is_ok() && matches!(open(), Some(Ok(_) | Err(Errno::NOENT | Errno::NOTDIR)))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn is_without_links(_path: &Path) -> bool {
+    false
+}
+
 /// Opens a path in one system call; `None` if the system does not support it or a container forbids it.
 #[cfg(target_os = "linux")]
 fn open_at_once(path: &Path, flags: OFlags) -> Option<Result<OwnedFd, Errno>> {

@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use super::resolve_links;
+use super::{create_link, resolve_links};
 
 #[test]
 fn path_of_a_megabyte_is_resolved_at_once() {
@@ -8,4 +8,30 @@ fn path_of_a_megabyte_is_resolved_at_once() {
     assert_eq!(resolve_links(Path::new(&long)).components().count(), 500_001);
     let up = format!("/{}b", "a/../".repeat(200_000));
     assert_eq!(resolve_links(Path::new(&up)), Path::new("/b"));
+}
+
+#[test]
+fn links_are_resolved_wherever_they_are() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path().canonicalize().unwrap();
+    std::fs::create_dir_all(root.join("real/inner")).unwrap();
+    std::fs::write(root.join("real/file"), "").unwrap();
+    create_link(Path::new("real"), &root.join("link")).unwrap();
+    create_link(Path::new("missing/new"), &root.join("dangling")).unwrap();
+    let paths = [
+        ("real/inner", "real/inner"),
+        ("real/./inner/", "real/inner"),
+        ("real/absent/more", "real/absent/more"),
+        ("real/file/below", "real/file/below"),
+        ("link", "real"),
+        ("link/", "real"),
+        ("link/inner", "real/inner"),
+        ("link/absent", "real/absent"),
+        ("dangling", "missing/new"),
+        ("absent/../link", "real"),
+        ("real/inner/..", "real"),
+    ];
+    for (path, resolved) in paths {
+        assert_eq!(resolve_links(&root.join(path)), root.join(resolved), "{path}");
+    }
 }
