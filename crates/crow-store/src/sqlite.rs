@@ -7,6 +7,7 @@ mod foreign_import;
 mod lease_files;
 mod memory;
 mod open;
+mod open_transaction;
 mod salvage;
 mod schema;
 mod statements;
@@ -14,12 +15,13 @@ mod syncer;
 
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, Row, TransactionBehavior};
+use rusqlite::{Connection, Row};
 
 pub(crate) use self::open::SqliteOptions;
 use self::{
     errors::{from_io, from_sqlite},
     lease_files::LeaseFiles,
+    open_transaction::OpenTransaction,
     statements::SqliteTransaction,
     syncer::WalSyncer,
 };
@@ -74,16 +76,10 @@ impl DatabaseBackend for SqliteBackend {
         kind: TransactionKind,
         work: TransactionBody<'_>,
     ) -> Result<(), StoreError> {
-        // A transaction that reads first and writes later fails at once when another process writes in between,
-        // whatever the timeout; so it takes the lock at its start.
-        let behavior = match kind {
-            TransactionKind::Read => TransactionBehavior::Deferred,
-            TransactionKind::Write => TransactionBehavior::Immediate,
-        };
         let path = &self.path;
         let map_error = |error: rusqlite::Error| from_sqlite(path, &error);
-        let transaction = self.connection.transaction_with_behavior(behavior).map_err(map_error)?;
-        work(&mut SqliteTransaction { transaction: &transaction, path })?;
+        let transaction = OpenTransaction::begin(&self.connection, kind).map_err(map_error)?;
+        work(&mut SqliteTransaction { connection: transaction.connection(), path })?;
         transaction.commit().map_err(map_error)
     }
 

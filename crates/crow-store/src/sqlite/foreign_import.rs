@@ -41,7 +41,7 @@ pub(super) fn import_foreign_database(
     // Any number there was not ours.
     transaction.pragma_update(None, "user_version", 0).map_err(in_path)?;
     schema::make_tables(&transaction).map_err(in_path)?;
-    let mut statements = SqliteTransaction { transaction: &transaction, path };
+    let mut statements = SqliteTransaction { connection: &transaction, path };
     let database =
         ForeignDatabase { connection: &source, directory: path.parent().unwrap_or_else(|| Path::new("")) };
     let mut n_imported = 0_u64;

@@ -15,7 +15,10 @@ use crow_core::SessionId;
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 
-use super::{errors::from_sqlite, schema::make_tables, statements::SqliteTransaction};
+use super::{
+    errors::from_sqlite, open::STATEMENTS_MAX, open_transaction::OpenTransaction, schema::make_tables,
+    statements::SqliteTransaction,
+};
 use crate::{
     DiskFault, LeaseHolder, SimulatedDisk, Store, StoreError,
     database::Database,
@@ -55,6 +58,16 @@ impl MemoryDatabase {
         Ok(Self { shared: Arc::new(Mutex::new(shared)), names: Arc::default(), drafts })
     }
 
+    /// Deletes every row, so that the next run starts with an empty database that is already open. No process may use it.
+    pub fn clear(&self) -> Result<(), StoreError> {
+        let mut shared = lock(&self.shared);
+        delete_rows(&mut shared.connection).map_err(|error| from_sqlite(Path::new(NAME), &error))?;
+        shared.leases.clear();
+        shared.n_processes = 0;
+        self.names.store(0, Ordering::Relaxed);
+        Ok(())
+    }
+
     /// Opens the database for one process. The store runs on a task of the current runtime, and the process ends with
     /// that runtime.
     pub fn open(&self, disk: Arc<dyn SimulatedDisk>) -> Store {
@@ -84,7 +97,28 @@ fn create_connection() -> rusqlite::Result<Connection> {
     transaction.commit()?;
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    // And room for those that delete.
+    connection.set_prepared_statement_cache_capacity(2 * STATEMENTS_MAX);
     Ok(connection)
+}
+
+/// Deletes the rows of all tables.
+fn delete_rows(connection: &mut Connection) -> rusqlite::Result<()> {
+    let transaction = connection.transaction()?;
+    // Whatever refers to something is a session or belongs to one.
+    let mut statement = transaction.prepare_cached(
+        "SELECT CASE type WHEN 'table' THEN 'DELETE FROM ' || name
+                          ELSE 'INSERT INTO ' || name || ' (' || name || ') VALUES (''delete-all'')' END
+         FROM pragma_table_list
+         WHERE schema = 'main' AND type IN ('table', 'virtual') AND name NOT LIKE 'sqlite_%'
+         ORDER BY name <> 'sessions'",
+    )?;
+    let deletions: Vec<String> = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    drop(statement);
+    for deletion in deletions {
+        transaction.prepare_cached(&deletion)?.execute([])?;
+    }
+    transaction.commit()
 }
 
 fn lock(shared: &Mutex<SharedDatabase>) -> std::sync::MutexGuard<'_, SharedDatabase> {
@@ -116,9 +150,9 @@ impl DatabaseBackend for MemoryBackend {
         if let Some(fault @ (DiskFault::Locked | DiskFault::Broken)) = fault {
             return Err(fault.into_error(NAME));
         }
-        let mut shared = lock(&self.shared);
-        let transaction = shared.connection.transaction().map_err(map_error)?;
-        work(&mut SqliteTransaction { transaction: &transaction, path })?;
+        let shared = lock(&self.shared);
+        let transaction = OpenTransaction::begin(&shared.connection, kind).map_err(map_error)?;
+        work(&mut SqliteTransaction { connection: transaction.connection(), path })?;
         match fault {
             Some(fault) => Err(fault.into_error(NAME)),
             None => transaction.commit().map_err(map_error),
@@ -171,3 +205,6 @@ impl DatabaseBackend for MemoryBackend {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -22,7 +22,7 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 /// Each time but the last, another process switched first; then there is nothing left to switch.
 const SWITCHES_MAX: usize = 8;
 /// Room for every statement of the store, so that each is compiled once.
-const STATEMENTS_MAX: usize = 64;
+pub(super) const STATEMENTS_MAX: usize = 64;
 
 /// Options for opening a file.
 #[derive(Debug, Clone, Copy)]

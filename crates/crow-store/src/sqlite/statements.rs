@@ -3,7 +3,7 @@
 use std::{borrow::Cow, path::Path};
 
 use rusqlite::{
-    ErrorCode, Row, ToSql, Transaction,
+    Connection, ErrorCode, Row, ToSql,
     types::{ToSqlOutput, ValueRef},
 };
 
@@ -36,7 +36,7 @@ static DIALECT: SqlDialect = SqlDialect {
 
 /// The statements of one transaction.
 pub(super) struct SqliteTransaction<'a> {
-    pub(super) transaction: &'a Transaction<'a>,
+    pub(super) connection: &'a Connection,
     pub(super) path: &'a Path,
 }
 
@@ -52,7 +52,7 @@ impl SqliteTransaction<'_> {
         sql: &str,
         values: &[SqlValue<'_>],
     ) -> rusqlite::Result<rusqlite::CachedStatement<'_>> {
-        let mut statement = self.transaction.prepare_cached(sql)?;
+        let mut statement = self.connection.prepare_cached(sql)?;
         for (value, name) in values.iter().zip(PLACEHOLDERS) {
             if let Some(index) = statement.parameter_index(name)? {
                 statement.raw_bind_parameter(index, value)?;
