@@ -3,7 +3,7 @@
 
 mod session_requests;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -94,7 +94,7 @@ where
                 client: client_receiver,
                 shared,
                 inbox,
-                sessions: HashMap::new(),
+                sessions: BTreeMap::new(),
                 queued_requests: HashMap::new(),
                 auth: AuthState::LoggedIn,
                 n_logouts: 0,
@@ -171,7 +171,8 @@ struct SessionHost {
     client: Client,
     shared: HostShared,
     inbox: mpsc::Receiver<HostEvent>,
-    sessions: HashMap<SessionId, SessionHandle>,
+    /// In an order: they end in it with the connection, which a simulation repeats exactly.
+    sessions: BTreeMap<SessionId, SessionHandle>,
     /// Sessions that are being opened, closed or deleted, each with the requests that wait for it.
     queued_requests: HashMap<SessionId, VecDeque<IncomingRequest>>,
     auth: AuthState,
