@@ -223,7 +223,7 @@ impl<'a> FakeClient<'a> {
     }
 
     fn read_line(&mut self, line: &str) {
-        let message = self.world.read_json(line.as_bytes());
+        let mut message = self.world.read_json(line.as_bytes());
         if let (Some(id), true) = (message["id"].as_str(), message["method"].is_string()) {
             self.request_ids.push(id.to_owned());
         }
@@ -233,7 +233,7 @@ impl<'a> FakeClient<'a> {
             self.world.add_violation(format!("the agent broke the protocol: {violation} in {line}"));
         }
         match (message["method"].as_str(), message["id"].as_u64()) {
-            (Some("session/update"), _) => self.read_update(&message["params"]),
+            (Some("session/update"), _) => self.read_update(message["params"].take()),
             (Some("session/request_permission"), _) => self.plan_permission_answer(&message),
             (Some(_), _) if message.get("id").is_some() => {
                 let error = json!({"code": -32601, "message": "not found"});
@@ -245,14 +245,14 @@ impl<'a> FakeClient<'a> {
         }
     }
 
-    fn read_update(&mut self, params: &Value) {
+    fn read_update(&mut self, mut params: Value) {
+        let update = params["update"].take();
         let session = params["sessionId"].as_str().unwrap_or_default();
         let memory = self.memory.entry(session.to_owned()).or_default();
-        let update = &params["update"];
-        memory.updates.push(update.clone());
         match &mut memory.loading {
-            Some(loading) => loading.add_update(update),
-            None => memory.shown.add_update(update),
+            Some(loading) => loading.add_update(&update),
+            None => memory.shown.add_update(&update),
         }
+        memory.updates.push(update);
     }
 }

@@ -9,6 +9,7 @@ mod client;
 mod fault;
 mod launcher;
 mod panics;
+mod part_process;
 mod process;
 mod provider;
 mod report;
@@ -22,7 +23,9 @@ mod world;
 use std::io;
 use std::process::ExitCode;
 
+use part_process::PART;
 use report::Report;
+use run::SeedRunner;
 
 /// Seeds of a run without arguments.
 const N_SEEDS: u64 = 1000;
@@ -30,27 +33,36 @@ const N_SEEDS: u64 = 1000;
 fn main() -> io::Result<ExitCode> {
     panics::record_panics();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let numbers: Option<Vec<u64>> =
-        arguments.iter().filter(|word| *word != "--seed").map(|word| word.parse().ok()).collect();
-    let is_trace = arguments.first().is_some_and(|word| word == "--seed");
-    let (first, n_seeds) = match (is_trace, numbers.as_deref()) {
-        (true, Some([seed])) => return print_trace(*seed),
-        (false, Some([])) => (0, N_SEEDS),
-        (false, Some([n_seeds])) => (0, *n_seeds),
-        (false, Some([n_seeds, first])) => (*first, *n_seeds),
+    let (option, words) = match arguments.split_first() {
+        Some((option, words)) if option.starts_with('-') => (option.as_str(), words),
+        _ => ("", arguments.as_slice()),
+    };
+    let numbers: Option<Vec<u64>> = words.iter().map(|word| word.parse().ok()).collect();
+    let (first, n_seeds) = match (option, numbers.as_deref()) {
+        ("--seed", Some([seed])) => return print_trace(*seed),
+        (PART, Some([first, end, step])) => return run_part(*first, *end, *step),
+        ("", Some([])) => (0, N_SEEDS),
+        ("", Some([n_seeds])) => (0, *n_seeds),
+        ("", Some([n_seeds, first])) => (*first, *n_seeds),
         (_, _) => {
             eprintln!("usage: simulate [SEEDS [FIRST]] | --seed SEED");
             return Ok(ExitCode::from(2));
         }
     };
-    let report = Report::run_seeds(first, n_seeds)?;
+    let report = Report::run_parts(first, n_seeds)?;
     println!("{report}");
     Ok(if report.failed_seeds.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// Runs the seeds of one of the processes that [`Report::run_parts`] starts.
+fn run_part(first: u64, end: u64, step: u64) -> io::Result<ExitCode> {
+    let step = usize::try_from(step).map_err(io::Error::other)?;
+    println!("{}", Report::run_seeds((first..end).step_by(step))?.encode_part()?);
+    Ok(ExitCode::SUCCESS)
+}
+
 fn print_trace(seed: u64) -> io::Result<ExitCode> {
-    let directory = tempfile::tempdir()?;
-    let journal = run::run_seed(seed, directory.path(), true)?;
+    let journal = SeedRunner::create()?.run_seed(seed, true)?;
     for event in &journal.trace {
         println!("{event}");
     }

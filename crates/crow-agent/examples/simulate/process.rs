@@ -13,6 +13,7 @@ use crow_core::{
 use crow_model::{HttpClients, ModelApi, ModelSettings, ProviderSettings, ToolCallMode};
 use crow_project::{RepositoryConfig, RepositoryConfigReader, VariableExpansion};
 use crow_store::MemoryDatabase;
+use crow_tools::ToolRegistry;
 use crow_workflow::WorkflowConfig;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -30,11 +31,11 @@ pub(crate) const CHILD_AGENT: &str = "helper";
 const PIPE_LINES: usize = 64;
 
 /// The parts of a run that outlive its processes.
-#[derive(Debug)]
 pub(crate) struct Machine<'a> {
     pub(crate) project: &'a Path,
     pub(crate) config_dir: &'a Path,
-    pub(crate) database: MemoryDatabase,
+    pub(crate) database: &'a MemoryDatabase,
+    pub(crate) no_tools: &'a ToolRegistry,
 }
 
 /// Starts an agent; the task ends with its connection.
@@ -44,14 +45,20 @@ pub(crate) fn start_agent(machine: &Machine<'_>, world: &Arc<World>) -> (ClientP
     let lines = channel_transport(agent_receiver, agent_sender);
     let about = AgentInfo { version: "0", program: None, reads_images: true };
     let (config, store) = (agent_config(machine.config_dir), machine.database.open(world.clone()));
+    let no_tools = machine.no_tools.clone();
     let world = world.clone();
     let load = move || {
         let provider = Arc::new(FakeProvider { world: world.clone() });
         let runtime = HttpClients::simulated(provider).map(|http| {
             let child_launcher = Arc::new(FakeLauncher { world: world.clone() });
             let ports = SimulatedPorts { http, child_launcher, disk: world.clone() };
-            AgentRuntime::new(config.clone(), store.clone(), fake_tools(&world), AgentLauncher::new(None))
-                .with_simulated_ports(ports)
+            AgentRuntime::new(
+                config.clone(),
+                store.clone(),
+                fake_tools(&world, &no_tools),
+                AgentLauncher::new(None),
+            )
+            .with_simulated_ports(ports)
         });
         async move { runtime }
     };

@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
+use std::iter::StepBy;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use crate::fault::Fault;
 use crate::panics;
-use crate::run::run_seed;
+use crate::part_process::PartProcess;
+use crate::run::SeedRunner;
 use crate::world::Journal;
 
 /// Failing seeds that are shown in full.
@@ -18,7 +21,8 @@ const FAILURES_SHOWN: usize = 5;
 pub(crate) struct Report {
     n_seeds: u64,
     took: Duration,
-    faults: BTreeMap<Fault, u64>,
+    /// By name.
+    faults: BTreeMap<String, u64>,
     endings: BTreeMap<String, u64>,
     /// The seeds whose run broke an invariant, with the first violation.
     pub(crate) failed_seeds: BTreeMap<u64, String>,
@@ -27,34 +31,39 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Runs seeds on all processors, each run on one thread.
-    pub(crate) fn run_seeds(first: u64, n_seeds: u64) -> io::Result<Self> {
+    /// Runs seeds on all processors, with a process for each: threads would wait for each other in the allocators of Rust and SQLite.
+    pub(crate) fn run_parts(first: u64, n_seeds: u64) -> io::Result<Self> {
         let started_at = Instant::now();
-        let n_threads = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
-        let mut report = std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..n_threads)
-                .map(|thread| scope.spawn(move || run_every(first + thread, first + n_seeds, n_threads)))
-                .collect();
-            let mut report = Self::default();
-            for thread in threads {
-                let part = thread.join().map_err(|_| io::Error::other("a run panicked"))??;
-                report.add_part(part);
-            }
-            Ok::<_, io::Error>(report)
-        })?;
+        let n_parts = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
+        let start = |part| PartProcess::start(first + part, first + n_seeds, n_parts);
+        let processes: Vec<PartProcess> = (0..n_parts).map(start).collect::<io::Result<_>>()?;
+        let mut report = Self::default();
+        for process in processes {
+            report.add_part(Self::decode_part(&process.wait_for_output()?)?);
+        }
         report.took = started_at.elapsed();
         Ok(report)
     }
 
-    pub(crate) fn add_run(&mut self, seed: u64, journal: Journal) {
+    /// Runs seeds on this thread.
+    pub(crate) fn run_seeds(seeds: StepBy<Range<u64>>) -> io::Result<Self> {
+        let mut runner = SeedRunner::create()?;
+        let mut report = Self::default();
+        for seed in seeds {
+            let journal = runner.run_seed(seed, false)?;
+            report.add_run(seed, journal);
+        }
+        drop(panics::take_panics());
+        Ok(report)
+    }
+
+    fn add_run(&mut self, seed: u64, journal: Journal) {
         self.n_seeds += 1;
         self.fingerprint ^= journal.fingerprint.rotate_left((seed % 64) as u32);
         for (fault, n) in journal.faults {
-            *self.faults.entry(fault).or_default() += n;
+            *self.faults.entry(format!("{fault:?}")).or_default() += n;
         }
-        for (ending, n) in journal.endings {
-            *self.endings.entry(ending).or_default() += n;
-        }
+        add_counts(&mut self.endings, journal.endings);
         if let Some(violation) = journal.violations.into_iter().next() {
             self.failed_seeds.insert(seed, violation);
         }
@@ -63,27 +72,27 @@ impl Report {
     fn add_part(&mut self, part: Self) {
         self.n_seeds += part.n_seeds;
         self.fingerprint ^= part.fingerprint;
-        for (fault, n) in part.faults {
-            *self.faults.entry(fault).or_default() += n;
-        }
-        for (ending, n) in part.endings {
-            *self.endings.entry(ending).or_default() += n;
-        }
+        add_counts(&mut self.faults, part.faults);
+        add_counts(&mut self.endings, part.endings);
         self.failed_seeds.extend(part.failed_seeds);
+    }
+
+    /// Writes the report of a part for [`Self::decode_part`].
+    pub(crate) fn encode_part(&self) -> io::Result<String> {
+        let Self { n_seeds, took: _, faults, endings, failed_seeds, fingerprint } = self;
+        Ok(serde_json::to_string(&(n_seeds, fingerprint, faults, endings, failed_seeds))?)
+    }
+
+    fn decode_part(text: &[u8]) -> io::Result<Self> {
+        let (n_seeds, fingerprint, faults, endings, failed_seeds) = serde_json::from_slice(text)?;
+        Ok(Self { n_seeds, took: Duration::ZERO, faults, endings, failed_seeds, fingerprint })
     }
 }
 
-fn run_every(first: u64, end: u64, step: u64) -> io::Result<Report> {
-    let directory = tempfile::tempdir()?;
-    let mut report = Report::default();
-    let mut seed = first;
-    while seed < end {
-        let journal = run_seed(seed, directory.path(), false)?;
-        report.add_run(seed, journal);
-        seed += step;
+fn add_counts(counts: &mut BTreeMap<String, u64>, added: BTreeMap<String, u64>) {
+    for (name, n) in added {
+        *counts.entry(name).or_default() += n;
     }
-    drop(panics::take_panics());
-    Ok(report)
 }
 
 impl fmt::Display for Report {
@@ -93,7 +102,8 @@ impl fmt::Display for Report {
         writeln!(f, "{} seeds in {seconds:.1} s, {per_second:.0} per second", self.n_seeds)?;
         writeln!(f, "fingerprint {:016x}\n\nfaults", self.fingerprint)?;
         for fault in Fault::ALL {
-            writeln!(f, "  {:<24}{:>10}", format!("{fault:?}"), self.faults.get(&fault).unwrap_or(&0))?;
+            let name = format!("{fault:?}");
+            writeln!(f, "  {name:<24}{:>10}", self.faults.get(&name).unwrap_or(&0))?;
         }
         writeln!(f, "\nendings of turns")?;
         for (ending, n) in &self.endings {

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use crow_store::MemoryDatabase;
 use crow_testkit::replay::render_updates;
+use crow_tools::ToolRegistry;
 use serde_json::Value;
+use tempfile::TempDir;
 use tokio::runtime::{Builder, Handle};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
@@ -17,6 +19,7 @@ use crate::client::{ClientEnd, ClientMemory, ClientPlan, FakeClient};
 use crate::panics;
 use crate::process::{Machine, start_agent};
 use crate::stored::check_stored_sessions;
+use crate::tools::empty_registry;
 use crate::world::{Journal, World};
 
 /// Longer than anything that a process does in the background after its client is gone.
@@ -25,30 +28,69 @@ const REST_TIME: Duration = Duration::from_hours(2);
 /// Processes with faults at most.
 const FAULTY_PROCESSES_MAX: u64 = 3;
 
-/// Runs one seed in a directory of its own below this one.
-pub(crate) fn run_seed(seed: u64, directory: &Path, records_trace: bool) -> io::Result<Journal> {
-    let directory = directory.join("run");
-    let project = directory.join("project");
-    std::fs::create_dir_all(&project)?;
-    let database = MemoryDatabase::create(directory.join("drafts")).map_err(io::Error::other)?;
-    let machine = Machine { project: &project, config_dir: &directory, database };
-    let world = World::new(seed, records_trace);
+/// A place in memory, if the system has it, for the files that a seed creates and removes all the time.
+const MEMORY_DIRECTORY: &str = "/dev/shm";
+
+/// The parts that are used again for each seed.
+pub(crate) struct SeedRunner {
+    directory: TempDir,
+    drafts: TempDir,
+    database: MemoryDatabase,
+    no_tools: ToolRegistry,
+}
+
+impl SeedRunner {
+    pub(crate) fn create() -> io::Result<Self> {
+        let directory = tempfile::tempdir()?;
+        let drafts = tempfile::tempdir_in(MEMORY_DIRECTORY).or_else(|_| tempfile::tempdir())?;
+        let database = MemoryDatabase::create(drafts.path().join("drafts"));
+        Ok(Self {
+            directory,
+            drafts,
+            database: database.map_err(io::Error::other)?,
+            no_tools: empty_registry(),
+        })
+    }
+
+    /// Runs one seed, with an empty disk.
+    pub(crate) fn run_seed(&mut self, seed: u64, records_trace: bool) -> io::Result<Journal> {
+        let directory = self.directory.path().join("run");
+        let project = directory.join("project");
+        std::fs::create_dir_all(&project)?;
+        self.database.clear().map_err(io::Error::other)?;
+        let (database, no_tools) = (&self.database, &self.no_tools);
+        let machine = Machine { project: &project, config_dir: &directory, database, no_tools };
+        let journal = run_processes(&machine, &World::new(seed, records_trace))?;
+        std::fs::remove_dir_all(directory)?;
+        remove_directory(&self.drafts.path().join("drafts"))?;
+        Ok(journal)
+    }
+}
+
+/// Removes a directory that may have never been needed.
+fn remove_directory(path: &Path) -> io::Result<()> {
+    match std::fs::remove_dir_all(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+fn run_processes(machine: &Machine<'_>, world: &Arc<World>) -> io::Result<Journal> {
     let mut memory = ClientMemory::new();
     for index in 0..=world.draw_below(FAULTY_PROCESSES_MAX) {
         let opens_more = index == 0 || world.draws_chance(30);
         let n_new_sessions = if opens_more { 1 + world.draw_below(2) } else { 0 };
         let plan = ClientPlan { has_faults: true, n_new_sessions, n_prompts: 1 + world.draw_below(3) };
-        run_process(&machine, &world, &mut memory, plan)?;
+        run_process(machine, world, &mut memory, plan)?;
     }
     let plan = ClientPlan { has_faults: false, n_new_sessions: 0, n_prompts: 1 };
-    run_process(&machine, &world, &mut memory, plan)?;
+    run_process(machine, world, &mut memory, plan)?;
     let live = render_sessions(&memory);
-    run_process(&machine, &world, &mut memory, ClientPlan { n_prompts: 0, ..plan })?;
-    check_replay(&world, &live, &render_sessions(&memory));
+    run_process(machine, world, &mut memory, ClientPlan { n_prompts: 0, ..plan })?;
+    check_replay(world, &live, &render_sessions(&memory));
     for panic in panics::take_panics() {
         world.add_violation(format!("a task panicked: {panic}"));
     }
-    std::fs::remove_dir_all(directory)?;
     Ok(world.take_journal())
 }
 

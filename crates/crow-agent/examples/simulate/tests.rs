@@ -1,7 +1,7 @@
 //! A short run, and the seeds of bugs that were found.
 
 use crate::report::Report;
-use crate::run::run_seed;
+use crate::run::SeedRunner;
 
 /// A debug build runs a few seeds in a second; `just simulate` runs many.
 const N_SEEDS: u64 = 16;
@@ -9,8 +9,8 @@ const N_SEEDS: u64 = 16;
 /// Fails if a seed breaks an invariant, or if no event of it contains a text.
 #[track_caller]
 fn check(seed: u64, event: &str) {
-    let directory = tempfile::tempdir().expect("a directory can be made");
-    let journal = run_seed(seed, directory.path(), true).expect("the run begins");
+    let mut runner = SeedRunner::create().expect("a directory can be made");
+    let journal = runner.run_seed(seed, true).expect("the run begins");
     let trace = journal.trace.join("\n");
     assert!(journal.violations.is_empty(), "seed {seed}: {:#?}\n{trace}", journal.violations);
     assert!(trace.contains(event), "seed {seed} has no event {event}");
@@ -33,12 +33,13 @@ fn steering_that_is_not_stored_is_answered_with_the_reason() {
 
 #[test]
 fn seeds_break_no_invariant() {
-    let report = Report::run_seeds(0, N_SEEDS).expect("the runs begin");
+    let report = Report::run_seeds((0..N_SEEDS).step_by(1)).expect("the runs begin");
     assert!(report.failed_seeds.is_empty(), "{report}");
 }
 
 #[test]
 fn seed_is_reproduced_exactly() {
-    let [first, second] = [(), ()].map(|()| Report::run_seeds(0, 4).expect("the runs begin").fingerprint);
+    let [first, second] =
+        [(), ()].map(|()| Report::run_seeds((0..4).step_by(1)).expect("the runs begin").fingerprint);
     assert_eq!(first, second, "two runs of the same seeds differ");
 }

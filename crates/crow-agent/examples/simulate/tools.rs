@@ -18,16 +18,18 @@ struct FakeTool {
     world: Arc<World>,
 }
 
-/// Returns the tools of a process.
-pub(crate) fn fake_tools(world: &Arc<World>) -> ToolRegistry {
-    let accesses = [ToolAccess::Nothing, ToolAccess::Runs("change things".to_owned())];
+/// Returns a registry without tools.
+pub(crate) fn empty_registry() -> ToolRegistry {
     let builtin = ToolRegistry::with_builtin_tools(BuiltinToolConfig::default());
-    let names: Vec<String> = builtin
-        .tool_specs()
-        .iter()
-        .chain(builtin.alternative_specs())
-        .map(|spec| spec.name.clone())
-        .collect();
+    let specs = builtin.tool_specs();
+    let specs = specs.iter().chain(builtin.alternative_specs());
+    let names: Vec<String> = specs.map(|spec| spec.name.clone()).collect();
+    builtin.without_tools(&names)
+}
+
+/// Returns the tools of a process.
+pub(crate) fn fake_tools(world: &Arc<World>, registry: &ToolRegistry) -> ToolRegistry {
+    let accesses = [ToolAccess::Nothing, ToolAccess::Runs("change things".to_owned())];
     let mut added: Vec<Arc<dyn Tool>> = Vec::new();
     for (name, access) in TOOL_NAMES.into_iter().zip(accesses) {
         let parameters = json!({
@@ -38,7 +40,7 @@ pub(crate) fn fake_tools(world: &Arc<World>) -> ToolRegistry {
         let spec = ToolSpec { name: name.to_owned(), description: format!("Does {name}."), parameters };
         added.push(Arc::new(FakeTool { spec, access, world: world.clone() }));
     }
-    builtin.without_tools(&names).with_tools(added)
+    registry.with_tools(added)
 }
 
 impl Tool for FakeTool {
