@@ -49,8 +49,12 @@ use crate::{
 /// Interval of the last line; its time changes each second.
 const TICK: Duration = Duration::from_millis(250);
 
-/// Results that are written together: one answer may be large.
-const RESULTS_AT_ONCE_MAX: usize = 64;
+/// Results that are written together, unless their answers have more than [`ANSWER_BYTES_AT_ONCE`]. Each write waits for the
+/// disk, and thousands of tasks may be cancelled at once.
+const RESULTS_AT_ONCE_MAX: usize = 1024;
+
+/// Bytes of answers after which results are written; one more may follow.
+const ANSWER_BYTES_AT_ONCE: usize = 4 * 1024 * 1024;
 
 /// Everything that stays the same during a batch.
 pub(super) struct BatchContext<'a> {
@@ -257,10 +261,14 @@ impl<'a> BatchRunner<'a> {
     /// Handles an end, and those that are there as well: they are written to the disk together.
     async fn on_ends(&mut self, first: TaskEnd) {
         let mut results = Vec::from_iter(self.on_end(first));
+        let mut n_bytes: usize = results.iter().map(|result| result.text.len()).sum();
         while results.len() < RESULTS_AT_ONCE_MAX
+            && n_bytes < ANSWER_BYTES_AT_ONCE
             && let Some(Some(end)) = self.ends.next().now_or_never()
         {
-            results.extend(self.on_end(end));
+            let result = self.on_end(end);
+            n_bytes += result.as_ref().map_or(0, |result| result.text.len());
+            results.extend(result);
         }
         if self.abort_error.is_none()
             && let Err(error) = self.results.append(&results).await
