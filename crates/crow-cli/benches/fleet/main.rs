@@ -1,11 +1,6 @@
 //! Runs many tasks on workers while workers and servers are killed: `cargo bench -p crow-cli --bench fleet --profile dev --
 //! [TASKS]`; see `docs/dev/fleet.md`.
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::print_stdout,
-    reason = "a benchmark prints, and fails by panicking"
-)]
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints, and fails by panicking")]
 #![expect(clippy::disallowed_methods, reason = "it starts workers as an administrator does")]
 
 mod killer;

@@ -17,9 +17,6 @@ use crate::options::FleetOptions;
 /// The queue of all tasks.
 const QUEUE: &str = "fleet";
 
-/// Starts of one worker: a cluster that elects its leader does not answer it.
-const STARTS_MAX: usize = 20;
-
 /// One server, or three with every message on each.
 enum TestServers {
     One(NatsServer),
@@ -84,29 +81,26 @@ impl FleetWorld {
     /// Starts a worker and waits until it has its queue.
     fn start_worker(&mut self) -> Child {
         let replicas = if matches!(self.servers, TestServers::Cluster(_)) { "3" } else { "1" };
-        for _ in 0..STARTS_MAX {
-            self.n_started += 1;
-            let mut command = Command::new(PathBuf::from(env!("CARGO_BIN_EXE_crow-cli")));
-            command
-                .args(["worker", "--nats", &self.url(), "--queue", QUEUE, "--mode", "auto"])
-                .args(["--name", &format!("w{}", self.n_started), "--slots", &self.n_slots.to_string()])
-                .args(["--replicas", replicas])
-                .env_clear()
-                .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-                .env("HOME", self.home.home())
-                .stdin(Stdio::null())
-                .stdout(Stdio::piped())
-                .stderr(Stdio::null());
-            let mut worker = command.spawn().unwrap();
-            let mut lines = BufReader::new(worker.stdout.take().unwrap()).lines();
-            if lines.next().is_some() {
-                // Its pipe must not become full.
-                std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
-                return worker;
-            }
-            worker.wait().unwrap();
-        }
-        panic!("no worker could be started")
+        self.n_started += 1;
+        let mut command = Command::new(PathBuf::from(env!("CARGO_BIN_EXE_crow-cli")));
+        command
+            .args(["worker", "--nats", &self.url(), "--queue", QUEUE, "--mode", "auto"])
+            .args(["--name", &format!("w{}", self.n_started), "--slots", &self.n_slots.to_string()])
+            .args(["--replicas", replicas])
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.home.home())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        let mut worker = command.spawn().unwrap();
+        let mut lines = BufReader::new(worker.stdout.take().unwrap()).lines();
+        // It waits for elections itself, and says so.
+        let is_ready = lines.any(|line| line.unwrap().starts_with("worker "));
+        assert!(is_ready, "the worker could not use its queue");
+        // Its pipe must not become full.
+        std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
+        worker
     }
 
     /// Kills a worker and starts another one.
