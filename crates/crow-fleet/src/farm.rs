@@ -8,6 +8,7 @@ mod resumption;
 mod task;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crow_acp::{LineTransport, ParentRelay, channel_transport};
@@ -137,7 +138,9 @@ impl FarmConnections {
         if tokio::time::timeout(CLOSE_TIMEOUT, self.tasks.wait()).await.is_err() {
             tracing::debug!("the server did not confirm the end of a task in time");
         }
-        self.tasks.len()
+        let connections = self.connections.lock().await;
+        let unconfirmed = connections.iter().map(|(_, connection)| &connection.n_unconfirmed);
+        self.tasks.len() + unconfirmed.map(|count| count.load(Ordering::Relaxed)).sum::<usize>()
     }
 
     /// Connects to a server that may be away.

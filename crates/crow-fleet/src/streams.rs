@@ -6,11 +6,14 @@ use async_nats::jetstream::ErrorCode;
 use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, PullConsumer, pull};
 use async_nats::jetstream::context::{CreateStreamError, CreateStreamErrorKind, PublishErrorKind};
 use async_nats::jetstream::message::{PublishMessage, StreamMessage};
+use async_nats::jetstream::response::Response;
 use async_nats::jetstream::stream::{
-    Config, ConsumerError, ConsumerErrorKind, DeleteMessageErrorKind, DirectGetError, DirectGetErrorKind,
-    DiscardPolicy, RetentionPolicy, StorageType, Stream,
+    Config, ConsumerError, ConsumerErrorKind, DirectGetError, DirectGetErrorKind, DiscardPolicy,
+    RetentionPolicy, StorageType, Stream,
 };
 use async_nats::jetstream::{self, Context};
+use serde::Deserialize;
+use serde_json::json;
 use tokio::time::sleep;
 
 use crate::code::CHUNK_BYTES;
@@ -368,18 +371,25 @@ pub(crate) async fn next_record(
     }))
 }
 
-/// Deletes a message; one that is gone already is no error.
+/// Deletes a message; one that is gone already is no error. Its bytes are not overwritten, as those of acknowledged ones are not:
+/// that takes a server milliseconds for each.
 pub(crate) async fn delete_message(jetstream: &Context, stream: &str, sequence: u64) -> Result<(), String> {
-    let stream = bare_stream(jetstream, stream).await?;
-    match stream.delete_message(sequence).await {
-        Ok(_) => Ok(()),
-        Err(error) => match error.kind() {
-            DeleteMessageErrorKind::JetStream(cause) if NO_MESSAGE.contains(&cause.error_code().0) => Ok(()),
-            DeleteMessageErrorKind::JetStream(_)
-            | DeleteMessageErrorKind::Request
-            | DeleteMessageErrorKind::TimedOut => Err(error.to_string()),
-        },
+    let request = json!({ "seq": sequence, "no_erase": true });
+    let answer = jetstream.request(format!("STREAM.MSG.DELETE.{stream}"), &request).await;
+    match answer.map_err(|error| error.to_string())? {
+        Response::Ok(DeletionAnswer { success: true }) => Ok(()),
+        Response::Ok(DeletionAnswer { success: false }) => {
+            Err("the server refused without a reason".to_owned())
+        }
+        Response::Err { error } if NO_MESSAGE.contains(&error.error_code().0) => Ok(()),
+        Response::Err { error } => Err(error.to_string()),
     }
+}
+
+/// The server's answer to a deletion.
+#[derive(Debug, Deserialize)]
+struct DeletionAnswer {
+    success: bool,
 }
 
 pub(crate) async fn bare_stream(jetstream: &Context, name: &str) -> Result<Stream<()>, String> {

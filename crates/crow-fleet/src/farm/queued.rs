@@ -1,6 +1,7 @@
 //! A task that waits in its queue for a worker, and that no client drives yet: of thousands, each costs little.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crow_acp::{LineTransport, ParentRelay, channel_transport};
@@ -136,15 +137,16 @@ impl QueuedFarmTask {
         farms.tasks.spawn(async move {
             let address = self.place.address();
             self.connection.forget_task(&address.task);
+            // It is never closed.
+            let _permit = self.connection.requests.acquire().await.ok();
             let withdrawal = async {
-                // It is never closed.
-                let _permit = self.connection.requests.acquire().await.ok();
                 while let Err(reason) = self.delete_message(&address).await {
                     tracing::debug!(%reason, "a task was not taken out of its queue");
                     sleep(PUBLISH_PAUSE).await;
                 }
             };
             if timeout(CLEAN_UP_TIMEOUT, Box::pin(withdrawal)).await.is_err() {
+                self.connection.n_unconfirmed.fetch_add(1, Ordering::Relaxed);
                 tracing::warn!(task = address.task, "the server did not confirm that a task is cancelled");
             }
         });

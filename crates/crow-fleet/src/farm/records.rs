@@ -1,6 +1,7 @@
 //! A connection of a parent, with the reader of what workers record about its tasks.
 
 use std::collections::HashMap;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -46,6 +47,8 @@ pub(super) struct FarmConnection {
     pub(super) servers: Vec<String>,
     /// Permits for requests about tasks that have no driver.
     pub(super) requests: Semaphore,
+    /// Ends of tasks that the server has not confirmed in time.
+    pub(super) n_unconfirmed: AtomicUsize,
     receivers: Mutex<HashMap<String, RecordReceiver>>,
 }
 
@@ -67,6 +70,7 @@ impl FarmConnection {
             client,
             servers: server_names(&address.server),
             requests: Semaphore::new(REQUESTS_MAX),
+            n_unconfirmed: AtomicUsize::new(0),
             receivers: Mutex::default(),
         });
         let filter = records_filter(&address.queue, &address.parent_name);

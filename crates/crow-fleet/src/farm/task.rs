@@ -5,6 +5,7 @@ mod requests;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use async_nats::{Message, Subscriber};
@@ -210,6 +211,7 @@ impl FarmTaskDriver {
             }
         };
         if timeout(CLEAN_UP_TIMEOUT, finish).await.is_err() {
+            self.connection.n_unconfirmed.fetch_add(1, Ordering::Relaxed);
             tracing::debug!("the server did not confirm the end of a task in time");
         }
     }
