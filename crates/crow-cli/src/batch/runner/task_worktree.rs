@@ -10,6 +10,9 @@ use crate::failure::{CliError, CliExitCode};
 /// Letters of an ID in the name of a branch.
 const NAME_LETTERS_MAX: usize = 40;
 
+/// Random bytes in the name of a branch. Many IDs may have the same letters, and a worktree of the same name is continued.
+const RANDOM_BYTES: usize = 6;
+
 /// Makes the worktree of a task that wants one.
 pub(super) async fn begin_worktree(
     context: &BatchContext<'_>,
@@ -20,14 +23,14 @@ pub(super) async fn begin_worktree(
     }
     let failed = |reason: String| CliError::new(CliExitCode::Failed, reason);
     let directory = context.dirs.resolve(task)?;
-    let mut random = [0; 2];
+    let mut random = [0; RANDOM_BYTES];
     getrandom::fill(&mut random).map_err(|error| failed(format!("no random numbers: {error}")))?;
     let request = WorktreeRequest {
         git: &context.git,
         farms: &context.farms,
         directory: &directory,
         worktrees_dir: &context.settings.worktrees_dir,
-        name: &worktree_name(&task.id, u16::from_be_bytes(random)),
+        name: &worktree_name(&task.id, random),
     };
     // The semaphore is never closed.
     let _permit = context.worktree_permits.acquire().await.ok();
@@ -61,15 +64,16 @@ pub(super) async fn settle_worktree(
     }
 }
 
-/// Returns a name that says which task it is and that no earlier run has used.
-fn worktree_name(id: &str, random: u16) -> String {
+/// Returns a name that says which task it is, and that no other task has, now or before.
+fn worktree_name(id: &str, random: [u8; RANDOM_BYTES]) -> String {
     let letters = id.chars().map(|letter| match letter.to_ascii_lowercase() {
         letter @ ('a'..='z' | '0'..='9') => letter,
         _ => '-',
     });
     let name: String = letters.take(NAME_LETTERS_MAX).collect();
     let name = name.trim_matches('-');
-    format!("{}-{random:04x}", if name.is_empty() { "task" } else { name })
+    let random: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{}-{random}", if name.is_empty() { "task" } else { name })
 }
 
 #[cfg(test)]
@@ -81,14 +85,14 @@ mod tests {
     #[test]
     fn names_of_worktrees_are_those_of_branches() {
         let ids = ["parser", "Fix: the Parser!", "../x", "--", "ü", &"long".repeat(20)];
-        let names: Vec<String> = ids.map(|id| worktree_name(id, 0xa5)).into();
+        let names: Vec<String> = ids.map(|id| worktree_name(id, [0, 1, 2, 3, 4, 0xa5])).into();
         expect![[r#"
-            parser-00a5
-            fix--the-parser-00a5
-            x-00a5
-            task-00a5
-            task-00a5
-            longlonglonglonglonglonglonglonglonglong-00a5"#]]
+            parser-0001020304a5
+            fix--the-parser-0001020304a5
+            x-0001020304a5
+            task-0001020304a5
+            task-0001020304a5
+            longlonglonglonglonglonglonglonglonglong-0001020304a5"#]]
         .assert_eq(&names.join("\n"));
     }
 }
