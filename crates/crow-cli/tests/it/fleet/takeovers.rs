@@ -1,7 +1,7 @@
 //! Tasks of workers that are gone: others go on with their conversations.
 
 use crow_testkit::client::TestHome;
-use expect_test::{Expect, expect};
+use expect_test::expect;
 use nix::sys::signal::Signal;
 
 use super::worktrees::{git, make_repository};
@@ -30,7 +30,7 @@ async fn begin(stage: &mut Stage, first: &mut Worker) -> u64 {
 }
 
 /// Checks the longest conversation that the model had about the task, without what the environment adds.
-fn check_conversation(stage: &Stage, expected: &Expect) {
+fn check_conversation(stage: &Stage) {
     let requests = stage.server.requests();
     let messages = |request: &serde_json::Value| -> Vec<String> {
         let messages = request["messages"].as_array().into_iter().flatten();
@@ -45,8 +45,25 @@ fn check_conversation(stage: &Stage, expected: &Expect) {
     let of_task = requests.iter().filter(|request| request.to_string().contains("ALPHA"));
     let longest =
         of_task.map(messages).filter(|lines| lines.concat().contains("echo first")).max_by_key(Vec::len);
-    expected.assert_eq(&longest.expect("the task has a conversation").concat());
+    expect![[r#"
+            user: ALPHA
+            assistant:  "{\"command\":\"echo first >> log\"}"
+            tool: (no output)
+            user: The process that worked on this task was stopped, and you go on where it was, in the same directory. Calls that ran at that moment may have had effects: look before you repeat one. Finish the task, and end with its result.
+            assistant:  "{\"command\":\"echo second >> log; cat log\"}"
+            tool: first second 
+        "#]].assert_eq(&longest.expect("the task has a conversation").concat());
     assert_eq!(stage.server.rejections(), Vec::<String>::new());
+}
+
+/// Kills the worker of a task, with which the second one goes on.
+async fn check_takeover(stage: &mut Stage, id: u64, first: Worker, mut second: Worker) {
+    first.signal(Signal::SIGKILL);
+    second.says("goes on, delivery 2").await;
+    stage.client.wait_for_line("The worker w1 no longer has the task; w2 goes on with it.").await;
+    assert_eq!(stage.end_of(id).await, "end_turn");
+    second.says("done").await;
+    check_conversation(stage);
 }
 
 #[test]
@@ -57,22 +74,7 @@ fn next_worker_goes_on_with_the_conversation_in_the_same_directory() {
         let id = begin(&mut stage, &mut first).await;
         let mut second = stage.worker("w2", &["--mode", "auto"]);
         second.says("worker").await;
-        first.signal(Signal::SIGKILL);
-        second.says("goes on, delivery 2").await;
-        stage.client.wait_for_line("The worker w1 no longer has the task; w2 goes on with it.").await;
-        assert_eq!(stage.end_of(id).await, "end_turn");
-        second.says("done").await;
-        check_conversation(
-            &stage,
-            &expect![[r#"
-            user: ALPHA
-            assistant:  "{\"command\":\"echo first >> log\"}"
-            tool: (no output)
-            user: The process that worked on this task was stopped, and you go on where it was, in the same directory. Calls that ran at that moment may have had effects: look before you repeat one. Finish the task, and end with its result.
-            assistant:  "{\"command\":\"echo second >> log; cat log\"}"
-            tool: first second 
-        "#]],
-        );
+        check_takeover(&mut stage, id, first, second).await;
         let tasks = stage.worker_home.home().join(".local/state/crow/worker");
         let left = ["tasks", "conversations"]
             .map(|name| std::fs::read_dir(tasks.join(name)).expect("it can be read").count());
@@ -135,20 +137,6 @@ fn worker_of_another_machine_goes_on_with_a_session_in_postgresql() {
         let id = begin(&mut stage, &mut first).await;
         let mut second = stage.worker_of(&other, "w2", &shared);
         second.says("worker").await;
-        first.signal(Signal::SIGKILL);
-        second.says("goes on, delivery 2").await;
-        assert_eq!(stage.end_of(id).await, "end_turn");
-        second.says("done").await;
-        check_conversation(
-            &stage,
-            &expect![[r#"
-            user: ALPHA
-            assistant:  "{\"command\":\"echo first >> log\"}"
-            tool: (no output)
-            user: The process that worked on this task was stopped, and you go on where it was, in the same directory. Calls that ran at that moment may have had effects: look before you repeat one. Finish the task, and end with its result.
-            assistant:  "{\"command\":\"echo second >> log; cat log\"}"
-            tool: first second 
-        "#]],
-        );
+        check_takeover(&mut stage, id, first, second).await;
     });
 }
