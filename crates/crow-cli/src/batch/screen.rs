@@ -115,6 +115,9 @@ fn push_result(row: &mut StyledRow, result: &TaskResult) {
     if let Some(tokens) = result.tokens {
         facts += &format!(" · {} tokens", format_tokens(tokens));
     }
+    if let Some(branch) = &result.branch {
+        facts += &format!(" · {}", sanitize_line(branch));
+    }
     row.push_span(StyledSpan::styled(facts, THEME.secondary()));
     if let Some(error) = &result.error {
         row.push_span(StyledSpan::plain(format!(" · {}", sanitize_line(error))));

@@ -9,7 +9,7 @@ fn result(id: &str, state: BatchTaskState, error: Option<&str>) -> TaskResult {
         state,
         text: String::new(),
         session: None,
-        branch: None,
+        branch: (state == BatchTaskState::Done).then(|| format!("crow/{id}-1")),
         tokens: (state != BatchTaskState::Cancelled).then_some(4_500),
         seconds: 72.4,
         error: error.map(Into::into),
@@ -49,11 +49,11 @@ fn results_are_lines_without_a_terminal() {
         || None,
         false,
         &expect![[r#"
-        [  1/200] ✓ fix-readme · 1 min 12 s · 4.5k tokens
-        [  2/200] ✗ a-long-name · 1 min 12 s · 4.5k tokens · the provider is overloaded; it said: try again in a minute or two
-        [  3/200] – third · 1 min 12 s · the batch was interrupted
-        stopping 4 tasks
-    "#]],
+            [  1/200] ✓ fix-readme · 1 min 12 s · 4.5k tokens · crow/fix-readme-1
+            [  2/200] ✗ a-long-name · 1 min 12 s · 4.5k tokens · the provider is overloaded; it said: try again in a minute or two
+            [  3/200] – third · 1 min 12 s · the batch was interrupted
+            stopping 4 tasks
+        "#]],
     );
 }
 
@@ -63,21 +63,21 @@ fn status_is_the_last_line_of_a_terminal() {
         || Some(100),
         false,
         &expect![[r#"
-        <erase>···················· 0/200 · 4 running · 3 s · 0 tokens<erase>✓ fix-readme · 1 min 12 s · 4.5k tokens
-        <erase>✗ a-long-name · 1 min 12 s · 4.5k tokens · the provider is overloaded; it said: try again in a minu…
-        <erase>– third · 1 min 12 s · the batch was interrupted
-        <erase>▎··················· 3/200 · 1 failed · 4 running · 2 min 10 s · 2 h 22 min left · 1.2M tokens<erase>stopping 4 tasks
-        <erase>"#]],
+            <erase>···················· 0/200 · 4 running · 3 s · 0 tokens<erase>✓ fix-readme · 1 min 12 s · 4.5k tokens · crow/fix-readme-1
+            <erase>✗ a-long-name · 1 min 12 s · 4.5k tokens · the provider is overloaded; it said: try again in a minu…
+            <erase>– third · 1 min 12 s · the batch was interrupted
+            <erase>▎··················· 3/200 · 1 failed · 4 running · 2 min 10 s · 2 h 22 min left · 1.2M tokens<erase>stopping 4 tasks
+            <erase>"#]],
     );
     check(
         || Some(60),
         true,
         &expect![[r#"
-        <erase>···················· 0/200 · 4 running · 3 s · 0 tokens<erase>✓ fix-readme · 1 min 12 s · 4.5k tokens
-        <erase>✗ a-long-name · 1 min 12 s · 4.5k tokens · the provider is …
-        <erase>– third · 1 min 12 s · the batch was interrupted
-        <erase>▎··················· 3/200 · stopping 4 · 1 failed<erase>stopping 4 tasks
-        <erase>"#]],
+            <erase>···················· 0/200 · 4 running · 3 s · 0 tokens<erase>✓ fix-readme · 1 min 12 s · 4.5k tokens · crow/fix-readme-1
+            <erase>✗ a-long-name · 1 min 12 s · 4.5k tokens · the provider is …
+            <erase>– third · 1 min 12 s · the batch was interrupted
+            <erase>▎··················· 3/200 · stopping 4 · 1 failed<erase>stopping 4 tasks
+            <erase>"#]],
     );
     check(
         || Some(30),
