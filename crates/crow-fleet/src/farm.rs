@@ -2,6 +2,7 @@
 
 mod code;
 mod machine;
+mod new_task;
 mod queued;
 mod records;
 mod resumption;
@@ -22,10 +23,10 @@ use self::code::CodeUploads;
 pub use self::code::{CodeRequest, FetchedCode, SentCode};
 #[cfg(test)]
 pub(crate) use self::machine::{FarmAction, FarmEvent, FarmMachine};
+pub use self::new_task::FarmTask;
 pub use self::queued::QueuedFarmTask;
 use self::records::FarmConnection;
 use self::resumption::PendingResumption;
-pub use self::task::FarmTask;
 use self::task::FarmTaskDriver;
 use crate::place::{FarmPlace, PlaceKeeper};
 use crate::subject::{TaskAddress, random_name};

@@ -9,14 +9,13 @@ use crow_core::FarmAddress;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 
-use super::code::SentCode;
+use super::new_task::FarmTask;
 use super::records::FarmConnection;
 use super::resumption::PendingResumption;
 use super::task::{CLEAN_UP_TIMEOUT, PUBLISH_PAUSE};
-use super::{FarmConnections, FarmTask, QUEUED_LINES_MAX};
+use super::{FarmConnections, QUEUED_LINES_MAX};
 use crate::code::CodeReturn;
 use crate::place::FarmPlace;
-use crate::record::{TaskMessage, TaskParts};
 use crate::streams::{self, PublishOutcome, TASKS, publish};
 use crate::subject::{TaskAddress, random_name};
 use crate::ticket::TaskTicket;
@@ -49,15 +48,7 @@ impl FarmConnections {
     ) -> Result<QueuedFarmTask, String> {
         let connection = self.connection(address).await?;
         let name = random_name()?;
-        let message = TaskMessage::new(TaskParts {
-            task: name.clone(),
-            ticket: TaskTicket::generate()?,
-            prompt,
-            model,
-            mode: task.mode,
-            depth: task.depth,
-            code: task.code.as_ref().map(SentCode::record),
-        });
+        let message = task.make_message(name.clone(), TaskTicket::generate()?, prompt, model);
         let begun = connection.await_record(&name);
         let address =
             TaskAddress { queue: address.queue.clone(), parent: address.parent_name.clone(), task: name };

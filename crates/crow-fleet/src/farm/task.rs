@@ -10,15 +10,15 @@ use std::time::Duration;
 
 use async_nats::{Message, Subscriber};
 use crow_acp::{ParentRelay, ParentRelayAction};
-use crow_core::{Mode, SessionId};
+use crow_core::SessionId;
 use futures_util::StreamExt;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use self::requests::RequestResult;
-use super::code::SentCode;
 use super::machine::{FarmAction, FarmEvent, FarmMachine};
+use super::new_task::FarmTask;
 use super::records::FarmConnection;
 use crate::code::CodeReturn;
 use crate::connection::{FleetClock, now_in_milliseconds};
@@ -41,21 +41,6 @@ const WAITING_LINES_MAX: usize = 64;
 
 /// Time for the last words to the server: longer than two elections, which take up to nine seconds.
 pub(super) const CLEAN_UP_TIMEOUT: Duration = Duration::from_secs(20);
-
-/// A task to be opened.
-#[derive(Clone)]
-pub struct FarmTask {
-    /// The mode of the parent; a worker does not allow more.
-    pub mode: Mode,
-    /// The depth of the task's agent in its tree.
-    pub depth: u32,
-    /// The version of this program.
-    pub version: &'static str,
-    /// Keeps its place; without it no later process can take it up again.
-    pub keeper: Option<Arc<dyn PlaceKeeper>>,
-    /// The code to work on; its changes come back with the end.
-    pub code: Option<SentCode>,
-}
 
 /// The driver of one task.
 pub(super) struct FarmTaskDriver {

@@ -6,10 +6,8 @@ use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
 use super::FarmTaskDriver;
-use crate::farm::code::SentCode;
 use crate::farm::machine::FarmEvent;
 use crate::place::FarmPlace;
-use crate::record::{TaskMessage, TaskParts};
 use crate::streams::{self, PublishOutcome, RECORDS, StoredRecord, TASKS, publish};
 
 /// Pause before a look is repeated that found out nothing.
@@ -33,15 +31,7 @@ impl FarmTaskDriver {
     /// Makes the message and the place of a new task.
     pub(super) async fn start_task(&mut self, prompt: String, model: Option<String>) {
         let Some(task) = &self.new_task else { return };
-        let message = TaskMessage::new(TaskParts {
-            task: self.address.task.clone(),
-            ticket: self.ticket.clone(),
-            prompt,
-            model,
-            mode: task.mode,
-            depth: task.depth,
-            code: task.code.as_ref().map(SentCode::record),
-        });
+        let message = task.make_message(self.address.task.clone(), self.ticket.clone(), prompt, model);
         match message.encode() {
             Ok(encoded) => {
                 self.message = Some(encoded);
