@@ -41,6 +41,7 @@ impl Counters {
                 WorkerRelayAction::SendToAgent(line) | WorkerRelayAction::SendToParent(line) => {
                     check_line(line);
                 }
+                WorkerRelayAction::NotResumed { .. } => assert_eq!(self.n_ended, 0),
                 WorkerRelayAction::End(_) => self.n_ended += 1,
             }
         }
@@ -54,6 +55,7 @@ fuzz_target!(|data: &[u8]| {
     let mut parent = ParentRelay::new(SessionId::new("task"), "1.0.0");
     let (mut worker, actions) = WorkerRelay::start(RelayTask {
         cwd: "/work".into(),
+        session: text.starts_with('r').then(|| "earlier".to_owned()),
         prompt: "Look.".to_owned(),
         model: Some("small".to_owned()),
         mode: Mode::Ask,
@@ -75,6 +77,7 @@ fuzz_target!(|data: &[u8]| {
                 counters.check_parent(&parent.detach());
                 worker.detach();
             }
+            "r" => counters.check_worker(&worker.resume_again()),
             "x" => counters.check_worker(&worker.cancel()),
             "f" => {
                 counters.check_worker(&worker.fail(line));
