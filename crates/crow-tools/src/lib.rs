@@ -70,8 +70,9 @@ pub use undo_recorder::{UndoFuture, UndoRecorder};
 pub use web::WebConfig;
 pub use workspace::{Workspace, check_directories};
 pub use worktree::{
-    BranchImport, BundledCommit, FileChangeKind, GitCli, RepositoryHead, RepositoryImport, SettledWorktree,
-    Worktree, WorktreeError, WorktreeFileChange,
+    BranchImport, BundledCommit, BundledSnapshot, FileChangeKind, GitCli, RepositoryHead, RepositoryImport,
+    SettledWorktree, SnapshotContent, SnapshotFiles, SnapshotRequest, Worktree, WorktreeError,
+    WorktreeFileChange,
 };
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ mod git;
 mod git_status;
 mod import;
 mod settle;
+mod snapshot;
 #[cfg(test)]
 mod tests;
 
@@ -21,6 +22,7 @@ pub use self::git::GitCli;
 use self::git::{BRANCH_PREFIX, GitLocation, GitRepository, RepositoryPath, path_str};
 pub use self::import::{BranchImport, RepositoryImport};
 pub use self::settle::{FileChangeKind, SettledWorktree, WorktreeFileChange};
+pub use self::snapshot::{BundledSnapshot, SnapshotContent, SnapshotFiles, SnapshotRequest};
 
 /// Git's mark of a worktree whose creation was interrupted.
 const INITIALIZING_LOCK: &str = "locked initializing";

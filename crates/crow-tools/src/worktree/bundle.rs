@@ -8,8 +8,8 @@ use tokio_util::sync::CancellationToken;
 use super::error::WorktreeError;
 use super::git::{BRANCH_PREFIX, GitCli, GitLocation, GitRepository, RepositoryPath, path_str};
 
-/// Bytes on disk of objects that are bundled. Those that were not packed yet need several times as much as in a bundle.
-const OBJECT_BYTES_MAX: u64 = 8 * GIT_BUNDLE_BYTES_MAX;
+/// Objects that are bundled may need this many times the bytes of a bundle on disk, as those do that were not packed yet.
+const OBJECT_BYTES_FACTOR: u64 = 8;
 
 /// The reference of a bundle that is made of `HEAD`.
 pub(super) const HEAD_REFERENCE: &str = "HEAD";
@@ -33,15 +33,19 @@ pub struct BundledCommit {
     pub bytes: Vec<u8>,
 }
 
+/// A name of the work of a task, for an error.
+pub(super) const WORK: &str = "the work, compressed and without what was there before,";
+
 /// A choice of commits.
-struct BundleRequest<'a> {
+pub(super) struct BundleRequest<'a> {
     /// The arguments that choose the commits.
-    revisions: &'a [&'a str],
-    reference: &'a str,
+    pub(super) revisions: &'a [&'a str],
+    pub(super) reference: &'a str,
     /// A name for an error.
-    what: &'static str,
+    pub(super) what: &'static str,
     /// A path for the bundle that is free.
-    file: &'a Path,
+    pub(super) file: &'a Path,
+    pub(super) n_bytes_max: u64,
 }
 
 impl GitCli {
@@ -76,7 +80,8 @@ impl GitCli {
         let whole = [HEAD_REFERENCE];
         let since = [HEAD_REFERENCE, "--not", base.unwrap_or_default()];
         let revisions = if base.is_some() { &since[..] } else { &whole[..] };
-        git.bundle(BundleRequest { revisions, reference: HEAD_REFERENCE, what, file }).await
+        let n_bytes_max = GIT_BUNDLE_BYTES_MAX;
+        git.bundle(BundleRequest { revisions, reference: HEAD_REFERENCE, what, file, n_bytes_max }).await
     }
 
     /// Bundles what the branch `crow/name` has beyond a commit; `None` if that is nothing.
@@ -98,26 +103,31 @@ impl GitCli {
         let request = BundleRequest {
             revisions: &revisions,
             reference: &reference,
-            what: "the work, compressed and without what was there before,",
+            what: WORK,
             file,
+            n_bytes_max: GIT_BUNDLE_BYTES_MAX,
         };
         git.bundle(request).await.map(Some)
     }
 }
 
 impl GitRepository<'_> {
-    async fn bundle(&self, request: BundleRequest<'_>) -> Result<BundledCommit, WorktreeError> {
-        let BundleRequest { revisions, reference, what, file } = request;
+    pub(super) async fn bundle(&self, request: BundleRequest<'_>) -> Result<BundledCommit, WorktreeError> {
+        let BundleRequest { revisions, reference, what, file, n_bytes_max } = request;
         let measure = [&["rev-list", "--disk-usage", "--objects"], revisions].concat();
         let n_bytes = self.run_checked(&measure).await?.parse().unwrap_or(u64::MAX);
-        if n_bytes > OBJECT_BYTES_MAX {
-            return Err(WorktreeError::BundleTooLarge { what, n_bytes });
+        if n_bytes > OBJECT_BYTES_FACTOR * n_bytes_max {
+            return Err(WorktreeError::BundleTooLarge { what, n_bytes, n_bytes_max });
         }
         let create = ["bundle", "create", "--quiet", "--version=2", path_str(file)?];
         let created = self.run_checked(&[&create, revisions].concat()).await;
         let read = async {
             created?;
-            read_bundle(file, what).await
+            let n_bytes = file_len(file).await?;
+            if n_bytes > n_bytes_max {
+                return Err(WorktreeError::BundleTooLarge { what, n_bytes, n_bytes_max });
+            }
+            tokio::fs::read(file).await.map_err(|error| unreadable(file, error))
         };
         let bytes = read.await;
         if let Err(error) = tokio::fs::remove_file(file).await
@@ -131,11 +141,11 @@ impl GitRepository<'_> {
     }
 }
 
-async fn read_bundle(file: &Path, what: &'static str) -> Result<Vec<u8>, WorktreeError> {
-    let failed = |error| WorktreeError::UnusableDirectory { directory: file.to_owned(), error };
-    let n_bytes = tokio::fs::metadata(file).await.map_err(failed)?.len();
-    if n_bytes > GIT_BUNDLE_BYTES_MAX {
-        return Err(WorktreeError::BundleTooLarge { what, n_bytes });
-    }
-    tokio::fs::read(file).await.map_err(failed)
+async fn file_len(file: &Path) -> Result<u64, WorktreeError> {
+    let metadata = tokio::fs::metadata(file).await.map_err(|error| unreadable(file, error))?;
+    Ok(metadata.len())
+}
+
+fn unreadable(file: &Path, error: std::io::Error) -> WorktreeError {
+    WorktreeError::UnusableDirectory { directory: file.to_owned(), error }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crow_core::{GIT_BUNDLE_BYTES_MAX, GitBundleError};
+use crow_core::GitBundleError;
 
 const MIB: u64 = 1024 * 1024;
 
@@ -75,12 +75,23 @@ pub enum WorktreeError {
         directory: PathBuf,
     },
     /// A bundle is too large to be sent or taken.
-    #[error("{what} has {} MiB, and {} are allowed", n_bytes.div_ceil(MIB), GIT_BUNDLE_BYTES_MAX / MIB)]
+    #[error("{what} has {} MiB, and {} are allowed", n_bytes.div_ceil(MIB), n_bytes_max / MIB)]
     BundleTooLarge {
         /// A name of its content.
         what: &'static str,
         /// Its size, or what its objects need on disk.
         n_bytes: u64,
+        /// The largest size.
+        n_bytes_max: u64,
+    },
+    /// The changed files are too large for a snapshot.
+    #[error("the changed files are too many or too large: more than 64 MiB, or ten thousand files")]
+    SnapshotTooLarge,
+    /// A repository is within the files of a snapshot.
+    #[error("{path} is a repository of its own")]
+    InnerRepository {
+        /// Its path.
+        path: String,
     },
     /// The files of a commit are too large to be checked out.
     #[error("the files of the commit are too many or too large for the worker")]

@@ -56,6 +56,13 @@ pub struct RepositoryImport<'a> {
     pub prefix: &'a Path,
 }
 
+impl BranchImport<'_> {
+    /// Returns the reference that its bundle must have.
+    pub(super) fn reference(&self) -> String {
+        format!("refs/heads/{BRANCH_PREFIX}{}", self.name)
+    }
+}
+
 impl GitCli {
     /// Makes the branch of a task, and nothing else, after all was checked; describes what it changes.
     ///
@@ -66,8 +73,7 @@ impl GitCli {
         cancel: &CancellationToken,
     ) -> Result<SettledWorktree, WorktreeError> {
         let BranchImport { repository, base, name, bundle, quarantine } = import;
-        let branch = format!("{BRANCH_PREFIX}{name}");
-        let reference = format!("refs/heads/{branch}");
+        let (branch, reference) = (format!("{BRANCH_PREFIX}{name}"), import.reference());
         let bundle = parse_bundle(bundle, &reference)?;
         let location = GitLocation::Discovered { dir: repository.to_owned() };
         let git = self.open_repository(location, cancel).await?.with_foreign_objects();
@@ -76,8 +82,7 @@ impl GitCli {
             return Err(WorktreeError::BranchExists { branch });
         }
         git.check_prerequisites(&bundle, base).await?;
-        let objects = git.run_checked(&["rev-parse", "--git-path", "objects"]).await?;
-        let objects = git.work_dir().join(objects);
+        let objects = git.objects_dir().await?;
         let checked = self.check_objects(&bundle, base, [quarantine, &objects], cancel).await;
         if let Err(error) = tokio::fs::remove_dir_all(quarantine).await {
             tracing::warn!(%error, directory = %quarantine.display(), "a checked bundle was not removed");
@@ -104,10 +109,7 @@ impl GitCli {
         cancel: &CancellationToken,
     ) -> Result<(), WorktreeError> {
         let git = self.init_repository(quarantine, cancel).await?;
-        let alternates = quarantine.join(".git/objects/info/alternates");
-        let line = format!("{}\n", path_str(objects)?);
-        let written = tokio::fs::write(&alternates, line).await;
-        written.map_err(|error| WorktreeError::UnusableDirectory { directory: alternates, error })?;
+        write_alternates(quarantine, objects).await?;
         git.index_pack(bundle).await?;
         git.check_history(bundle.commit, &["--not", base]).await
     }
@@ -166,7 +168,7 @@ impl GitCli {
     }
 
     /// Makes an empty repository for objects that were not checked, without templates.
-    async fn init_repository(
+    pub(super) async fn init_repository(
         &self,
         directory: &Path,
         cancel: &CancellationToken,
@@ -205,6 +207,12 @@ impl GitRepository<'_> {
         Ok(())
     }
 
+    /// Returns the directory of the objects.
+    pub(super) async fn objects_dir(&self) -> Result<PathBuf, WorktreeError> {
+        let objects = self.run_checked(&["rev-parse", "--git-path", "objects"]).await?;
+        Ok(self.work_dir().join(objects))
+    }
+
     async fn set_head(&self, commit: &str) -> Result<(), WorktreeError> {
         self.run_checked(&["update-ref", "--no-deref", "HEAD", commit]).await.map(drop)
     }
@@ -220,7 +228,7 @@ impl GitRepository<'_> {
     }
 
     /// Checks that the files of a commit are not too large.
-    async fn check_checkout(&self, commit: &str) -> Result<(), WorktreeError> {
+    pub(super) async fn check_checkout(&self, commit: &str) -> Result<(), WorktreeError> {
         let listing =
             self.run_limited(&["ls-tree", "-r", "-l", "--full-tree", commit], LISTING_BYTES_MAX).await?;
         let listing = listing.ok_or(WorktreeError::CheckoutTooLarge)?;
@@ -233,6 +241,14 @@ impl GitRepository<'_> {
             _ => Err(WorktreeError::CheckoutTooLarge),
         }
     }
+}
+
+/// Lets a new repository see objects of another one.
+pub(super) async fn write_alternates(repository: &Path, objects: &Path) -> Result<(), WorktreeError> {
+    let alternates = repository.join(".git/objects/info/alternates");
+    let line = format!("{}\n", path_str(objects)?);
+    let written = tokio::fs::write(&alternates, line).await;
+    written.map_err(|error| WorktreeError::UnusableDirectory { directory: alternates, error })
 }
 
 /// Copies the packs of a repository to another one. They are no links: what works there could change them.
@@ -255,8 +271,8 @@ fn unexpected(reason: &'static str) -> WorktreeError {
 
 fn parse_bundle<'a>(bytes: &'a [u8], reference: &str) -> Result<GitBundle<'a>, WorktreeError> {
     if bytes.len() as u64 > GIT_BUNDLE_BYTES_MAX {
-        let (what, n_bytes) = ("the bundle", bytes.len() as u64);
-        return Err(WorktreeError::BundleTooLarge { what, n_bytes });
+        let (what, n_bytes, n_bytes_max) = ("the bundle", bytes.len() as u64, GIT_BUNDLE_BYTES_MAX);
+        return Err(WorktreeError::BundleTooLarge { what, n_bytes, n_bytes_max });
     }
     Ok(GitBundle::parse(bytes, reference)?)
 }

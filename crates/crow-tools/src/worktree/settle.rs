@@ -100,7 +100,7 @@ impl Worktree {
         tokio::fs::symlink_metadata(&self.root).await.is_ok_and(|metadata| metadata.is_dir())
     }
 
-    fn branch_ref(&self) -> String {
+    pub(super) fn branch_ref(&self) -> String {
         format!("refs/heads/{}", self.branch)
     }
 
