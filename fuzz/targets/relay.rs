@@ -4,7 +4,9 @@
 //! The input has a message in each line, after a letter that says who sends it.
 #![no_main]
 
-use crow_acp::{ParentRelay, ParentRelayAction, RelayTask, WorkerRelay, WorkerRelayAction};
+use crow_acp::{
+    ParentRelay, ParentRelayAction, RelayTask, ResumedSession, WorkerRelay, WorkerRelayAction,
+};
 use crow_core::{Mode, SessionId};
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
@@ -55,7 +57,9 @@ fuzz_target!(|data: &[u8]| {
     let mut parent = ParentRelay::new(SessionId::new("task"), "1.0.0");
     let (mut worker, actions) = WorkerRelay::start(RelayTask {
         cwd: "/work".into(),
-        session: text.starts_with('r').then(|| "earlier".to_owned()),
+        session: text
+            .starts_with('r')
+            .then(|| ResumedSession { id: "earlier".to_owned(), first_cwd: "/first".into() }),
         prompt: "Look.".to_owned(),
         model: Some("small".to_owned()),
         mode: Mode::Ask,

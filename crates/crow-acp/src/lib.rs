@@ -49,7 +49,9 @@ pub use permission::{
 };
 pub use program::{AgentExit, AgentLauncher, AgentProgram};
 pub use program_loss::ProgramLoss;
-pub use relay::{ParentRelay, ParentRelayAction, RelayOutcome, RelayTask, WorkerRelay, WorkerRelayAction};
+pub use relay::{
+    ParentRelay, ParentRelayAction, RelayOutcome, RelayTask, ResumedSession, WorkerRelay, WorkerRelayAction,
+};
 pub use server::{ServeError, serve_client};
 pub use socket::{
     AdmissionPolicy, BearerToken, CloseReason, ConnectError, ConnectionLimits, PendingConnection,

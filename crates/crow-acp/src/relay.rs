@@ -7,11 +7,12 @@ mod outcome;
 mod parent;
 #[cfg(test)]
 mod tests;
+mod turn_summary;
 mod worker;
 
 pub use self::outcome::RelayOutcome;
 pub use self::parent::{ParentRelay, ParentRelayAction};
-pub use self::worker::{RelayTask, WorkerRelay, WorkerRelayAction};
+pub use self::worker::{RelayTask, ResumedSession, WorkerRelay, WorkerRelayAction};
 
 /// Requests of an agent that are passed on to its client. Files and terminals are not: they are those of another machine.
 const FORWARDED_REQUESTS: [&str; 2] = ["session/request_permission", "elicitation/create"];

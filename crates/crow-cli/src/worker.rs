@@ -12,6 +12,7 @@ use crow_children::DEPTH_VARIABLE;
 use crow_core::{Mode, NatsCredentials, NatsServer};
 use crow_fleet::{AbandonedTasks, FleetWorker, QueueOptions, TaskBeginning, WorkerEvent, WorkerOptions};
 use crow_process::ProcessGroups;
+use crow_store::DatabaseAddress;
 use crow_tools::GitCli;
 use tokio_util::sync::CancellationToken;
 
@@ -105,6 +106,7 @@ fn worker_options(args: WorkerArgs, settings: &Settings) -> Result<WorkerOptions
         launcher: AgentLauncher::new(agent::sandbox_wrapper(settings)),
         workspaces_dir: workspaces_dir.clone(),
         git: GitCli::new(ProcessGroups::new(), &settings.secret_variables),
+        shares_sessions: matches!(settings.database, DatabaseAddress::Server { .. }),
         mode_max: args.mode.as_deref().and_then(Mode::parse).unwrap_or(settings.mode),
         task_time_max: settings.tree_limits.task_timeout,
         drain_time_max: Duration::from_secs(args.drain),

@@ -9,7 +9,7 @@ use crow_core::GIT_BUNDLE_BYTES_MAX;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-pub(crate) use self::transfer::{BundleSubjects, download_bundle, upload_bundle};
+pub(crate) use self::transfer::{BundleSubjects, clear_bundle, download_bundle, upload_bundle};
 use crate::subject::{is_subject_token, random_name};
 
 /// Bytes of a chunk; a server takes messages of a megabyte unless it is told otherwise.
@@ -24,7 +24,7 @@ const REASON_CHARS_MAX: usize = 500;
 /// A bundle as it was announced.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct BundleRecord {
-    /// The name of the upload in the subjects of its chunks. It cannot be guessed, and no two uploads share it.
+    /// The name of the upload in the subjects of its chunks. It cannot be guessed, and no two uploads share it at a time.
     pub(crate) name: String,
     pub(crate) n_bytes: u64,
     /// The SHA-256 of the bytes, in hexadecimal digits.
@@ -76,7 +76,12 @@ pub(crate) struct ReturnedCode {
 impl BundleRecord {
     /// Describes a new upload of these bytes.
     pub(crate) fn new(bytes: &[u8]) -> Result<Self, String> {
-        Ok(Self { name: random_name()?, n_bytes: bytes.len() as u64, digest: hex_digest(bytes) })
+        Ok(Self::with_name(random_name()?, bytes))
+    }
+
+    /// Describes an upload of these bytes that replaces the one with the same name.
+    pub(crate) fn with_name(name: String, bytes: &[u8]) -> Self {
+        Self { name, n_bytes: bytes.len() as u64, digest: hex_digest(bytes) }
     }
 
     /// Whether it can be the description of a bundle.

@@ -1,11 +1,13 @@
-//! The messages that survive a server: a task, that a worker has it, and its end.
+//! The messages that survive a server: a task, that a worker has it, what it has saved, and its end.
+
+use std::path::PathBuf;
 
 use crow_acp::RelayOutcome;
 use crow_core::Mode;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::code::{CodeRecord, EndCode};
+use crate::code::{BundleRecord, CodeRecord, EndCode};
 use crate::ticket::{SignedKind, TaskTicket};
 
 /// The longest message of a task: the server's limit is usually a megabyte, and thousands may wait.
@@ -110,6 +112,35 @@ pub(crate) struct TakenRecord {
     pub(crate) goes_on: bool,
 }
 
+/// One delivery of a task; a later one is greater.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct TaskDelivery {
+    /// The sequence of the task's message.
+    pub(crate) sequence: u64,
+    /// The number of deliveries of the message, with this one.
+    pub(crate) number: u32,
+}
+
+/// A record of where another worker could go on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SavedRecord {
+    pub(crate) delivery: TaskDelivery,
+    /// `None` if it could not: what earlier workers have saved is no longer true.
+    pub(crate) work: Option<SavedWork>,
+}
+
+/// A conversation in a database that workers share, and the files that belong to it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SavedWork {
+    pub(crate) session: String,
+    /// The working directory with which the session began.
+    pub(crate) first_cwd: PathBuf,
+    /// The name of the task's directory.
+    pub(crate) directory: String,
+    /// A snapshot of the files.
+    pub(crate) bundle: BundleRecord,
+}
+
 /// A record of the end of a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct EndRecord {
@@ -142,7 +173,23 @@ impl EndRecord {
     }
 }
 
+impl SavedRecord {
+    /// Encodes and signs it.
+    pub(crate) fn encode(&self, ticket: &TaskTicket) -> Vec<u8> {
+        ticket.sign(SignedKind::Saved, serde_json::to_vec(self).unwrap_or_default())
+    }
+
+    /// Decodes a record with a valid signature.
+    pub(crate) fn decode(bytes: &[u8], ticket: &TaskTicket) -> Option<Self> {
+        serde_json::from_slice(ticket.verify(SignedKind::Saved, bytes)?).ok()
+    }
+}
+
 impl TakenRecord {
+    pub(crate) fn task_delivery(&self) -> TaskDelivery {
+        TaskDelivery { sequence: self.sequence, number: self.delivery }
+    }
+
     /// Encodes and signs it.
     pub(crate) fn encode(&self, ticket: &TaskTicket) -> Vec<u8> {
         ticket.sign(SignedKind::Taken, serde_json::to_vec(self).unwrap_or_default())

@@ -327,6 +327,13 @@ where
     Err("the server does not answer".to_owned())
 }
 
+/// Returns the last message of a subject of the code stream; the error is the reason why that is unknown.
+pub(crate) async fn find_result(jetstream: &Context, subject: String) -> Result<Option<Vec<u8>>, String> {
+    let stream = bare_stream(jetstream, CODE).await?;
+    let found = find_message(|| stream.direct_get_last_for_subject(subject.as_str())).await?;
+    Ok(found.map(|message| message.payload.to_vec()))
+}
+
 /// A record as it is stored.
 #[derive(Debug, Clone)]
 pub(crate) struct StoredRecord {

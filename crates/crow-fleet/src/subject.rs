@@ -44,6 +44,11 @@ impl TaskAddress {
         format!("{}.{END}", self.subject("record", worker))
     }
 
+    /// The subject on which `worker` says where another one could go on.
+    pub(crate) fn saved_subject(&self, worker: &str) -> String {
+        format!("{}.{SAVED}", self.subject("result", worker))
+    }
+
     /// The subject of frames from `worker`.
     pub(crate) fn up_subject(&self, worker: &str) -> String {
         self.subject("up", worker)
@@ -62,6 +67,9 @@ impl TaskAddress {
 
 /// The last part of the subject of a record that a worker has a task.
 const TAKEN: &str = "taken";
+
+/// The last part of the subject of a record of what a worker has saved. Each replaces the one before.
+const SAVED: &str = "saved";
 
 /// The last part of the subject of an end.
 const END: &str = "end";

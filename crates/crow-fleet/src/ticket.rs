@@ -23,6 +23,7 @@ pub(crate) enum SignedKind {
     End,
     /// A conversation that a worker keeps.
     Conversation,
+    Saved,
 }
 
 impl std::fmt::Debug for TaskTicket {

@@ -37,6 +37,7 @@ const STUBBORN_START_SCRIPT: &str = r#"trap '' HUP INT TERM; exec "$0" "$@""#;
 /// - `silent`: never answers; `stalls`: never opens a session; `broken`: writes to stderr and exits with 3 at once; `locked`: requires a login for a session
 /// - `version=N`: announces protocol version N; `no-load`: cannot load sessions; `options`: has a mode and a model to
 ///   choose
+/// - `resumes`: resumes any session, and lists `session-1` in every directory; `forgets`: announces that, and lists none
 /// - `garbage`: prints lines that are not messages in between; `noisy`: writes megabytes to stderr
 /// - `flood`: sends text until it is cancelled; `flood-deaf`: does not stop when cancelled
 /// - `deaf`: ignores `session/cancel` and everything that `stubborn` ignores; `stubborn`: ignores the end of its input and
@@ -264,6 +265,14 @@ impl FakeAgent {
                 self.send_text(&session, "echo: hello");
                 self.reply(id, json!({}));
             }
+            "session/list" if self.has_behavior("resumes") => {
+                self.reply(id, json!({"sessions": [{"sessionId": "session-1", "cwd": params["cwd"]}]}));
+            }
+            "session/list" if self.has_behavior("forgets") => self.reply(id, json!({"sessions": []})),
+            "session/resume" if self.has_behavior("resumes") => {
+                self.add_session(params["sessionId"].as_str().unwrap_or_default(), params);
+                self.reply(id, json!({}));
+            }
             "session/set_config_option" if self.has_behavior("options") => self.set_option(id, params),
             "session/prompt" => self.run_prompt(id, params),
             _ if !id.is_null() => self.reply_error(id, -32601, "Method not found"),
@@ -278,6 +287,9 @@ impl FakeAgent {
             "agentCapabilities": {"loadSession": !self.has_behavior("no-load")},
             "agentInfo": {"name": "test", "version": "1"},
         });
+        if self.has_behavior("resumes") || self.has_behavior("forgets") {
+            response["agentCapabilities"]["sessionCapabilities"] = json!({"list": {}, "resume": {}});
+        }
         if self.has_behavior("steers") {
             response["_meta"] = json!({"steering": {"supported": true}});
         }

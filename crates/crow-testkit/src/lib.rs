@@ -22,6 +22,7 @@ pub use checker::violations;
 pub use contract::Contract;
 pub use model_server::ModelServer;
 pub use nats_cluster::NatsCluster;
+pub use nats_request::PublishedSubjects;
 pub use nats_server::NatsServer;
 pub use random::SeededRandom;
 pub use script::{Answer, Script, Step};

@@ -3,12 +3,20 @@
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
+use std::thread;
 use std::time::Duration;
 
 use serde_json::Value;
+use tokio::sync::mpsc;
 
 /// Time for one answer; also the pause after a refusal.
 const ANSWER_TIMEOUT: Duration = Duration::from_millis(100);
+
+/// Subjects that wait; further messages wait at the server.
+const SUBJECTS_MAX: usize = 256;
+
+/// The longest wait for a message on a loaded machine.
+const SUBJECT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Questions until a cluster must have a leader: two elections take up to 18 seconds, and the machine may be loaded.
 const QUESTIONS_MAX: usize = 600;
@@ -35,6 +43,59 @@ pub(crate) fn wait_for_answer(port: u16, subject: &str) -> Value {
         }
     }
     panic!("the server at port {port} did not answer {subject}: {last}")
+}
+
+/// The subjects of messages, as they are published.
+#[derive(Debug)]
+pub struct PublishedSubjects(mpsc::Receiver<String>);
+
+impl PublishedSubjects {
+    /// Begins to listen to these subjects.
+    pub(crate) fn listen(port: u16, subjects: &str) -> io::Result<Self> {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
+        write!(stream, "CONNECT {{\"verbose\":false}}\r\nSUB {subjects} 1\r\nPING\r\n")?;
+        let mut reader = BufReader::new(stream.try_clone()?);
+        let (sender, receiver) = mpsc::channel(SUBJECTS_MAX);
+        let mut line = String::new();
+        while !line.starts_with("PONG") {
+            line.clear();
+            if reader.read_line(&mut line)? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+        thread::spawn(move || {
+            for line in reader.split(b'\n').map_while(Result::ok) {
+                let line = String::from_utf8_lossy(&line).into_owned();
+                if line.starts_with("PING") && stream.write_all(b"PONG\r\n").is_err() {
+                    return;
+                }
+                let subject = line.strip_prefix("MSG ").or(line.strip_prefix("HMSG "));
+                if let Some((subject, _)) = subject.and_then(|rest| rest.split_once(' '))
+                    && sender.blocking_send(subject.to_owned()).is_err()
+                {
+                    return;
+                }
+            }
+        });
+        Ok(Self(receiver))
+    }
+
+    /// Waits for a subject with this end.
+    ///
+    /// # Panics
+    /// If there is none in time.
+    pub async fn wait_for(&mut self, end: &str) {
+        let found = async {
+            while let Some(subject) = self.0.recv().await {
+                if subject.ends_with(end) {
+                    return;
+                }
+            }
+            std::future::pending::<()>().await;
+        };
+        let found = tokio::time::timeout(SUBJECT_TIMEOUT, found).await;
+        found.unwrap_or_else(|_| panic!("nothing was published to …{end}"));
+    }
 }
 
 /// Sends one request over the server's text protocol and returns the answer.

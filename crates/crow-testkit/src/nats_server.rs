@@ -9,6 +9,8 @@ use std::thread;
 
 use tempfile::TempDir;
 
+use crate::nats_request::PublishedSubjects;
+
 /// The variable with the path of `nats-server`.
 const PROGRAM_VARIABLE: &str = "CROW_TEST_NATS";
 
@@ -47,6 +49,23 @@ impl NatsServer {
     /// If the server does not know it in time.
     pub fn stream_len(&self, stream: &str) -> u64 {
         crate::nats_request::stream_len(self.port, stream)
+    }
+
+    /// Returns the bytes of the messages in a stream.
+    ///
+    /// # Panics
+    /// If the server does not know it in time.
+    pub fn stream_bytes(&self, stream: &str) -> u64 {
+        let info = crate::nats_request::stream_info(self.port, stream);
+        info["state"]["bytes"].as_u64().expect("it says so")
+    }
+
+    /// Begins to listen to these subjects, such as `crow.result.>`.
+    ///
+    /// # Panics
+    /// If the server is not there.
+    pub fn listen(&self, subjects: &str) -> PublishedSubjects {
+        PublishedSubjects::listen(self.port, subjects).expect("the server runs")
     }
 
     pub(crate) fn port(&self) -> u16 {

@@ -1,5 +1,7 @@
 //! Both halves, line by line.
 
+mod resumed;
+
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
@@ -82,7 +84,7 @@ fn check_worker(steps: &str, expected: &Expect) {
 fn run_worker(session: Option<&str>, steps: &str, expected: &Expect) {
     let (mut relay, actions) = WorkerRelay::start(RelayTask {
         cwd: "/work".into(),
-        session: session.map(str::to_owned),
+        session: session.map(|id| ResumedSession { id: id.to_owned(), first_cwd: "/first".into() }),
         prompt: "count".to_owned(),
         model: Some("small".to_owned()),
         mode: crow_core::Mode::Ask,
@@ -93,7 +95,11 @@ fn run_worker(session: Option<&str>, steps: &str, expected: &Expect) {
         log.push_str(&format!("{step}\n"));
         let (word, rest) = step.split_once(' ').unwrap_or((step, ""));
         if word == "resumable" {
-            log.push_str(&format!("  {:?}\n", relay.resumable_session()));
+            log.push_str(&format!(
+                "  {:?}, {} calls have ended\n",
+                relay.resumable_session(),
+                relay.n_ended_calls()
+            ));
             continue;
         }
         let actions = step_worker(&mut relay, word, rest);
@@ -110,9 +116,15 @@ fn step_worker(relay: &mut WorkerRelay, word: &str, rest: &str) -> Vec<WorkerRel
         }
         ("incapable", _) => relay.handle_agent_line(&response(1, json!({}))),
         ("result", id) => relay.handle_agent_line(&response(id.parse::<u64>().unwrap(), json!({}))),
-        ("refused", code) => {
+        ("refused", numbers) => {
+            let (id, code) = numbers.split_once(' ').unwrap();
             let error = json!({ "code": code.parse::<i64>().unwrap(), "message": "no" });
-            relay.handle_agent_line(&json!({ "id": 2, "error": error }).to_string())
+            relay.handle_agent_line(&json!({ "id": id.parse::<u64>().unwrap(), "error": error }).to_string())
+        }
+        ("listed", sessions) => {
+            let sessions: Vec<Value> =
+                sessions.split_whitespace().map(|id| json!({ "sessionId": id, "cwd": "/first" })).collect();
+            relay.handle_agent_line(&response(2, json!({ "sessions": sessions })))
         }
         ("again", _) => relay.resume_again(),
         ("attach", _) => relay.attach(),
@@ -134,6 +146,11 @@ fn step_worker(relay: &mut WorkerRelay, word: &str, rest: &str) -> Vec<WorkerRel
         ("say", text) => relay.handle_agent_line(&update(text)),
         ("call", _) => {
             let update = json!({ "sessionUpdate": "tool_call", "toolCallId": "1", "title": "ls" });
+            let params = json!({ "sessionId": "far", "update": update });
+            relay.handle_agent_line(&json!({ "method": UPDATE, "params": params }).to_string())
+        }
+        ("ended", status) => {
+            let update = json!({ "sessionUpdate": "tool_call_update", "toolCallId": "1", "status": status });
             let params = json!({ "sessionId": "far", "update": update });
             relay.handle_agent_line(&json!({ "method": UPDATE, "params": params }).to_string())
         }
@@ -175,59 +192,6 @@ fn worker_opens_a_session_and_sends_the_prompt() {
         stopped
           end {"result":{"stopReason":"end_turn"}} "two" complete=true
         say three
-    "#]],
-    );
-}
-
-#[test]
-fn session_goes_on_once_the_process_that_had_it_is_gone() {
-    run_worker(
-        Some("old"),
-        "capable / refused -32603 / again / result 3 / result 4 / result 5 / resumable / say on / resumable / again",
-        &expect![[r#"
-              agent < #1 initialize
-            capable
-              agent < #2 session/resume sessionId="old" cwd="/work"
-            refused -32603
-              not resumed: no, missing=false
-            again
-              agent < #3 session/resume sessionId="old" cwd="/work"
-            result 3
-              agent < #4 session/set_config_option sessionId="old" configId="model" value="small"
-            result 4
-              agent < #5 session/set_config_option sessionId="old" configId="mode" value="ask"
-            result 5
-              agent < #6 session/prompt sessionId="old" prompt=[{"type":"text","text":"count"}]
-            resumable
-              None
-            say on
-            resumable
-              Some("old")
-            again
-        "#]],
-    );
-}
-
-#[test]
-fn session_that_is_missing_or_an_agent_that_cannot_resume_is_told() {
-    run_worker(
-        Some("old"),
-        "capable / refused -32002",
-        &expect![[r#"
-          agent < #1 initialize
-        capable
-          agent < #2 session/resume sessionId="old" cwd="/work"
-        refused -32002
-          not resumed: no, missing=true
-    "#]],
-    );
-    run_worker(
-        Some("old"),
-        "incapable",
-        &expect![[r#"
-          agent < #1 initialize
-        incapable
-          not resumed: the agent cannot resume sessions, missing=true
     "#]],
     );
 }

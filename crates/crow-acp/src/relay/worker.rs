@@ -13,13 +13,11 @@ use super::message::{
     request_line, response_line, result_line, with_session,
 };
 use super::outcome::{RelayOutcome, error_body};
+use super::turn_summary::TurnSummary;
 use super::{CANCEL, CANCEL_REQUEST, FORWARDED_REQUESTS, OPEN_REQUESTS_MAX, PROMPT, STEERING, UPDATE};
 use crate::capabilities::{AcpClientCapabilities, ClientInfo};
 use crate::incoming::TurnScope;
 use crate::v1;
-
-/// The longest answer that is kept for a parent that missed it; a report shows less.
-const ANSWER_BYTES_MAX: usize = 64 * 1024;
 
 /// The updates that are kept for a parent that has not come yet, which takes it milliseconds.
 const EARLY_BYTES_MAX: usize = 256 * 1024;
@@ -29,12 +27,21 @@ const EARLY_BYTES_MAX: usize = 256 * 1024;
 pub struct RelayTask {
     pub cwd: PathBuf,
     /// The session that goes on with the prompt; without one it is a new session.
-    pub session: Option<String>,
+    pub session: Option<ResumedSession>,
     pub prompt: String,
     pub model: Option<String>,
     pub mode: Mode,
     /// The version of this program.
     pub version: &'static str,
+}
+
+/// A session that goes on, perhaps in another directory. Its agent must list it in its first one: a parent that names the session of
+/// another one does not get it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResumedSession {
+    pub id: String,
+    /// The working directory of its `session/new`.
+    pub first_cwd: PathBuf,
 }
 
 /// A step of the relay's owner.
@@ -55,6 +62,8 @@ pub enum WorkerRelayAction {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WorkerPhase {
     Initialize,
+    /// The sessions of the directory of the one that goes on.
+    List,
     Open,
     SetOption,
     Prompt,
@@ -80,8 +89,6 @@ pub struct WorkerRelay {
     session: String,
     /// Whether the agent can resume sessions.
     can_resume: bool,
-    /// Whether the agent has begun to answer the prompt, which it then has stored.
-    has_answered: bool,
     /// The number of the last request to the agent.
     last_id: u64,
     /// The number of the request whose response the phase waits for; steering input may follow it.
@@ -91,10 +98,8 @@ pub struct WorkerRelay {
     open_requests: BTreeMap<String, String>,
     /// IDs of the parent for the requests that were passed to the agent.
     passed_requests: HashMap<u64, Value>,
-    answer: String,
-    starts_new_answer: bool,
     is_complete: bool,
-    tokens_spent: u64,
+    turn: TurnSummary,
 }
 
 impl WorkerRelay {
@@ -119,16 +124,13 @@ impl WorkerRelay {
             options,
             session: String::new(),
             can_resume: false,
-            has_answered: false,
             last_id: 0,
             awaited_id: 1,
             parent: ParentPresence::Expected(Vec::new()),
             open_requests: BTreeMap::new(),
             passed_requests: HashMap::new(),
-            answer: String::new(),
-            starts_new_answer: false,
             is_complete: true,
-            tokens_spent: 0,
+            turn: TurnSummary::default(),
         };
         let line = relay.next_request("initialize", &v1::initialize_request(&client_info));
         (relay, vec![WorkerRelayAction::SendToAgent(line)])
@@ -160,7 +162,7 @@ impl WorkerRelay {
 
     /// Returns the session in which another agent could go on with the task.
     pub fn resumable_session(&self) -> Option<&str> {
-        (self.can_resume && self.has_answered).then_some(self.session.as_str())
+        (self.can_resume && self.turn.has_answered()).then_some(self.session.as_str())
     }
 
     /// Asks once more for the session that could not go on.
@@ -175,7 +177,12 @@ impl WorkerRelay {
 
     /// Returns the tokens that the task has used, as far as its agent says.
     pub fn tokens_spent(&self) -> u64 {
-        self.tokens_spent
+        self.turn.tokens_spent()
+    }
+
+    /// Returns the number of tool calls that have ended.
+    pub fn n_ended_calls(&self) -> u64 {
+        self.turn.n_ended_calls()
     }
 
     /// Whether no update was dropped so far.
@@ -229,7 +236,7 @@ impl WorkerRelay {
     pub fn cancel(&mut self) -> Vec<WorkerRelayAction> {
         match self.phase {
             WorkerPhase::Ended => Vec::new(),
-            WorkerPhase::Initialize | WorkerPhase::Open | WorkerPhase::SetOption => {
+            WorkerPhase::Initialize | WorkerPhase::List | WorkerPhase::Open | WorkerPhase::SetOption => {
                 let result = wire::PromptResponse::new(wire::StopReason::Cancelled);
                 self.end(Map::from_iter([("result".to_owned(), json!(result))]))
             }
@@ -254,7 +261,7 @@ impl WorkerRelay {
     fn end(&mut self, response: Map<String, Value>) -> Vec<WorkerRelayAction> {
         self.phase = WorkerPhase::Ended;
         self.open_requests.clear();
-        let answer = std::mem::take(&mut self.answer);
+        let answer = self.turn.take_answer();
         vec![WorkerRelayAction::End(RelayOutcome { response, answer, is_complete: self.is_complete })]
     }
 
@@ -272,12 +279,13 @@ impl WorkerRelay {
         if number != self.awaited_id {
             return Vec::new();
         }
-        if self.phase == WorkerPhase::Open
+        if matches!(self.phase, WorkerPhase::List | WorkerPhase::Open)
             && self.task.session.is_some()
             && let Some(error) = body.get("error")
         {
             let reason = error.get("message").and_then(Value::as_str).unwrap_or("the agent gives no reason");
-            let is_missing = error.get("code").and_then(Value::as_i64) == Some(RESOURCE_NOT_FOUND);
+            let code = error.get("code").and_then(Value::as_i64);
+            let is_missing = self.phase == WorkerPhase::List || code == Some(RESOURCE_NOT_FOUND);
             return vec![WorkerRelayAction::NotResumed { reason: reason.to_owned(), is_missing }];
         }
         if self.phase == WorkerPhase::Prompt || body.contains_key("error") {
@@ -294,9 +302,19 @@ impl WorkerRelay {
                     return vec![WorkerRelayAction::NotResumed { reason, is_missing: true }];
                 }
             }
+            WorkerPhase::List => {
+                let listed = result.and_then(|result| result.get("sessions")).and_then(Value::as_array);
+                let is_listed = |session: &ResumedSession| {
+                    listed.into_iter().flatten().any(|listed| listed["sessionId"] == session.id)
+                };
+                if !self.task.session.as_ref().is_some_and(is_listed) {
+                    let reason = "session not found".to_owned();
+                    return vec![WorkerRelayAction::NotResumed { reason, is_missing: true }];
+                }
+            }
             WorkerPhase::Open => {
                 let opened = result.and_then(|result| result.get("sessionId")).and_then(Value::as_str);
-                match self.task.session.as_deref().or(opened) {
+                match self.task.session.as_ref().map(|session| session.id.as_str()).or(opened) {
                     Some(session) => session.clone_into(&mut self.session),
                     None => return self.end(error_body("the agent opened no session")),
                 }
@@ -310,7 +328,14 @@ impl WorkerRelay {
 
     fn next_step(&mut self) -> String {
         let session = wire::SessionId::new(self.session.as_str());
-        if self.phase == WorkerPhase::Initialize {
+        if self.phase == WorkerPhase::Initialize
+            && let Some(resumed) = &self.task.session
+        {
+            self.phase = WorkerPhase::List;
+            let params = wire::ListSessionsRequest::new().cwd(resumed.first_cwd.clone());
+            return self.next_request("session/list", &params);
+        }
+        if matches!(self.phase, WorkerPhase::Initialize | WorkerPhase::List) {
             self.phase = WorkerPhase::Open;
             return self.open_request();
         }
@@ -332,7 +357,7 @@ impl WorkerRelay {
         let cwd = self.task.cwd.clone();
         match self.task.session.clone() {
             Some(session) => {
-                let params = wire::ResumeSessionRequest::new(wire::SessionId::new(session), cwd);
+                let params = wire::ResumeSessionRequest::new(wire::SessionId::new(session.id), cwd);
                 self.next_request("session/resume", &params)
             }
             None => self.next_request("session/new", &wire::NewSessionRequest::new(cwd)),
@@ -361,7 +386,7 @@ impl WorkerRelay {
     ) -> Vec<WorkerRelayAction> {
         match method {
             UPDATE if self.phase == WorkerPhase::Prompt => {
-                self.follow_update(params);
+                self.turn.follow_update(params);
                 self.send_update(line)
             }
             CANCEL_REQUEST => {
@@ -397,37 +422,6 @@ impl WorkerRelay {
         }
         self.is_complete = false;
         Vec::new()
-    }
-
-    /// Keeps the text since the last tool call, and the tokens.
-    fn follow_update(&mut self, params: &Map<String, Value>) {
-        let Some(update) = params.get("update") else { return };
-        match update.get("sessionUpdate").and_then(Value::as_str) {
-            Some("usage_update") => {
-                let spent = v1::tokens_spent(update.get("_meta").and_then(Value::as_object));
-                self.tokens_spent = spent.unwrap_or(self.tokens_spent);
-            }
-            Some("agent_thought_chunk") => self.has_answered = true,
-            Some("tool_call") => {
-                self.has_answered = true;
-                self.starts_new_answer = true;
-            }
-            Some("agent_message_chunk") => {
-                self.has_answered = true;
-                let text = update.get("content").and_then(|content| content.get("text"));
-                if std::mem::take(&mut self.starts_new_answer) {
-                    self.answer.clear();
-                }
-                self.answer.push_str(text.and_then(Value::as_str).unwrap_or_default());
-                let n_excess = self.answer.len().saturating_sub(ANSWER_BYTES_MAX);
-                if n_excess > 0 {
-                    // Half is dropped at once, so that later additions rarely move the rest.
-                    let from = self.answer.ceil_char_boundary(n_excess.max(ANSWER_BYTES_MAX / 2));
-                    self.answer.drain(..from);
-                }
-            }
-            _ => {}
-        }
     }
 }
 

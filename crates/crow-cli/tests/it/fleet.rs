@@ -140,16 +140,18 @@ impl Stage {
 impl Worker {
     /// Waits until it prints a line with this text.
     async fn says(&mut self, text: &str) -> String {
+        let mut said = Vec::new();
         let line = async {
             loop {
-                let line = self.lines.next_line().await.expect("it can be read");
-                let line = line.unwrap_or_else(|| panic!("the worker ended without {text}"));
+                let line = self.lines.next_line().await.expect("it can be read")?;
                 if line.contains(text) {
-                    return line;
+                    return Some(line);
                 }
+                said.push(line);
             }
         };
-        tokio::time::timeout(PATIENCE, line).await.unwrap_or_else(|_| panic!("the worker never said {text}"))
+        let line = tokio::time::timeout(PATIENCE, line).await.ok().flatten();
+        line.unwrap_or_else(|| panic!("the worker never said {text}, only {said:?}"))
     }
 
     fn signal(&self, signal: Signal) {

@@ -43,10 +43,10 @@ impl BundleSubjects {
         }
     }
 
-    /// Those of a bundle from a worker to a parent.
-    pub(crate) fn from_worker(queue: &str, [worker, parent]: [&str; 2], bundle: &BundleRecord) -> Self {
+    /// Those of a bundle with this name from a worker, for a parent or for the next worker.
+    pub(crate) fn from_worker(queue: &str, [worker, parent]: [&str; 2], name: &str) -> Self {
         Self {
-            prefix: format!("crow.result.{queue}.{worker}.{parent}.{}", bundle.name),
+            prefix: format!("crow.result.{queue}.{worker}.{parent}.{name}"),
             none: format!("crow.code.{queue}.none"),
         }
     }
@@ -76,6 +76,19 @@ pub(crate) async fn upload_bundle(
         store_chunk(jetstream.clone(), subjects.clone(), index, bytes[start..end].to_vec()).boxed()
     });
     stream::iter(uploads).buffered(CHUNKS_AT_ONCE).try_collect().await
+}
+
+/// Replaces the first chunks of a bundle by empty messages, for a worker that may not delete any; the error is the reason why that
+/// failed.
+pub(crate) async fn clear_bundle(
+    jetstream: &Context,
+    subjects: &BundleSubjects,
+    n_chunks: usize,
+) -> Result<(), String> {
+    for index in 0..n_chunks {
+        store_chunk(jetstream.clone(), subjects.clone(), index, Vec::new()).await?;
+    }
+    Ok(())
 }
 
 async fn store_chunk(

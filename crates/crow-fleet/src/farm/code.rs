@@ -221,7 +221,7 @@ impl SentCode {
         connection: Arc<FarmConnection>,
     ) -> Result<FetchedCode, String> {
         let FarmAddress { queue, parent_name, .. } = &self.address;
-        let subjects = BundleSubjects::from_worker(queue, [worker, parent_name], bundle);
+        let subjects = BundleSubjects::from_worker(queue, [worker, parent_name], &bundle.name);
         let downloaded = download_bundle(&connection.jetstream, &subjects, bundle).await;
         let downloaded =
             downloaded.map_err(|reason| format!("the bundle from the worker {worker}: {reason}"))?;

@@ -3,8 +3,11 @@
 use crow_core::{Mode, NatsCredentials, NatsServer};
 use serde_json::{Map, Value, json};
 
+use crate::code::BundleRecord;
 use crate::place::{FarmPlace, server_names};
-use crate::record::{EndRecord, TASK_BYTES_MAX, TakenRecord, TaskMessage, TaskParts};
+use crate::record::{
+    EndRecord, SavedRecord, SavedWork, TASK_BYTES_MAX, TakenRecord, TaskDelivery, TaskMessage, TaskParts,
+};
 use crate::subject::{RecordSubject, TaskAddress, is_subject_token};
 use crate::ticket::TaskTicket;
 use crate::worker::WorkerStatus;
@@ -86,7 +89,19 @@ fn records_need_the_signature_of_their_task_and_kind() {
     assert_eq!(TakenRecord::decode(&encoded, &ticket), Some(taken));
     assert_eq!(TakenRecord::decode(&encoded, &other), None);
     assert_eq!(EndRecord::decode(&encoded, &ticket), None);
+    assert_eq!(SavedRecord::decode(&encoded, &ticket), None);
     assert_eq!(TakenRecord::decode(b"", &ticket), None);
+    let work = SavedWork {
+        session: "s".to_owned(),
+        first_cwd: "/first".into(),
+        directory: "t-01234567".to_owned(),
+        bundle: BundleRecord::with_name("b".to_owned(), b"bundle"),
+    };
+    let saved = SavedRecord { delivery: TaskDelivery { sequence: 4, number: 1 }, work: Some(work) };
+    let encoded = saved.encode(&ticket);
+    assert_eq!(SavedRecord::decode(&encoded, &ticket), Some(saved));
+    assert_eq!(SavedRecord::decode(&encoded, &other), None);
+    assert_eq!(TakenRecord::decode(&encoded, &ticket), None);
 }
 
 #[test]

@@ -34,6 +34,8 @@ pub struct WorkerOptions {
     pub workspaces_dir: PathBuf,
     /// Git for the worktrees of tasks.
     pub git: GitCli,
+    /// Whether workers on other machines have the same sessions, so that they can go on with a task.
+    pub shares_sessions: bool,
     /// Tasks are not allowed more than this mode.
     pub mode_max: Mode,
     /// The time limit of one task.

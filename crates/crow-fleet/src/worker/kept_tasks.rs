@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 use tokio::fs;
 
+use crate::record::TaskDelivery;
 use crate::subject::random_name;
 use crate::ticket::{SignedKind, TaskTicket};
 
@@ -30,8 +31,12 @@ const REMOVAL_INTERVAL: Duration = Duration::from_secs(24 * 3600);
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct KeptTask {
     pub(super) session: String,
+    /// The working directory with which the session began.
+    pub(super) first_cwd: PathBuf,
     /// The name of the directory.
     pub(super) directory: String,
+    /// The delivery in which it was here.
+    pub(super) delivery: TaskDelivery,
 }
 
 /// The directories and conversations of tasks.
@@ -49,16 +54,22 @@ impl KeptTasks {
         }
     }
 
-    /// Makes an empty directory for a task and returns its name; the error is the reason.
-    pub(super) async fn make_directory(&self, task: &str) -> Result<String, String> {
+    /// Makes an empty directory for a task and returns its name: that of another machine, if it is free, because the conversation
+    /// has its paths. The error is the reason.
+    pub(super) async fn make_directory(&self, task: &str, wanted: Option<&str>) -> Result<String, String> {
         let random = random_name()?;
         let name = format!("{task}-{}", &random[..RANDOM_CHARS]);
         let made = async {
             fs::create_dir_all(&self.tasks_dir).await?;
-            fs::create_dir(self.directory(&name)).await
+            if let Some(wanted) = wanted.filter(|wanted| is_directory_name(wanted, task))
+                && fs::create_dir(self.directory(wanted)).await.is_ok()
+            {
+                return Ok(wanted.to_owned());
+            }
+            fs::create_dir(self.directory(&name)).await?;
+            Ok(name)
         };
-        made.await.map_err(|error| error.to_string())?;
-        Ok(name)
+        made.await.map_err(|error: io::Error| error.to_string())
     }
 
     pub(super) fn directory(&self, name: &str) -> PathBuf {
@@ -80,9 +91,11 @@ impl KeptTasks {
         let bytes = fs::read(&file).await.ok()?;
         let kept: KeptTask = serde_json::from_slice(ticket.verify(SignedKind::Conversation, &bytes)?).ok()?;
         // A parent has the ticket as well, and perhaps an agent here that writes what it likes.
-        let is_own = kept.directory.starts_with(&format!("{task}-")) && !kept.directory.contains('/');
+        if !is_directory_name(&kept.directory, task) {
+            return None;
+        }
         let directory = fs::symlink_metadata(self.directory(&kept.directory)).await.ok()?;
-        (is_own && directory.is_dir()).then_some(kept)
+        directory.is_dir().then_some(kept)
     }
 
     /// Keeps a conversation.
@@ -118,6 +131,14 @@ impl KeptTasks {
     }
 }
 
+/// Whether a name can be that of the directory of a task.
+fn is_directory_name(name: &str, task: &str) -> bool {
+    let random = name.strip_prefix(task).and_then(|name| name.strip_prefix('-'));
+    random.is_some_and(|random| {
+        random.len() == RANDOM_CHARS && random.bytes().all(|byte| byte.is_ascii_hexdigit())
+    })
+}
+
 async fn remove_old_entries(directory: &Path, age_max: Duration) -> io::Result<()> {
     let now = SystemTime::from(jiff::Timestamp::now());
     let mut entries = fs::read_dir(directory).await?;
@@ -139,19 +160,35 @@ mod tests {
 
     use super::*;
 
+    fn kept_in(directory: String) -> KeptTask {
+        let delivery = TaskDelivery { sequence: 1, number: 1 };
+        KeptTask { session: "s".to_owned(), first_cwd: "/first".into(), directory, delivery }
+    }
+
+    #[tokio::test]
+    async fn directory_has_the_name_that_it_had_elsewhere_if_that_is_free() {
+        let workspaces = tempfile::tempdir().unwrap();
+        let tasks = KeptTasks::new(workspaces.path());
+        assert_eq!(tasks.make_directory("t", Some("t-01234567")).await.unwrap(), "t-01234567");
+        for wanted in ["t-01234567", "u-01234567", "t-../../x", "t-", ""] {
+            let made = tasks.make_directory("t", Some(wanted)).await.unwrap();
+            assert!(made != wanted && is_directory_name(&made, "t"), "{made}");
+        }
+    }
+
     #[tokio::test]
     async fn conversation_is_found_by_who_has_its_ticket_while_its_directory_is_there() {
         let workspaces = tempfile::tempdir().unwrap();
         let tasks = KeptTasks::new(workspaces.path());
         let (own, other) = (TaskTicket::for_test(1), TaskTicket::for_test(2));
-        let directory = tasks.make_directory("t").await.unwrap();
-        let kept = KeptTask { session: "s".to_owned(), directory };
+        let directory = tasks.make_directory("t", None).await.unwrap();
+        let kept = kept_in(directory);
         tasks.keep("t", &kept, &own).await.unwrap();
         let found = async |task, ticket| tasks.find(task, ticket).await.map(|found| found == kept);
         let mut log = format!("own: {:?}\n", found("t", &own).await);
         log += &format!("another ticket: {:?}\n", found("t", &other).await);
         log += &format!("another task: {:?}\n", found("u", &own).await);
-        for directory in ["t-0/../../..", "u-0"] {
+        for directory in ["t-0/../../..", "u-01234567", "t-0/1/2/3/"] {
             fs::create_dir_all(tasks.directory(directory)).await.unwrap();
             tasks
                 .keep("t", &KeptTask { directory: directory.to_owned(), ..kept.clone() }, &own)
@@ -162,7 +199,7 @@ mod tests {
         tasks.keep("t", &kept, &own).await.unwrap();
         fs::remove_dir(tasks.directory(&kept.directory)).await.unwrap();
         log += &format!("without its directory: {:?}\n", found("t", &own).await);
-        tasks.make_directory("t").await.unwrap();
+        tasks.make_directory("t", None).await.unwrap();
         log += &format!("with another directory: {:?}\n", found("t", &own).await);
         fs::create_dir(tasks.directory(&kept.directory)).await.unwrap();
         tasks.forget("t").await;
@@ -172,7 +209,8 @@ mod tests {
             another ticket: None
             another task: None
             in t-0/../../..: None
-            in u-0: None
+            in u-01234567: None
+            in t-0/1/2/3/: None
             without its directory: None
             with another directory: None
             forgotten: None
@@ -187,8 +225,7 @@ mod tests {
         let hour = Duration::from_secs(3600);
         let long_ago = SystemTime::from(jiff::Timestamp::now()) - 2 * hour;
         for (task, is_old) in [("new", false), ("old", true)] {
-            let directory = tasks.make_directory(task).await.unwrap();
-            let kept = KeptTask { session: "s".to_owned(), directory };
+            let kept = kept_in(tasks.make_directory(task, None).await.unwrap());
             tasks.keep(task, &kept, &TaskTicket::for_test(1)).await.unwrap();
             fs::write(tasks.directory(&kept.directory).join("file"), "").await.unwrap();
             for path in [tasks.directory(&kept.directory), tasks.file(task)] {

@@ -1,28 +1,34 @@
 //! Runs one task: says so, starts its agent, talks to its parent if there is one, and says how it ended.
 
+mod accepted;
 mod checkout;
+mod earlier_work;
 mod licence_keeper;
 mod records;
 mod running;
+mod saver;
+mod workspace;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::Subscriber;
 use async_nats::jetstream::{AckKind, Message};
 use crow_acp::{AgentCommand, AgentProgram, RelayOutcome, channel_transport, splice_transports};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
-use self::checkout::{CheckoutRequest, TaskCheckout};
+use self::accepted::{AcceptedTask, TaskDirectories};
+use self::earlier_work::EarlierWork;
 use self::licence_keeper::{LicenceEnd, LicenceKeeper, LicenceKeeperInit};
 use self::records::list_lost_workers;
 use self::running::RunningTask;
+use self::saver::TaskSaver;
+use self::workspace::TaskWorkspace;
 use super::context::{TaskBeginning, WorkerContext, WorkerEvent};
-use super::kept_tasks::KeptTask;
 use crate::code::EndCode;
 use crate::record::{EndRecord, TakenRecord, TaskMessage};
-use crate::streams;
+use crate::streams::{self, StoredRecord};
 use crate::subject::TaskAddress;
 
 /// Workers that may lose a task before it is ended: it has probably killed them.
@@ -33,9 +39,6 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// Lines between this and the agent.
 const QUEUED_LINES_MAX: usize = 64;
-
-/// The directory of repositories for later tasks, beside the directories of tasks.
-const BASES_DIR: &str = "repositories";
 
 /// Why the run of a task stops.
 enum RunEnd {
@@ -51,24 +54,6 @@ enum RunEnd {
 pub(super) struct TaskRun {
     context: Arc<WorkerContext>,
     message: Message,
-}
-
-/// The parts of a task that was accepted.
-struct AcceptedTask {
-    address: TaskAddress,
-    message: TaskMessage,
-    taken: TakenRecord,
-    /// The conversation with which it goes on.
-    kept: Option<KeptTask>,
-}
-
-/// The directories of a task that runs.
-#[derive(Clone, Copy)]
-struct TaskPlace<'a> {
-    /// The name of its directory.
-    directory: &'a str,
-    /// The working directory, in a worktree or the directory itself.
-    cwd: &'a Path,
 }
 
 impl TaskRun {
@@ -117,21 +102,21 @@ impl TaskRun {
             return self.tell_end(&task, outcome, None).await;
         }
         let context = &self.context;
-        task.kept = context.kept_tasks.find(&task.address.task, &task.message.ticket).await;
-        task.taken.goes_on = task.kept.is_some();
+        task.earlier_work = EarlierWork::find(context, &task.address, &task.message.ticket, &records).await;
+        task.taken.goes_on = task.earlier_work.is_some();
         let announcement = self.announce(&task).await;
         context.counts.set_tokens(&task.address.task, 0);
-        let is_first = !records.iter().any(|record| {
+        let was_taken = |record: &StoredRecord| {
             !record.is_end && TakenRecord::decode(&record.payload, &task.message.ticket).is_some()
-        });
-        let beginning = match task.kept {
+        };
+        let beginning = match task.earlier_work {
             Some(_) => TaskBeginning::Continued,
-            None if is_first => TaskBeginning::First,
-            None => TaskBeginning::Again,
+            None if records.iter().any(was_taken) => TaskBeginning::Again,
+            None => TaskBeginning::First,
         };
         let name = task.address.task.clone();
         (context.report)(WorkerEvent::Taken { task: name, delivery, beginning });
-        let (end, leftovers) = self.run_task(&task, frames).await;
+        let (end, leftovers) = Box::pin(self.run_task(&task, frames)).await;
         drop(announcement);
         let outcome = self.conclude(&task, end, leftovers).await;
         context.counts.end_task(&task.address.task);
@@ -150,7 +135,8 @@ impl TaskRun {
             is_given_back: false,
             goes_on: false,
         };
-        Ok(AcceptedTask { address, message, taken, kept: None })
+        let progress = watch::Sender::default();
+        Ok(AcceptedTask { address, message, taken, earlier_work: None, progress })
     }
 }
 
@@ -159,16 +145,20 @@ struct Leftovers {
     /// `None` if it never started or has exited.
     program: Option<AgentProgram>,
     directory: Option<PathBuf>,
+    /// Has saved the files for other machines.
+    saver: Option<TaskSaver>,
     /// The code after the task, if its end is told.
     code: Option<EndCode>,
 }
 
 impl Leftovers {
-    /// Ends the processes and removes the directory.
-    async fn remove(self) {
-        let directory = self.directory.clone();
+    /// Ends the processes and removes the directory, and what was saved of it.
+    async fn remove(mut self) {
         self.end_processes().await;
-        let Some(directory) = directory else { return };
+        if let Some(saver) = self.saver {
+            saver.clear().await;
+        }
+        let Some(directory) = self.directory else { return };
         if let Err(error) = tokio::fs::remove_dir_all(&directory).await {
             let directory = directory.display();
             tracing::warn!(%error, %directory, "the directory of a task was not removed");
@@ -176,8 +166,8 @@ impl Leftovers {
     }
 
     /// Ends the processes; another worker may go on in the directory.
-    async fn end_processes(self) {
-        if let Some(program) = self.program {
+    async fn end_processes(&mut self) {
+        if let Some(program) = self.program.take() {
             program.shut_down().await;
         }
     }
@@ -187,10 +177,14 @@ impl TaskRun {
     /// Runs a task from its directory to its end.
     async fn run_task(&self, task: &AcceptedTask, frames: Subscriber) -> (RunEnd, Leftovers) {
         let context = &self.context;
-        let mut leftovers = Leftovers { program: None, directory: None, code: None };
-        let name = match &task.kept {
-            Some(kept) => Ok(kept.directory.clone()),
-            None => context.kept_tasks.make_directory(&task.address.task).await,
+        let mut leftovers = Leftovers { program: None, directory: None, saver: None, code: None };
+        let name = match &task.earlier_work {
+            Some(EarlierWork::Kept(kept)) => Ok(kept.directory.clone()),
+            Some(EarlierWork::Saved(saved)) => {
+                let wanted = Some(saved.work.directory.as_str());
+                context.kept_tasks.make_directory(&task.address.task, wanted).await
+            }
+            None => context.kept_tasks.make_directory(&task.address.task, None).await,
         };
         let name = match name {
             Ok(name) => name,
@@ -208,64 +202,45 @@ impl TaskRun {
             ack_wait: context.ack_wait,
             kill: context.kill.clone(),
         });
-        let checking_out = self.check_out(task, &directory);
-        let checkout = match keeper.run_step(Box::pin(checking_out)).await {
-            Ok(Ok(checkout)) => checkout,
-            Ok(Err(reason)) if task.kept.is_some() => return (RunEnd::NotResumed(reason), leftovers),
+        let preparing = TaskWorkspace::prepare(context, task, &directory);
+        let workspace = match keeper.run_step(Box::pin(preparing)).await {
+            Ok(Ok(workspace)) => workspace,
+            Ok(Err(reason)) if task.earlier_work.is_some() => return (RunEnd::NotResumed(reason), leftovers),
             Ok(Err(reason)) => {
-                leftovers.code = Some(EndCode::Unchanged);
-                let reason = format!("the worker could not check out the code: {reason}");
+                leftovers.code = task.message.code.is_some().then_some(EndCode::Unchanged);
                 return (RunEnd::Outcome(RelayOutcome::failed(&reason)), leftovers);
             }
             Err(end) => return (RunEnd::Stopped(end), leftovers),
         };
-        let cwd = checkout.as_ref().map_or(directory.as_path(), TaskCheckout::cwd);
-        let place = TaskPlace { directory: &name, cwd };
-        let (end, program) = self.run_agent(task, place, frames, &mut keeper).await;
+        let first_cwd = task.earlier_work.as_ref().map_or(workspace.cwd(), EarlierWork::first_cwd);
+        let place = TaskDirectories { directory: &name, cwd: workspace.cwd(), first_cwd };
+        if context.options.shares_sessions {
+            leftovers.saver = Some(TaskSaver::new(context.clone(), task, place, workspace.files()));
+        }
+        let running = self.run_agent(task, place, frames, &mut keeper);
+        let (end, program) = match &mut leftovers.saver {
+            Some(saver) => saver.run_beside(running).await,
+            None => running.await,
+        };
         leftovers.program = program;
-        let (Some(checkout), RunEnd::Outcome(_)) = (checkout, &end) else { return (end, leftovers) };
+        let RunEnd::Outcome(_) = &end else { return (end, leftovers) };
         let sending = async {
             // What the agent has started must not write any more.
-            if let Some(program) = leftovers.program.take() {
-                program.shut_down().await;
-            }
-            checkout.send_back().await
+            leftovers.end_processes().await;
+            workspace.send_back().await
         };
         match keeper.run_step(Box::pin(sending)).await {
-            Ok(code) => leftovers.code = Some(code),
+            Ok(code) => leftovers.code = code,
             Err(end) => return (RunEnd::Stopped(end), leftovers),
         }
         (end, leftovers)
-    }
-
-    /// Makes the worktree of a task that has code, or opens the one in which it goes on.
-    async fn check_out<'a>(
-        &'a self,
-        task: &'a AcceptedTask,
-        directory: &'a Path,
-    ) -> Result<Option<TaskCheckout<'a>>, String> {
-        let context = &self.context;
-        let Some(code) = &task.message.code else { return Ok(None) };
-        let request = CheckoutRequest {
-            git: &context.options.git,
-            jetstream: &context.jetstream,
-            address: &task.address,
-            worker: &task.taken.worker,
-            code,
-            directory,
-            bases_dir: context.options.workspaces_dir.join(BASES_DIR),
-        };
-        match task.kept {
-            Some(_) => TaskCheckout::reopen(request).await.map(Some),
-            None => TaskCheckout::create(request).await.map(Some),
-        }
     }
 
     /// Runs the agent of a task; returns its program unless it has exited.
     async fn run_agent(
         &self,
         task: &AcceptedTask,
-        place: TaskPlace<'_>,
+        place: TaskDirectories<'_>,
         frames: Subscriber,
         keeper: &mut LicenceKeeper,
     ) -> (RunEnd, Option<AgentProgram>) {

@@ -9,7 +9,7 @@ use nkeys::KeyPair;
 use super::code::{make_repository, open_gate, send_code, slow, worktree};
 use super::world::{RunningTask, World, run, soon, start_worker};
 
-/// The rights of `docs/user/guides/fleet.md`, for a worker `w1` and a parent `me` of the queue `build`.
+/// The rights of `docs/user/guides/fleet.md`, for workers `w1` and `w2` and a parent `me` of the queue `build`.
 pub(crate) const RIGHTS: &str = r#"
     { user: admin, password: a }
     { user: w1, password: w, permissions: {
@@ -17,8 +17,17 @@ pub(crate) const RIGHTS: &str = r#"
             "$JS.API.CONSUMER.INFO.CROW_TASKS.build-now", "$JS.API.CONSUMER.MSG.NEXT.CROW_TASKS.build-now",
             "$JS.ACK.CROW_TASKS.build-now.>", "$JS.API.DIRECT.GET.CROW_TASKS.crow.task.build.>",
             "$JS.API.DIRECT.GET.CROW_RECORDS", "crow.record.build.w1.>", "crow.up.build.w1.>",
-            "$JS.API.DIRECT.GET.CROW_CODE.crow.code.build.>", "crow.result.build.w1.>"
+            "$JS.API.DIRECT.GET.CROW_CODE.crow.code.build.>", "$JS.API.DIRECT.GET.CROW_CODE.crow.result.build.>",
+            "crow.result.build.w1.>"
         ], subscribe: ["_INBOX.w1.>", "crow.down.build.w1.>", "crow.status.build"], allow_responses: true } }
+    { user: w2, password: w, permissions: {
+        publish: [
+            "$JS.API.CONSUMER.INFO.CROW_TASKS.build-now", "$JS.API.CONSUMER.MSG.NEXT.CROW_TASKS.build-now",
+            "$JS.ACK.CROW_TASKS.build-now.>", "$JS.API.DIRECT.GET.CROW_TASKS.crow.task.build.>",
+            "$JS.API.DIRECT.GET.CROW_RECORDS", "crow.record.build.w2.>", "crow.up.build.w2.>",
+            "$JS.API.DIRECT.GET.CROW_CODE.crow.code.build.>", "$JS.API.DIRECT.GET.CROW_CODE.crow.result.build.>",
+            "crow.result.build.w2.>"
+        ], subscribe: ["_INBOX.w2.>", "crow.down.build.w2.>", "crow.status.build"], allow_responses: true } }
     { user: me, password: m, permissions: {
         publish: [
             "crow.task.build.*.me.*", "crow.down.build.*.me.*",

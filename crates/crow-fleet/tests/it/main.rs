@@ -8,5 +8,6 @@ mod doomed_parent;
 mod faults;
 mod queued;
 mod resumption;
+mod takeovers;
 mod tasks;
 mod world;

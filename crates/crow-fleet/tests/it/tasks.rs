@@ -22,7 +22,7 @@ fn task_runs_on_a_worker_in_a_directory_of_its_own() {
         let name =
             log.split_once("$WORKSPACES/tasks/").map(|(_, rest)| rest[..41].to_owned()).expect("it has one");
         expect![[r#"
-            echo: count; CROW_DEPTH: 1; started in $WORKSPACES/tasks/TASK, works in $WORKSPACES/tasks/TASK
+            echo: count; CROW_DEPTH: 1; started in $WORKSPACES/tasks/TASK/work, works in $WORKSPACES/tasks/TASK/work
             Ok(EndTurn)
         "#]]
         .assert_eq(&log.replace(&name, "TASK"));

@@ -128,6 +128,7 @@ impl<S> World<S> {
             launcher: AgentLauncher::new(None),
             workspaces_dir: self.path("workspaces"),
             git: GitCli::standalone(),
+            shares_sessions: false,
             mode_max: Mode::Auto,
             task_time_max: Duration::from_secs(600),
             drain_time_max: PATIENCE,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use async_nats::jetstream::Context;
-use crow_tools::{GitCli, RepositoryImport, Worktree};
+use crow_tools::{BranchImport, GitCli, RepositoryImport, SnapshotFiles, Worktree};
 use tokio_util::sync::CancellationToken;
 
 use crate::code::{BundleRecord, BundleSubjects, CodeRecord, EndCode, download_bundle, upload_bundle};
@@ -12,6 +12,9 @@ use crate::worker::base_repositories::BaseRepositories;
 
 /// The repository of a task in its directory. The name of a worktree has no dot.
 const REPOSITORY_DIR: &str = ".repository";
+
+/// The place where foreign objects are checked.
+const QUARANTINE_DIR: &str = ".quarantine";
 
 /// A bundle while it is made.
 const BUNDLE_FILE: &str = ".bundle";
@@ -45,8 +48,12 @@ pub(super) struct TaskCheckout<'a> {
 }
 
 impl<'a> TaskCheckout<'a> {
-    /// Fetches the code, checks it and makes a worktree of it; the error is the reason.
-    pub(super) async fn create(request: CheckoutRequest<'a>) -> Result<Self, String> {
+    /// Fetches the code, checks it and makes a worktree of it, with the files of a snapshot if there is one; the error is the
+    /// reason.
+    pub(super) async fn create(
+        request: CheckoutRequest<'a>,
+        snapshot: Option<&[u8]>,
+    ) -> Result<Self, String> {
         let CheckoutRequest { git, code, directory, bases_dir, address, .. } = &request;
         let bases = BaseRepositories { git, directory: bases_dir.join(&address.parent) };
         let base = &code.bundles.base;
@@ -55,17 +62,26 @@ impl<'a> TaskCheckout<'a> {
             Some(bundle) => Some(request.download(bundle).await?),
             None => None,
         };
+        let repository = directory.join(REPOSITORY_DIR);
         let import = RepositoryImport {
-            directory: &directory.join(REPOSITORY_DIR),
+            directory: &repository,
             base: &base,
             commit: &code.commit,
             bundle: bundle.as_deref(),
             prefix: Path::new(&code.directory),
         };
         // The whole step is dropped if the task must stop.
-        let imported = git.import_repository(import, &CancellationToken::new()).await;
+        let cancel = CancellationToken::new();
+        let imported = git.import_repository(import, &cancel).await;
         imported.map_err(|error| error.to_string())?;
-        Self::reopen(request).await
+        let Some(bundle) = snapshot else { return Self::reopen(request).await };
+        let (base, name) = (code.commit.as_str(), code.name.as_str());
+        let quarantine = &directory.join(QUARANTINE_DIR);
+        let import = BranchImport { repository: &repository, base, name, bundle, quarantine };
+        git.restore_branch(import, &cancel).await.map_err(|error| error.to_string())?;
+        let checkout = Self::reopen(request).await?;
+        let undone = checkout.worktree.undo_snapshot_commit(checkout.request.git, &cancel).await;
+        undone.map(|()| checkout).map_err(|error| error.to_string())
     }
 
     /// Opens the worktree in the directory of a task, which is made if it is not there; the error is the reason.
@@ -81,6 +97,12 @@ impl<'a> TaskCheckout<'a> {
     /// The working directory of the task.
     pub(super) fn cwd(&self) -> &Path {
         &self.worktree.path
+    }
+
+    /// Its files for a snapshot.
+    pub(super) fn files(&self) -> SnapshotFiles {
+        let worktree = Box::new(self.worktree.clone());
+        SnapshotFiles::Worktree { worktree, base: self.request.code.commit.clone() }
     }
 
     /// Commits the work, as in any worktree of a task, and stores it for the parent.
@@ -104,7 +126,7 @@ impl<'a> TaskCheckout<'a> {
             return Ok(EndCode::Unchanged);
         };
         let bundle = BundleRecord::new(&bundled.bytes)?;
-        let subjects = BundleSubjects::from_worker(&address.queue, [worker, &address.parent], &bundle);
+        let subjects = BundleSubjects::from_worker(&address.queue, [worker, &address.parent], &bundle.name);
         upload_bundle(jetstream, &subjects, bundled.bytes).await?;
         Ok(EndCode::Bundle(bundle))
     }

@@ -7,8 +7,10 @@ use crow_acp::RelayOutcome;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
+use super::accepted::AcceptedTask;
 use super::licence_keeper::LicenceEnd;
-use super::{AcceptedTask, Leftovers, RunEnd, TaskRun};
+use super::saver;
+use super::{Leftovers, RunEnd, TaskRun};
 use crate::code::EndCode;
 use crate::record::{EndRecord, TakenRecord};
 use crate::streams::{PublishOutcome, StoredRecord, publish};
@@ -60,10 +62,15 @@ impl TaskRun {
                 "taken back".to_owned()
             }
             RunEnd::Stopped(LicenceEnd::Expired) => {
+                leftovers.end_processes().await;
                 self.leave(task, leftovers).await;
                 "lost the connection to the server; another worker may have it".to_owned()
             }
             RunEnd::Stopped(LicenceEnd::GivenBack) => {
+                leftovers.end_processes().await;
+                if let Some(saver) = &mut leftovers.saver {
+                    saver.save_at_end().await;
+                }
                 self.leave(task, leftovers).await;
                 self.give_back(task).await;
                 "given back".to_owned()
@@ -71,18 +78,22 @@ impl TaskRun {
             RunEnd::NotResumed(reason) => {
                 leftovers.remove().await;
                 kept_tasks.forget(&task.address.task).await;
+                if self.context.options.shares_sessions {
+                    saver::withdraw(&self.context, task).await;
+                }
                 self.give_back(task).await;
                 format!("could not go on: {reason}; given back, to begin again")
             }
         }
     }
 
-    /// Ends what runs, and leaves the directory if another worker can go on in it.
-    async fn leave(&self, task: &AcceptedTask, leftovers: Leftovers) {
+    /// Leaves the directory if another worker can go on in it.
+    async fn leave(&self, task: &AcceptedTask, mut leftovers: Leftovers) {
         let kept_tasks = &self.context.kept_tasks;
-        match kept_tasks.find(&task.address.task, &task.message.ticket).await {
-            Some(_) => leftovers.end_processes().await,
-            None => leftovers.remove().await,
+        // One on another machine needs what was saved.
+        leftovers.saver = None;
+        if kept_tasks.find(&task.address.task, &task.message.ticket).await.is_none() {
+            leftovers.remove().await;
         }
     }
 

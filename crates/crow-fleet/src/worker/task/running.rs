@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 use async_nats::Subscriber;
@@ -9,8 +10,10 @@ use crow_acp::{AgentProgram, RelayOutcome, RelayTask, WorkerRelay, WorkerRelayAc
 use futures_util::StreamExt;
 use tokio::sync::mpsc;
 
+use super::accepted::{AcceptedTask, TaskDirectories};
+use super::earlier_work::EarlierWork;
 use super::licence_keeper::{LicenceEnd, LicenceKeeper};
-use super::{AcceptedTask, QUEUED_LINES_MAX, RunEnd, TaskPlace, TaskRun};
+use super::{QUEUED_LINES_MAX, RunEnd, TaskRun};
 use crate::connection::FleetClock;
 use crate::frame::LineFrame;
 use crate::line_channel::LineChannel;
@@ -26,10 +29,20 @@ const RESUME_PAUSE: Duration = Duration::from_millis(500);
 /// Time for a session to be free: a database notices within some 20 seconds that the machine of its process is lost.
 const RESUME_TIME_MAX: Duration = Duration::from_secs(40);
 
-/// The prompt with which a task goes on.
+/// The prompt with which a task goes on in its directory.
 const GO_ON_PROMPT: &str = "The process that worked on this task was stopped, and you go on where it was, in the same \
     directory. Calls that ran at that moment may have had effects: look before you repeat one. Finish the task, and end with \
     its result.";
+
+/// The prompt with which a task goes on on another machine.
+fn move_prompt(cwd: &Path) -> String {
+    format!(
+        "The machine that worked on this task was lost, and you go on on another one. Your working directory is {}. Its files \
+         are as they were after one of your last calls; files that git ignores, and all that was outside of it, are not here. \
+         Look before you rely on a file or repeat a call. Finish the task, and end with its result.",
+        cwd.display()
+    )
+}
 
 /// A task whose agent runs.
 pub(super) struct RunningTask<'a> {
@@ -41,8 +54,8 @@ pub(super) struct RunningTask<'a> {
     channel: Option<LineChannel>,
     /// Lines that the agent does not take yet.
     waiting_lines: VecDeque<String>,
-    /// The name of the task's directory, until the conversation is kept.
-    unkept_directory: Option<String>,
+    /// The directories of the task, until the conversation is kept.
+    unkept: Option<TaskDirectories<'a>>,
     /// When the session is asked for again.
     resume_time: Option<Duration>,
     end: Option<RunEnd>,
@@ -62,15 +75,19 @@ impl<'a> RunningTask<'a> {
     pub(super) fn start(
         run: &'a TaskRun,
         task: &'a AcceptedTask,
-        place: TaskPlace<'_>,
+        place: TaskDirectories<'a>,
         keeper: &'a mut LicenceKeeper,
     ) -> Self {
         let options = &run.context.options;
-        let session = task.kept.as_ref().map(|kept| kept.session.clone());
+        let prompt = match &task.earlier_work {
+            None => task.message.prompt.clone(),
+            Some(EarlierWork::Kept(_)) => GO_ON_PROMPT.to_owned(),
+            Some(EarlierWork::Saved(_)) => move_prompt(place.cwd),
+        };
         let (relay, actions) = WorkerRelay::start(RelayTask {
             cwd: place.cwd.to_owned(),
-            prompt: if session.is_some() { GO_ON_PROMPT.to_owned() } else { task.message.prompt.clone() },
-            session,
+            prompt,
+            session: task.earlier_work.as_ref().map(EarlierWork::session),
             model: task.message.model.clone(),
             mode: task.message.mode.stricter(options.mode_max),
             version: options.version,
@@ -83,7 +100,7 @@ impl<'a> RunningTask<'a> {
             keeper,
             channel: None,
             waiting_lines: VecDeque::new(),
-            unkept_directory: task.kept.is_none().then(|| place.directory.to_owned()),
+            unkept: Some(place),
             resume_time: None,
             end: None,
         };
@@ -136,7 +153,7 @@ impl<'a> RunningTask<'a> {
                             context.counts.set_tokens(&self.task.address.task, self.relay.tokens_spent());
                         }
                         self.carry_out(actions);
-                        self.keep_conversation().await;
+                        self.follow_conversation().await;
                     }
                     Some(Err(_)) | None => return None,
                 },
@@ -195,12 +212,24 @@ impl<'a> RunningTask<'a> {
         }
     }
 
-    /// Keeps the conversation once it has begun, so that another worker can go on with it.
-    async fn keep_conversation(&mut self) {
+    /// Keeps the conversation once it has begun, so that another worker can go on with it, and tells of its calls.
+    async fn follow_conversation(&mut self) {
         let Some(session) = self.relay.resumable_session() else { return };
-        let Some(directory) = self.unkept_directory.take() else { return };
+        let n_ended_calls = self.relay.n_ended_calls();
+        self.task.progress.send_if_modified(|progress| {
+            if progress.session.is_empty() {
+                session.clone_into(&mut progress.session);
+            }
+            std::mem::replace(&mut progress.n_ended_calls, n_ended_calls) != n_ended_calls
+        });
+        let Some(TaskDirectories { directory, first_cwd, .. }) = self.unkept.take() else { return };
         let (task, ticket) = (&self.task.address.task, &self.task.message.ticket);
-        let kept = KeptTask { session: session.to_owned(), directory };
+        let kept = KeptTask {
+            session: session.to_owned(),
+            first_cwd: first_cwd.to_owned(),
+            directory: directory.to_owned(),
+            delivery: self.task.taken.task_delivery(),
+        };
         if let Err(error) = self.run.context.kept_tasks.keep(task, &kept, ticket).await {
             tracing::warn!(%error, %task, "the conversation could not be kept; a lost task begins again");
         }
