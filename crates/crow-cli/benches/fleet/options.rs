@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 pub(crate) const USAGE: &str = "usage: fleet [TASKS] [--calls N] [--workers N] [--slots N] [--servers 1|3] \
-     [--kill-worker-every SECONDS] [--kill-server-every SECONDS] [--seed SEED] [--json]";
+     [--kill-worker-every SECONDS] [--kill-server-every SECONDS] [--postgresql URI] [--seed SEED] [--json]";
 
 /// The tasks to run, and what is killed meanwhile.
 pub(crate) struct FleetOptions {
@@ -16,6 +16,8 @@ pub(crate) struct FleetOptions {
     /// `None` kills none.
     pub(crate) worker_interval: Option<Duration>,
     pub(crate) server_interval: Option<Duration>,
+    /// The database of all workers, each of which then has a home of its own, as on a machine of its own.
+    pub(crate) postgresql: Option<String>,
     pub(crate) seed: u64,
     pub(crate) is_json: bool,
 }
@@ -31,11 +33,16 @@ impl FleetOptions {
             has_cluster: false,
             worker_interval: None,
             server_interval: None,
+            postgresql: None,
             seed: 1,
             is_json: false,
         };
         let mut arguments = arguments.iter();
         while let Some(argument) = arguments.next() {
+            if argument == "--postgresql" {
+                options.postgresql = Some(arguments.next()?.clone());
+                continue;
+            }
             let mut number = || arguments.next()?.parse::<usize>().ok();
             match argument.as_str() {
                 "--calls" => options.n_calls = number()?,

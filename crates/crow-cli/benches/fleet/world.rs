@@ -32,9 +32,11 @@ pub(crate) struct FleetWorld {
     workers: Vec<Child>,
     n_started: usize,
     n_slots: usize,
-    home: TestHome,
+    /// One for all workers, or one for each.
+    homes: Vec<TestHome>,
+    postgresql: Option<String>,
     begun: BegunTasks,
-    _model: Model,
+    model: Model,
 }
 
 impl FleetWorld {
@@ -47,15 +49,15 @@ impl FleetWorld {
         let (model, begun) = (Model::start(), BegunTasks::default());
         let (n_calls, counted) = (options.n_calls, begun.clone());
         model.plan(Plan::Chosen(Arc::new(move |request| choose_answer(request, n_calls, &counted))));
-        let home = TestHome::new(&format!("http://127.0.0.1:{}/v1", model.port()));
         let mut world = Self {
             servers,
             workers: Vec::new(),
             n_started: 0,
             n_slots: options.n_slots,
-            home,
+            homes: Vec::new(),
+            postgresql: options.postgresql.clone(),
             begun,
-            _model: model,
+            model,
         };
         for _ in 0..options.n_workers {
             let worker = world.start_worker();
@@ -78,8 +80,21 @@ impl FleetWorld {
         }
     }
 
+    /// Returns the home of the next worker.
+    fn choose_home(&mut self) -> PathBuf {
+        if self.homes.is_empty() || self.postgresql.is_some() {
+            let home = TestHome::new(&format!("http://127.0.0.1:{}/v1", self.model.port()));
+            if let Some(uri) = &self.postgresql {
+                home.add_config(&format!("db_uri: {uri:?}"));
+            }
+            self.homes.push(home);
+        }
+        self.homes.last().map(TestHome::home).unwrap()
+    }
+
     /// Starts a worker and waits until it has its queue.
     fn start_worker(&mut self) -> Child {
+        let home = self.choose_home();
         let replicas = if matches!(self.servers, TestServers::Cluster(_)) { "3" } else { "1" };
         self.n_started += 1;
         let mut command = Command::new(PathBuf::from(env!("CARGO_BIN_EXE_crow-cli")));
@@ -89,7 +104,7 @@ impl FleetWorld {
             .args(["--replicas", replicas])
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-            .env("HOME", self.home.home())
+            .env("HOME", home)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
