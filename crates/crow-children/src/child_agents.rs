@@ -112,10 +112,7 @@ impl ChildAgents {
             let slot = self.acquire_slot().await?;
             let request = self.child_turn_request(text.clone(), slot, notify_parent, parent_call.clone());
             let cancel = request.cancel.clone();
-            let mut previous = TaskState::Running;
-            child.status.send_modify(|status| {
-                previous = std::mem::replace(&mut status.state, TaskState::Running);
-            });
+            let previous = child.status.replace_state(TaskState::Running);
             if previous == TaskState::Running {
                 return Err("another message was just sent to it; read the task first".to_owned());
             }
@@ -123,7 +120,7 @@ impl ChildAgents {
                 *child.turn_cancel.lock().unwrap_or_else(PoisonError::into_inner) = cancel;
                 return Ok(TaskSendOutcome::Started);
             }
-            child.status.send_modify(|status| status.state = previous);
+            child.status.replace_state(previous);
         }
         self.resume_task(task, text, notify_parent, parent_call).await.map(|()| TaskSendOutcome::Started)
     }
@@ -131,9 +128,8 @@ impl ChildAgents {
     /// Returns a handle to wait for the running turn of a task.
     pub fn running_turn(&self, task: &SessionId) -> Option<AwaitedTurn> {
         let child = self.child_handle(task)?;
-        let status = child.status.subscribe();
-        let n_ended = status.borrow().n_ended;
-        Some(AwaitedTurn { child, status, n_ended })
+        let n_ended = child.status.lock().n_ended;
+        Some(AwaitedTurn { child, n_ended })
     }
 
     /// Returns the state of a task: its current view, or its last result.
@@ -152,7 +148,7 @@ impl ChildAgents {
             return Ok(TaskReport { text, deliveries: mail.iter().map(|delivery| delivery.id).collect() });
         }
         Ok(told(match child {
-            Some(child) => child.status.borrow().report.clone(),
+            Some(child) => child.status.lock().report.clone(),
             None => format!("{heading}What was said in it: query_session with session_id {task}.\n"),
         }))
     }
@@ -177,7 +173,7 @@ impl ChildAgents {
     pub(crate) async fn cancel_task(&self, task: &SessionId) -> Result<TaskReport, String> {
         let row = self.task_row(task).await?;
         match self.running_turn(task).filter(|awaited| awaited.child.is_working()) {
-            Some(mut awaited) => {
+            Some(awaited) => {
                 awaited.child.cancel_turn();
                 let report = awaited.wait_for_end().await;
                 Ok(self.task_report(task, report).await)

@@ -13,13 +13,14 @@ use crow_core::{AgentTransport, ChildAction, ChildEvent, ChildMachine, Mode, Ses
 use crow_fleet::FarmPlace;
 use crow_store::TaskLease;
 use futures_util::future::BoxFuture;
-use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use crate::child_status::SharedChildStatus;
 use crate::events::ChildEventHandler;
 use crate::link::{AgentLink, ChildSessionStart, LinkEvent};
 use crate::timers::ChildTimers;
-use crate::turn::{ChildCommand, ChildStatus, ChildTurn};
+use crate::turn::{ChildCommand, ChildTurn};
 use crate::worktree::AgentWorktree;
 
 /// The parameters of a child.
@@ -49,7 +50,7 @@ pub(crate) struct ChildDriver {
     pub(crate) parameters: ChildParameters,
     pub(crate) event_handler: ChildEventHandler,
     pub(crate) commands: mpsc::Receiver<ChildCommand>,
-    pub(crate) status: Arc<watch::Sender<ChildStatus>>,
+    pub(crate) status: Arc<SharedChildStatus>,
     pub(crate) lease: Option<TaskLease>,
     /// Signals that another process may drive the task.
     pub(crate) stopped: Option<DropGuard>,

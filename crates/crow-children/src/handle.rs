@@ -7,14 +7,15 @@ use crow_store::TaskState;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::turn::{ChildCommand, ChildStatus};
+use crate::child_status::SharedChildStatus;
+use crate::turn::ChildCommand;
 use crate::view::ChildView;
 
 /// A handle to a child.
 #[derive(Clone)]
 pub(crate) struct ChildHandle {
     pub(crate) commands: mpsc::Sender<ChildCommand>,
-    pub(crate) status: Arc<watch::Sender<ChildStatus>>,
+    pub(crate) status: Arc<SharedChildStatus>,
     pub(crate) view: Arc<Mutex<ChildView>>,
     pub(crate) view_changed: Arc<watch::Sender<()>>,
     /// Cancelled when the child has ended and another process may drive its task.
@@ -25,7 +26,7 @@ pub(crate) struct ChildHandle {
 
 impl ChildHandle {
     pub(crate) fn is_working(&self) -> bool {
-        !self.stopped.is_cancelled() && self.status.borrow().state == TaskState::Running
+        !self.stopped.is_cancelled() && self.status.state() == TaskState::Running
     }
 
     pub(crate) fn cancel_turn(&self) {
@@ -41,18 +42,16 @@ impl ChildHandle {
 #[derive(Clone)]
 pub struct AwaitedTurn {
     pub(crate) child: ChildHandle,
-    pub(crate) status: watch::Receiver<ChildStatus>,
     pub(crate) n_ended: u32,
 }
 
 impl AwaitedTurn {
     /// Waits for the end of the turn; returns its report.
-    pub(crate) async fn wait_for_end(&mut self) -> String {
-        let n_ended = self.n_ended;
-        let stopped = self.child.stopped.clone();
+    pub(crate) async fn wait_for_end(&self) -> String {
+        let (n_ended, status) = (self.n_ended, &self.child.status);
         // If the child has ended without a report, it crashed.
-        drop(stopped.run_until_cancelled(self.status.wait_for(|status| status.n_ended > n_ended)).await);
-        let status = self.status.borrow();
+        self.child.stopped.run_until_cancelled(status.wait_for_end(n_ended)).await;
+        let status = status.lock();
         match status.n_ended > n_ended {
             true => status.report.clone(),
             false => "the task failed unexpectedly; Crow's log has the error".to_owned(),
@@ -61,7 +60,7 @@ impl AwaitedTurn {
 
     /// Returns the state of the task.
     pub(crate) fn task_state(&self) -> TaskState {
-        self.status.borrow().state
+        self.child.status.state()
     }
 
     pub(crate) fn cancel_turn(&self) {
@@ -79,7 +78,7 @@ impl AwaitedTurn {
 
     /// Returns the child's changes of files, for a client.
     pub(crate) fn file_diffs(&self) -> Vec<ToolCallContent> {
-        let diff = self.status.borrow().diff.clone();
+        let diff = self.child.status.lock().diff.clone();
         match diff {
             Some(diff) => vec![ToolCallContent::Text(format!("```diff\n{diff}\n```"))],
             None => self.child.lock_view().file_diffs().collect(),

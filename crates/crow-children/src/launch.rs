@@ -11,11 +11,12 @@ use tokio::sync::{Semaphore, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::child_agents::ChildAgents;
+use crate::child_status::SharedChildStatus;
 use crate::driver::{ChildDriver, ChildParameters, HeldState};
 use crate::events::{ChildEventHandler, ChildKind, OPEN_REQUESTS_MAX};
 use crate::handle::ChildHandle;
 use crate::link::ChildSessionStart;
-use crate::turn::{ChildStatus, ChildTurn, ChildTurnRequest};
+use crate::turn::{ChildTurn, ChildTurnRequest};
 use crate::worktree::AgentWorktree;
 
 /// Commands that may wait for a child, which takes each one at once.
@@ -56,7 +57,7 @@ impl ChildAgents {
         let handle = ChildHandle {
             stopped: stopped.clone(),
             commands,
-            status: Arc::new(watch::Sender::new(ChildStatus::new_working())),
+            status: Arc::new(SharedChildStatus::new_working()),
             view: Arc::default(),
             view_changed: Arc::new(watch::Sender::new(())),
             turn_cancel: Arc::new(Mutex::new(turn_request.cancel.clone())),

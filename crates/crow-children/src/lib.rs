@@ -6,6 +6,7 @@
 mod access;
 mod budget;
 mod child_agents;
+mod child_status;
 mod driver;
 mod events;
 mod handle;

@@ -270,11 +270,10 @@ async fn run_task_send(
 pub async fn wait_for_turn(
     children: &ChildAgents,
     task: &SessionId,
-    mut turn: AwaitedTurn,
+    turn: AwaitedTurn,
     cx: ToolCx<'_>,
 ) -> ToolResult {
     let mut view_changed = turn.subscribe_view();
-    let view = turn.clone();
     let mut ticker = interval(SHOW_EVERY);
     ticker.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let report = {
@@ -286,19 +285,19 @@ pub async fn wait_for_turn(
                 report = &mut end_of_turn => break report,
                 () = cx.cancel.cancelled(), if !is_cancelled => {
                     // The end follows soon in any case.
-                    view.cancel_turn();
+                    turn.cancel_turn();
                     is_cancelled = true;
                 }
                 _ = ticker.tick() => if view_changed.has_changed().unwrap_or(false) {
                     view_changed.mark_unchanged();
-                    (cx.progress)(ToolProgress::Content(vec![ToolCallContent::Text(view.render_view())]));
+                    (cx.progress)(ToolProgress::Content(vec![ToolCallContent::Text(turn.render_view())]));
                 }
             }
         }
     };
     let task_report = children.task_report(task, report).await;
     let report = claim_report(children, cx.call, task_report);
-    let status = match view.task_state() {
+    let status = match turn.task_state() {
         TaskState::Completed | TaskState::Running => ToolCallStatus::Completed,
         TaskState::Failed | TaskState::Cancelled | TaskState::Lost => ToolCallStatus::Failed,
     };
@@ -309,7 +308,7 @@ pub async fn wait_for_turn(
         }
     };
     let mut n_bytes = 0;
-    let diffs = view.file_diffs().into_iter().take_while(|content| {
+    let diffs = turn.file_diffs().into_iter().take_while(|content| {
         if let ToolCallContent::Diff { old, new, .. } = content {
             n_bytes += old.as_ref().map_or(0, String::len) + new.len();
         }

@@ -43,18 +43,6 @@ pub(crate) struct ChildTurn {
     pub(crate) is_stored: bool,
 }
 
-/// The state of a child.
-#[derive(Debug, Clone)]
-pub(crate) struct ChildStatus {
-    /// Number of turns that have ended.
-    pub(crate) n_ended: u32,
-    pub(crate) state: TaskState,
-    /// The report on the last turn.
-    pub(crate) report: String,
-    /// The changes of that turn in its own worktree, for a client.
-    pub(crate) diff: Option<String>,
-}
-
 /// Starts the exported span of a child's turn, in that of the call which requests it.
 pub(crate) fn child_turn_span() -> Span {
     tracing::info_span!(
@@ -86,12 +74,5 @@ impl ChildTurn {
         if state != TaskState::Completed {
             span.record("error.type", state.as_str());
         }
-    }
-}
-
-impl ChildStatus {
-    /// Returns the status of a child during its first turn.
-    pub(crate) fn new_working() -> Self {
-        Self { n_ended: 0, state: TaskState::Running, report: String::new(), diff: None }
     }
 }

@@ -8,7 +8,6 @@ use crow_store::{TaskEnd, TaskState};
 use crate::driver::ChildDriver;
 use crate::report::{ChildTurnSummary, TaskContinuation, render_report};
 use crate::shared::ChildrenShared;
-use crate::turn::ChildStatus;
 use crate::worktree::{AgentWorktree, WorktreeEnd};
 
 impl ChildDriver {
@@ -64,10 +63,7 @@ impl ChildDriver {
         let notify_parent = turn.request.notify_parent;
         drop(turn);
         self.event_handler.send_child_state(false);
-        self.status.send_modify(|status| {
-            let diff = Some(diff).filter(|diff| !diff.is_empty());
-            *status = ChildStatus { n_ended: status.n_ended + 1, state, report: text, diff };
-        });
+        self.status.end_turn(state, text, Some(diff).filter(|diff| !diff.is_empty()));
         if notify_parent {
             shared.notify_mail(state);
         }
