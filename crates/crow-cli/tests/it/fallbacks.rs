@@ -52,10 +52,10 @@ impl Stage {
         let asked: Vec<&str> = asked.iter().filter_map(|request| request["model"].as_str()).collect();
         // The number of tokens of the tools and the prompt changes with their text.
         let log = self.client.log();
-        let lines = log.lines().map(|line| match line.split_once("the conversation has ") {
+        let lines = log.lines().map(|line| match line.split_once("the context has ") {
             Some((begin, rest)) => {
                 let (_, rest) = rest.split_once(' ').expect("a number");
-                format!("{begin}the conversation has N {rest}\n")
+                format!("{begin}the context has N {rest}\n")
             }
             None => format!("{line}\n"),
         });
@@ -87,7 +87,7 @@ async fn fallback_answers_for_the_rest_of_the_turn() {
         &["what is in a.txt?", "hello"],
         expect![[r#"
             < notice warning "The fallback keyless was skipped: its key NO_SUCH_KEY is not set." ""
-            < notice warning "The fallback tiny was skipped: the context has 3049 tokens, and its limit is 88." ""
+            < notice warning "The fallback tiny was skipped: the context has N tokens, and its limit is 88." ""
             < notice warning "The provider of first is overloaded; second answers instead." ""
             < call call-1-0 read "Read a.txt" pending {"file_path":"a.txt"}
             < call call-1-0 in_progress
@@ -114,7 +114,7 @@ async fn fallbacks_are_tried_in_order_and_the_first_failure_is_reported() {
         &["hello"],
         expect![[r#"
             < notice warning "The fallback keyless was skipped: its key NO_SUCH_KEY is not set." ""
-            < notice warning "The fallback tiny was skipped: the context has 3046 tokens, and its limit is 88." ""
+            < notice warning "The fallback tiny was skipped: the context has N tokens, and its limit is 88." ""
             < notice warning "The provider of first is overloaded; second answers instead." ""
             < notice warning "The fallback second did not answer: `p` needs a key (401): bad key; configure its `api_key`." ""
             < notice warning "The provider of first is overloaded; third answers instead." ""
@@ -150,7 +150,7 @@ async fn fallback_answers_for_an_account_without_credit() {
         &["hello"],
         expect![[r#"
             < notice warning "The fallback keyless was skipped: its key NO_SUCH_KEY is not set." ""
-            < notice warning "The fallback tiny was skipped: the context has 3046 tokens, and its limit is 88." ""
+            < notice warning "The fallback tiny was skipped: the context has N tokens, and its limit is 88." ""
             < notice warning "The provider of first has no credit left; second answers instead." ""
             < text[msg-1] Here.
             < title hello
