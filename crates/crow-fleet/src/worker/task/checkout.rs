@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use async_nats::jetstream::Context;
-use crow_tools::{BranchImport, GitCli, RepositoryImport, SnapshotFiles, Worktree};
+use crow_tools::{BranchImport, GitCli, RepositoryImport, SnapshotFiles, Worktree, WorktreeError};
 use tokio_util::sync::CancellationToken;
 
 use crate::code::{BundleRecord, BundleSubjects, CodeRecord, EndCode, download_bundle, upload_bundle};
@@ -122,7 +122,9 @@ impl<'a> TaskCheckout<'a> {
         }
         let (repository, file) = (directory.join(REPOSITORY_DIR), directory.join(BUNDLE_FILE));
         let bundled = git.bundle_branch(&repository, [&code.commit, &code.name], &file, &cancel).await;
-        let Some(bundled) = bundled.map_err(|error| error.to_string())? else {
+        // If the work could not be committed, that is the reason.
+        let reason = |error: WorktreeError| settled.leftover.clone().unwrap_or_else(|| error.to_string());
+        let Some(bundled) = bundled.map_err(reason)? else {
             return Ok(EndCode::Unchanged);
         };
         let bundle = BundleRecord::new(&bundled.bytes)?;
