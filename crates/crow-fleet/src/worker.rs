@@ -15,7 +15,7 @@ use async_nats::jetstream::consumer::PullConsumer;
 use async_nats::jetstream::{self, Context};
 use futures_util::future::join_all;
 use tokio::sync::Semaphore;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
@@ -33,6 +33,9 @@ use crate::watchdog::WatchdogOrder;
 
 /// Pause after a failed attempt to open a queue.
 const QUEUE_PAUSE: Duration = Duration::from_secs(1);
+
+/// Time for the last messages to reach the server.
+const FLUSH_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// Time for a cluster to have its leaders: longer than two elections, which take up to nine seconds.
 const ELECTIONS_TIME_MAX: Duration = Duration::from_secs(20);
@@ -117,7 +120,7 @@ impl FleetWorker {
         stop.run_until_cancelled(taking).await;
         drop(removing);
         tasks.close();
-        let drained = tokio::time::timeout(context.options.drain_time_max, tasks.wait());
+        let drained = timeout(context.options.drain_time_max, tasks.wait());
         let drained = tokio::select! {
             biased;
             drained = drained => drained,
@@ -128,8 +131,9 @@ impl FleetWorker {
             tasks.wait().await;
         }
         drop(answering);
-        if let Err(error) = context.client.flush().await {
-            tracing::debug!(%error, "the last messages were not sent");
+        // Without a server it would wait for ever.
+        if !matches!(timeout(FLUSH_TIME_MAX, context.client.flush()).await, Ok(Ok(()))) {
+            tracing::debug!("the last messages were not sent");
         }
         drop(context);
         if let Some(watchdog) = watchdog {

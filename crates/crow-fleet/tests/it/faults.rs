@@ -127,6 +127,16 @@ fn server_that_is_killed_and_comes_back_costs_nothing() {
 }
 
 #[test]
+fn worker_stops_while_its_server_is_gone() {
+    run(async {
+        let Some(mut world) = World::start() else { return };
+        let worker = world.start_worker(&[]).await;
+        world.server.kill();
+        worker.drain().await;
+    });
+}
+
+#[test]
 fn parent_that_leaves_stops_its_task() {
     run(async {
         let Some(mut world) = World::start() else { return };
