@@ -174,9 +174,10 @@ impl EndRecord {
 }
 
 impl SavedRecord {
-    /// Encodes and signs it.
-    pub(crate) fn encode(&self, ticket: &TaskTicket) -> Vec<u8> {
-        ticket.sign(SignedKind::Saved, serde_json::to_vec(self).unwrap_or_default())
+    /// Encodes and signs it; the error is the reason, such as a path that is not UTF-8.
+    pub(crate) fn encode(&self, ticket: &TaskTicket) -> Result<Vec<u8>, String> {
+        let bytes = serde_json::to_vec(self).map_err(|error| error.to_string())?;
+        Ok(ticket.sign(SignedKind::Saved, bytes))
     }
 
     /// Decodes a record with a valid signature.

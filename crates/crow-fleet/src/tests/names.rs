@@ -98,7 +98,7 @@ fn records_need_the_signature_of_their_task_and_kind() {
         bundle: BundleRecord::with_name("b".to_owned(), b"bundle"),
     };
     let saved = SavedRecord { delivery: TaskDelivery { sequence: 4, number: 1 }, work: Some(work) };
-    let encoded = saved.encode(&ticket);
+    let encoded = saved.encode(&ticket).unwrap();
     assert_eq!(SavedRecord::decode(&encoded, &ticket), Some(saved));
     assert_eq!(SavedRecord::decode(&encoded, &other), None);
     assert_eq!(TakenRecord::decode(&encoded, &ticket), None);

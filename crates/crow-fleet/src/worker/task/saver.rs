@@ -201,7 +201,7 @@ impl SavedRecordWriter {
     /// Replaces the record; the error is the reason why that failed.
     async fn write(&self, work: Option<SavedWork>) -> Result<(), String> {
         let Self { address, delivery, worker, .. } = self;
-        let payload = SavedRecord { delivery: *delivery, work }.encode(&self.ticket);
+        let payload = SavedRecord { delivery: *delivery, work }.encode(&self.ticket)?;
         // Each is another message.
         let message_id = random_name()?;
         match publish(&self.jetstream, address.saved_subject(worker), payload, &message_id).await {
