@@ -44,7 +44,7 @@ pub struct SnapshotRequest<'a> {
     pub files: &'a SnapshotFiles,
     /// The last snapshot of them: another one with the same is not made.
     pub last: Option<&'a SnapshotContent>,
-    /// A path outside of the files for what is needed meanwhile. What is there is removed.
+    /// A path outside of the files, for a repository that is removed in the end. Anything that was there before is removed first.
     pub scratch: &'a Path,
 }
 
