@@ -48,6 +48,13 @@ fn longest_conversation(stage: &Stage) -> String {
     longest.expect("the task has a conversation").concat()
 }
 
+/// Stops a worker without time to drain, which gives its task back.
+async fn give_back(mut worker: Worker) {
+    worker.signal(Signal::SIGTERM);
+    worker.says("given back").await;
+    assert_eq!(worker.exit().await, Some(0));
+}
+
 /// Kills the worker of a task, with which the second one goes on.
 async fn check_takeover(stage: &mut Stage, id: u64, first: Worker, mut second: Worker) {
     first.signal(Signal::SIGKILL);
@@ -89,9 +96,7 @@ fn task_that_was_given_back_goes_on_in_its_worktree() {
         make_repository(&stage);
         let mut first = stage.worker("w1", &["--mode", "auto", "--drain", "0"]);
         let id = begin(&mut stage, &mut first, SECOND).await;
-        first.signal(Signal::SIGTERM);
-        first.says("given back").await;
-        assert_eq!(first.exit().await, Some(0));
+        give_back(first).await;
         let mut second = stage.worker("w2", &["--mode", "auto"]);
         second.says("goes on").await;
         assert_eq!(stage.end_of(id).await, "end_turn");
@@ -202,10 +207,8 @@ fn task_that_was_given_back_goes_on_elsewhere_in_its_worktree() {
         make_repository(&stage);
         let mut first = stage.worker("w1", &["--mode", "auto", "--drain", "0"]);
         let id = begin(&mut stage, &mut first, SECOND).await;
-        // Saved at the latest before it is given back.
-        first.signal(Signal::SIGTERM);
-        first.says("given back").await;
-        assert_eq!(first.exit().await, Some(0));
+        // Its files are saved at the latest before it is given back.
+        give_back(first).await;
         let mut second = stage.worker_of(&other, "w2", &["--mode", "auto"]);
         second.says("goes on").await;
         assert_eq!(stage.end_of(id).await, "end_turn");
