@@ -34,6 +34,8 @@ mod sockets;
 #[cfg(target_os = "linux")]
 mod syscalls;
 #[cfg(target_os = "linux")]
+mod temporary_dirs;
+#[cfg(target_os = "linux")]
 mod user_config;
 
 #[cfg_attr(target_os = "linux", path = "sandbox/probe.rs")]

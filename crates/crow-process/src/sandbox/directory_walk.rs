@@ -23,6 +23,7 @@ use super::{
     path_trace::path_exists,
     repository_names::{MarkerNames, is_git_name},
     set_aside,
+    temporary_dirs::TemporaryDirs,
 };
 
 /// A directory changed less than this before it was read may change again without a new timestamp.
@@ -99,6 +100,16 @@ pub(super) enum UnlistablePolicy {
 pub(super) struct KnownFolders<'a> {
     pub(super) directories: &'a HashMap<PathBuf, FolderState>,
     pub(super) unvisited: &'a HashSet<PathBuf>,
+    /// The directories in which other programs work as well.
+    pub(super) temporary: &'a TemporaryDirs,
+}
+
+impl KnownFolders<'_> {
+    fn excludes(&self, path: &Path) -> bool {
+        self.directories.contains_key(path)
+            || self.unvisited.contains(path)
+            || self.temporary.has_beside_session(path)
+    }
 }
 
 pub(super) struct FolderWalk {
@@ -209,8 +220,7 @@ impl FolderWalk {
             }
         }
         if let Some(known) = known {
-            subdirectories
-                .retain(|path| !known.directories.contains_key(path) && !known.unvisited.contains(path));
+            subdirectories.retain(|path| !known.excludes(path));
         }
         self.pending.extend(subdirectories);
         Ok(Some(WalkedFolder {

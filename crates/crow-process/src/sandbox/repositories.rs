@@ -1,6 +1,6 @@
 //! Repositories in and around the places where a command may write: parts of them make Git execute programs later,
 //! outside the sandbox. Existing ones are found so that they can be protected; new ones are set aside when the
-//! command has ended.
+//! command has ended, except where another program may have created them.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -19,6 +19,7 @@ use super::{
     path_trace::{PathTrace, TraceEnd, path_exists, trace_path},
     repository_names::{MARKERS, MarkerNames, PROGRAM_PARTS, is_git_name},
     set_aside::{self, AutorunOwner},
+    temporary_dirs::TemporaryDirs,
 };
 use crate::launch_spec::LaunchSpec;
 
@@ -52,6 +53,7 @@ pub(crate) struct RepositorySurvey {
     /// Directories that were not examined: deep in a cache, or not listable.
     unvisited: HashSet<PathBuf>,
     targets: GitTargets,
+    temporary_dirs: TemporaryDirs,
     /// The places where files that other programs execute must stay as they are, and the existing ones.
     guarded_roots: Vec<PathBuf>,
     autorun_files: BTreeSet<PathBuf>,
@@ -77,14 +79,17 @@ impl RepositorySurvey {
             existing.collect::<BTreeSet<_>>().into_iter().collect()
         };
         let roots = resolved(&spec.roots);
-        let full_dirs = outermost_paths(&[roots.as_slice(), &resolved(&spec.writable)].concat());
+        let temporary_dirs = resolved(&spec.writable);
+        let full_dirs = outermost_paths(&[roots.as_slice(), &temporary_dirs].concat());
         let caches = resolved(&spec.caches);
         let caches = caches
             .into_iter()
             .filter(|cache| !full_dirs.iter().any(|directory| cache.starts_with(directory)));
         let caches = outermost_paths(&caches.collect::<Vec<_>>());
         let guarded_roots = if spec.guards_autorun { roots.clone() } else { Vec::new() };
-        let mut survey = Self { began_at: now_seconds(), guarded_roots, ..Self::default() };
+        let session_paths = [roots.as_slice(), &resolved(&spec.repositories)].concat();
+        let temporary_dirs = TemporaryDirs::new(temporary_dirs, session_paths);
+        let mut survey = Self { began_at: now_seconds(), guarded_roots, temporary_dirs, ..Self::default() };
         survey.scan_folders(WALK_BEFORE, full_dirs.iter()).map_err(|unvisited| {
             format!(
                 "not all directories could be searched for Git repositories (such as {}), so the command did not run: \
@@ -174,15 +179,21 @@ impl RepositorySurvey {
         let mut walk = FolderWalk::start(WALK_AFTER, UnlistablePolicy::GrantAccess);
         walk.guarded_roots.clone_from(&self.guarded_roots);
         let now = now_seconds();
-        for (path, previous) in &self.directories {
+        let in_session = |path: &Path| !self.temporary_dirs.has_beside_session(path);
+        for (path, previous) in self.directories.iter().filter(|(path, _)| in_session(path)) {
             if !FolderChange::read(path, now).is_some_and(|now| previous.change.is_same(now)) {
                 walk.pending.push_back(path.clone());
             }
         }
         let mut found: BTreeSet<PathBuf> = self.repositories.keys().cloned().collect();
         found.extend(self.candidates.iter().filter(|path| has_git_head(path)).cloned());
+        found.retain(|path| self.is_attributable(path));
         let mut autorun_files = BTreeSet::new();
-        let known = KnownFolders { directories: &self.directories, unvisited: &self.unvisited };
+        let known = KnownFolders {
+            directories: &self.directories,
+            unvisited: &self.unvisited,
+            temporary: &self.temporary_dirs,
+        };
         while let Some(directory) = walk.next_folder(Some(&known)) {
             found.extend(directory.git_names.iter().map(|name| directory.path.join(name)));
             autorun_files.extend(directory.autorun_names.iter().map(|name| directory.path.join(name)));
@@ -201,6 +212,22 @@ impl RepositorySurvey {
             )
         }));
         messages
+    }
+
+    /// Whether what changed at a repository is the command's work: not if another program may have created it in a
+    /// temporary directory.
+    fn is_attributable(&self, path: &Path) -> bool {
+        let is_same_directory = |previous: &RepositoryIdentity| {
+            previous.ctime.is_none()
+                && RepositoryIdentity::read(path).is_some_and(|current| current.inode == previous.inode)
+        };
+        !self.is_beside_session(path) || self.repositories.get(path).is_some_and(is_same_directory)
+    }
+
+    fn is_beside_session(&self, repository: &Path) -> bool {
+        let is_git = repository.file_name().is_some_and(is_git_name);
+        let directory = if is_git { repository.parent() } else { Some(repository) };
+        directory.is_some_and(|directory| self.temporary_dirs.has_beside_session(directory))
     }
 
     /// Sets aside what other programs would execute, the outermost of it.
@@ -266,7 +293,9 @@ impl RepositorySurvey {
         let new: Vec<&str> = current.parts.iter().filter(is_new).copied().collect();
         let mut messages = self.set_parts_aside(path, &new);
         let locks = LOCK_FILES.iter().map(|lock| path.join(lock));
-        let stale_locks = locks.filter(|lock| path_exists(lock) && is_changed_since(lock, self.began_at));
+        let is_stale = |lock: &PathBuf| path_exists(lock) && is_changed_since(lock, self.began_at);
+        // A lock in a temporary directory may be in use.
+        let stale_locks = locks.filter(|lock| !self.is_beside_session(path) && is_stale(lock));
         messages.extend(stale_locks.map(|lock| set_aside::set_file_aside(&lock, AutorunOwner::Git)));
         messages
     }

@@ -175,6 +175,54 @@ fn moved_files_are_reported_and_kept() {
     assert_eq!(told.matches("set-aside").count(), 1, "{told}");
 }
 
+/// Runs a script that may also write in a temporary directory, `$OUT`.
+fn run_beside(place: &Place, options: &[&str], script: &str) -> std::process::Output {
+    let (root, temporary) = (place.root.display().to_string(), place.outside.display().to_string());
+    run(place, &[&["--write", &root, "--write-beside", &temporary], options].concat(), script)
+}
+
+#[test]
+fn new_repositories_in_temporary_directories_may_be_of_other_programs() {
+    for options in [[].as_slice(), &["--no-namespace"]] {
+        let place = Place::new();
+        let new = ["new", "folder/new", "folder"];
+        let init = new.map(|new| format!("git init -q $OUT/{new}; git -C $OUT/{new} config core.pager x"));
+        let output = run_beside(&place, options, &init.join(";"));
+        assert_eq!(said(&output), "");
+        for directory in new {
+            assert!(place.outside.join(directory).join(".git/config").exists(), "{directory}");
+        }
+    }
+    let place = Place::new();
+    run(&place, &["--free"], "git init -q $OUT/known");
+    run_beside(&place, &[], "touch $OUT/known/.git/config.lock");
+    assert!(place.outside.join("known/.git/config.lock").exists());
+}
+
+#[test]
+fn temporary_directories_and_their_repositories_are_protected() {
+    for (script, then) in [
+        ("cd $OUT; git init -q .; git config core.fsmonitor \"$EVIL\"", "../outside/folder"),
+        ("git -C $OUT/known config core.fsmonitor \"$EVIL\"", "../outside/known"),
+        (
+            "cd $OUT; cp -r known/.git evil; git config -f evil/config core.fsmonitor \"$EVIL\"; \
+             echo ../../evil > known/.git/commondir",
+            "../outside/known",
+        ),
+    ] {
+        let free = Place::new();
+        run(&free, &["--free"], "git init -q $OUT/known");
+        run(&free, &["--free"], script);
+        assert!(is_sprung(&free, then), "the trap works: {script}");
+        for options in [[].as_slice(), &["--no-namespace"]] {
+            let held = Place::new();
+            run(&held, &["--free"], "git init -q $OUT/known");
+            let output = run_beside(&held, options, script);
+            assert!(!is_sprung(&held, then), "{script}: {}", said(&output));
+        }
+    }
+}
+
 #[test]
 fn repositories_above_or_named_by_the_session_are_protected() {
     for options in [[].as_slice(), &["--no-namespace"]] {

@@ -369,7 +369,6 @@ fn repositories_beside_the_roots_are_protected() {
     let evil = "git config core.fsmonitor x";
     for (option, repository, is_new) in [
         ("--write-beside", "beside/a/b", false),
-        ("--write-beside", "beside/a/b", true),
         ("--cache", "beside/a/b", false),
         ("--cache", "beside/a/b", true),
     ] {
