@@ -6,7 +6,7 @@ pub struct SeededRandom(u64);
 
 impl SeededRandom {
     /// Creates a generator; the same seed gives the same numbers.
-    pub fn new(seed: u64) -> Self {
+    pub const fn new(seed: u64) -> Self {
         // The first numbers of neighbouring seeds must differ.
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0xD1B5_4A32_D192_ED03)
     }

@@ -12,6 +12,7 @@ mod panics;
 mod part_process;
 mod process;
 mod provider;
+mod random_bytes;
 mod report;
 mod run;
 mod stored;

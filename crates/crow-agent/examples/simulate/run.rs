@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::panic::resume_unwind;
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use crow_store::MemoryDatabase;
@@ -18,6 +20,7 @@ use tokio::time::{sleep, timeout};
 use crate::client::{ClientEnd, ClientMemory, ClientPlan, FakeClient};
 use crate::panics;
 use crate::process::{Machine, start_agent};
+use crate::random_bytes::seed_random_bytes;
 use crate::stored::check_stored_sessions;
 use crate::tools::empty_registry;
 use crate::world::{Journal, World};
@@ -52,8 +55,16 @@ impl SeedRunner {
         })
     }
 
-    /// Runs one seed, with an empty disk.
+    /// Runs one seed, with an empty disk, on a thread of its own: the keys of hash maps are drawn once for each thread.
     pub(crate) fn run_seed(&mut self, seed: u64, records_trace: bool) -> io::Result<Journal> {
+        let run = || {
+            seed_random_bytes(seed);
+            self.run_on_this_thread(seed, records_trace)
+        };
+        thread::scope(|scope| scope.spawn(run).join()).unwrap_or_else(|panic| resume_unwind(panic))
+    }
+
+    fn run_on_this_thread(&mut self, seed: u64, records_trace: bool) -> io::Result<Journal> {
         let directory = self.directory.path().join("run");
         let project = directory.join("project");
         std::fs::create_dir_all(&project)?;

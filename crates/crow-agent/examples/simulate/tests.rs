@@ -37,9 +37,17 @@ fn seeds_break_no_invariant() {
     assert!(report.failed_seeds.is_empty(), "{report}");
 }
 
+/// Elsewhere the keys of hash maps are not the seed's.
+#[cfg(target_os = "linux")]
 #[test]
 fn seed_is_reproduced_exactly() {
-    let [first, second] =
-        [(), ()].map(|()| Report::run_seeds((0..4).step_by(1)).expect("the runs begin").fingerprint);
-    assert_eq!(first, second, "two runs of the same seeds differ");
+    // A client dies with several open requests, which the SDK ends in the order of a hash map.
+    const SEED: u64 = 291;
+    let mut runner = SeedRunner::create().expect("a directory can be made");
+    let alone = runner.run_seed(SEED, false).expect("the run begins").fingerprint;
+    for other in 0..4 {
+        runner.run_seed(other, false).expect("the run begins");
+        let again = runner.run_seed(SEED, false).expect("the run begins").fingerprint;
+        assert_eq!(alone, again, "the seed runs in another way after seed {other}");
+    }
 }
