@@ -1,5 +1,8 @@
 //! Parses a configuration file into a tree with line numbers. Knows YAML and `${VAR}`, but no key.
 
+#[cfg(test)]
+mod tests;
+
 use std::{fmt, ops::Range, path::Path};
 
 use serde::{
