@@ -132,8 +132,10 @@ impl FleetWorker {
         }
         drop(answering);
         // Without a server it would wait for ever.
-        if !matches!(timeout(FLUSH_TIME_MAX, context.client.flush()).await, Ok(Ok(()))) {
-            tracing::debug!("the last messages were not sent");
+        match timeout(FLUSH_TIME_MAX, context.client.flush()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::debug!(%error, "the last messages were not sent"),
+            Err(elapsed) => tracing::debug!(%elapsed, "the last messages were not sent"),
         }
         drop(context);
         if let Some(watchdog) = watchdog {
