@@ -225,9 +225,7 @@ impl RepositorySurvey {
     }
 
     fn is_beside_session(&self, repository: &Path) -> bool {
-        let is_git = repository.file_name().is_some_and(is_git_name);
-        let directory = if is_git { repository.parent() } else { Some(repository) };
-        directory.is_some_and(|directory| self.temporary_dirs.has_beside_session(directory))
+        work_tree(repository).is_some_and(|directory| self.temporary_dirs.has_beside_session(directory))
     }
 
     /// Sets aside what other programs would execute, the outermost of it.
@@ -244,15 +242,13 @@ impl RepositorySurvey {
 
     fn set_aside_targets(&self, found: &BTreeSet<PathBuf>) -> Vec<String> {
         let new_paths = found.iter().filter(|path| !self.repositories.contains_key(*path)).flat_map(|path| {
-            let work_tree =
-                if path.file_name().is_some_and(is_git_name) { path.parent() } else { Some(path.as_path()) };
             let in_work_tree = |work_tree| {
                 self.targets
                     .in_every_work_tree
                     .iter()
                     .map(move |below: &String| Path::new(work_tree).join(below))
             };
-            work_tree.into_iter().flat_map(in_work_tree).collect::<Vec<_>>()
+            work_tree(path).into_iter().flat_map(in_work_tree).collect::<Vec<_>>()
         });
         let known_paths = self.targets.missing.iter();
         let missing_path = known_paths.map(|(wanted, first_missing)| (wanted.clone(), first_missing.clone()));
@@ -322,6 +318,12 @@ impl RepositorySurvey {
         }
         messages
     }
+}
+
+/// Returns the directory in which Git finds a repository: that of a `.git`, or a bare repository itself.
+fn work_tree(repository: &Path) -> Option<&Path> {
+    let is_git = repository.file_name().is_some_and(is_git_name);
+    if is_git { repository.parent() } else { Some(repository) }
 }
 
 /// Drops places that are inside another one.
