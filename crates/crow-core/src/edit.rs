@@ -41,7 +41,7 @@ pub fn apply_edit(
         return fill_empty_file(file, new);
     }
     if old == new {
-        return Err(EditRefusal::NoChange);
+        return Err(EditRefusal::EqualTexts);
     }
     if let Some((line, text)) = placeholder::find_placeholder(old, new) {
         return Err(EditRefusal::Placeholder { line, text });

@@ -21,6 +21,9 @@ pub enum EditRefusal {
         /// The placeholder line.
         text: String,
     },
+    /// The old and the new text are equal.
+    #[error("the old and the new text are equal; give the text as it shall become")]
+    EqualTexts,
     /// The file would not change.
     #[error("the edit changes nothing: the file already contains the new text")]
     NoChange,

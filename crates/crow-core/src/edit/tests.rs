@@ -95,8 +95,8 @@ fn invalid_edits_are_refused() {
         "a",
         "a",
         &expect![[r#"
-        the edit changes nothing: the file already contains the new text
-    "#]],
+            the old and the new text are equal; give the text as it shall become
+        "#]],
     );
     check(
         "fn a() {  \n    one();\n}\n",

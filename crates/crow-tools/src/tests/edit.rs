@@ -279,7 +279,7 @@ async fn hostile_arguments_change_nothing() {
         a zero byte in the new text: Failed: could not edit a: the new text contains a zero byte, which no text file has
         no old text: Failed: could not edit a: the old text is empty, which creates a file, but this file has content; give the lines to replace, or write the whole file
         blank old text: Failed: could not edit a: the old text is not in the file; read the file again and copy the lines exactly
-        the same twice: Failed: could not edit a: the edit changes nothing: the file already contains the new text
+        the same twice: Failed: could not edit a: the old and the new text are equal; give the text as it shall become
         several places: Failed: could not edit a: the old text is in more than one place (line 5); add lines around it until it is unique, or replace all of them
         a huge old text: Failed: could not edit a: the old text is not in the file; read the file again and copy the lines exactly
         a long line: Failed: could not edit a: the old text is not in the file; read the file again and copy the lines exactly
