@@ -294,6 +294,7 @@ async fn apply_change(
             (Some(old), None) => PriorContent::Buffer(old),
         },
         text: file.new.clone().unwrap_or_default(),
+        is_whole: false,
         encoding: encoding.flatten().or(moved_encoding).unwrap_or(TextEncoding::Utf8),
         mode: file.source.as_ref().and_then(|source| planned.modes.get(source).copied()),
     };
@@ -315,6 +316,7 @@ async fn restore_files(cx: &ToolCx<'_>, planned: &PlannedPatch, done: &[DoneChan
             file_path: &file.path,
             prior: text.as_deref().map_or(PriorContent::Missing, PriorContent::Disk),
             text: file.old.clone().unwrap_or_default(),
+            is_whole: false,
             encoding: planned.encodings.get(&file.path).copied().flatten().unwrap_or(TextEncoding::Utf8),
             mode: planned.modes.get(&file.path).copied(),
         };

@@ -29,6 +29,9 @@ const EXCERPT_LINES_MAX: usize = 20;
 /// Enough to recognize a line.
 const LINE_CHARS_MAX: usize = 300;
 
+/// Follows the lines of a file in the refusal to change it.
+const COPY_HINT: &str = "(make the edit with an old text that is copied from these lines)";
+
 /// More changes of one file than this are a new file.
 const CHANGES_MAX: usize = 100;
 
@@ -110,12 +113,18 @@ impl TextEdit {
 }
 
 impl FileEdit {
-    /// Whether the edit creates a file instead of changing one.
-    fn creates_file(&self) -> bool {
+    /// Whether the edit gives the whole text of a file that is missing or empty.
+    fn fills_file(&self) -> bool {
         match &self.changes[..] {
             [TextChange::Replace { old, .. }] => old.trim_start_matches('\u{feff}').is_empty(),
             _ => false,
         }
+    }
+
+    /// Whether the rest of the file does not matter, so that the model need not have read it: where the changed text is, it
+    /// is once, so the model knows it from elsewhere.
+    fn is_local(&self) -> bool {
+        self.changes.iter().all(TextChange::is_local)
     }
 }
 
@@ -193,6 +202,7 @@ pub(crate) async fn edit_file(cx: &ToolCx<'_>, edit: FileEdit) -> Result<ToolRes
             Some(old) => PriorContent::Buffer(old),
         },
         text: edited.text,
+        is_whole: edit.fills_file(),
         encoding: encoding.unwrap_or(TextEncoding::Utf8),
         mode: None,
     };
@@ -219,7 +229,7 @@ async fn plan_edit(cx: &ToolCx<'_>, edit: FileEdit) -> Result<(PlannedEdit, File
     let display_path = cx.workspace.display_path(&edit.file_path);
     let opened = match editor_buffers::open_file(cx, &edit.file_path, ReadPurpose::Modify).await {
         Ok(opened) => opened,
-        Err(OpenFileError::Unreadable(ReadError::Missing)) if edit.creates_file() => {
+        Err(OpenFileError::Unreadable(ReadError::Missing)) if edit.fills_file() => {
             check_text(&display_path, &edit)?;
             let edited = compute_edit("", &display_path, &edit.changes)?;
             return Ok((PlannedEdit { old: None, edited, encoding: Some(TextEncoding::Utf8) }, edit));
@@ -230,20 +240,24 @@ async fn plan_edit(cx: &ToolCx<'_>, edit: FileEdit) -> Result<(PlannedEdit, File
     let TextFile { text: old, encoding } =
         text_file::decode_file(opened, &path).await.map_err(|reason| edit_error(&display_path, &reason))?;
     // An empty file has no content that the model could have missed, and one with content has its own refusal.
-    if !edit.creates_file() {
-        if cx.workspace.seen_stamp(&path).is_none() {
-            let reason = read::unread_refusal(cx, &edit.file_path).await?;
-            return Err(edit_error(&display_path, &reason));
-        }
+    if !edit.fills_file() {
         text_file::check_known_version(cx, &path, &old)
             .map_err(|reason| edit_error(&display_path, &reason))?;
     }
     check_text(&display_path, &edit)?;
-    run_blocking(move || {
-        let edited = compute_edit(&old, &display_path, &edit.changes)?;
-        Ok((PlannedEdit { old: Some(old), edited, encoding }, edit))
-    })
-    .await
+    let (edited, old, edit) = {
+        let display_path = display_path.clone();
+        run_blocking(move || Ok((compute_edit(&old, &display_path, &edit.changes), old, edit))).await?
+    };
+    // The report shows the lines around the change.
+    let may_change = cx.workspace.seen_stamp(&path).is_some()
+        || edit.fills_file()
+        || (cx.may_read_written && edited.is_ok() && edit.is_local());
+    if !may_change {
+        let reason = read::unread_refusal(cx, &edit.file_path, COPY_HINT).await?;
+        return Err(edit_error(&display_path, &reason));
+    }
+    Ok((PlannedEdit { old: Some(old), edited: edited?, encoding }, edit))
 }
 
 fn edit_error(display_path: &str, reason: &dyn std::fmt::Display) -> ToolError {

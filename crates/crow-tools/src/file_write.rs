@@ -48,6 +48,8 @@ pub(crate) struct FileWrite<'a> {
     pub(crate) file_path: &'a str,
     pub(crate) prior: PriorContent<'a>,
     pub(crate) text: String,
+    /// Whether the model gave the whole text, and not a change of a part of it.
+    pub(crate) is_whole: bool,
     /// The file's encoding, which is kept.
     pub(crate) encoding: TextEncoding,
     /// Permission bits, if they are others than those of the file there.
@@ -87,6 +89,10 @@ pub(crate) async fn apply_write(cx: &ToolCx<'_>, change: FileWrite<'_>) -> Resul
     let uses_client = editor_buffers::write_target(cx, change.file_path) == WriteTarget::Client
         && change.encoding == TextEncoding::Utf8
         && change.mode.is_none();
+    // The rest of a file that the model has not read stays unknown to it.
+    let is_known = change.is_whole
+        || matches!(change.prior, PriorContent::Missing)
+        || cx.workspace.seen_stamp(&path).is_some();
     let mut note = String::new();
     if cx.undo_recorder.is_some() && snapshot.before == UndoSnapshot::TooLarge {
         note.push_str(NOT_UNDOABLE_NOTE);
@@ -101,7 +107,9 @@ pub(crate) async fn apply_write(cx: &ToolCx<'_>, change: FileWrite<'_>) -> Resul
         }
         None => write_to_disk(cx, change, path.clone(), snapshot).await?,
     };
-    cx.workspace.record_seen(path, ContentStamp::from_text(&text));
+    if is_known {
+        cx.workspace.record_seen(path, ContentStamp::from_text(&text));
+    }
     Ok(WrittenFile { text, note })
 }
 

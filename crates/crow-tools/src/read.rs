@@ -160,9 +160,13 @@ impl Tool for ReadTool {
     }
 }
 
-/// Returns why a file that the model has not read is not changed: its first lines, with which it counts as read, if it may
-/// be read without a question.
-pub(crate) async fn unread_refusal(cx: &ToolCx<'_>, file_path: &str) -> Result<String, ToolError> {
+/// Returns why a file that the model has not read is not changed: its first lines, with which it counts as read, and what
+/// to do with them, if it may be read without a question.
+pub(crate) async fn unread_refusal(
+    cx: &ToolCx<'_>,
+    file_path: &str,
+    hint: &str,
+) -> Result<String, ToolError> {
     if !cx.may_read_written {
         return Ok(READ_FIRST.to_owned());
     }
@@ -175,8 +179,9 @@ pub(crate) async fn unread_refusal(cx: &ToolCx<'_>, file_path: &str) -> Result<S
     match read_content(cx, file_path, range).await? {
         ReadContent::Text { text, stamp: Some(stamp) } => {
             cx.workspace.record_seen(cx.approved_path(file_path)?, stamp);
+            let text = text.trim_end_matches('\n');
             Ok(format!(
-                "it was not read in this session; nothing was changed, and these are its lines:\n{text}"
+                "it was not read in this session; nothing was changed, and these are its lines:\n{text}\n{hint}"
             ))
         }
         ReadContent::Text { stamp: None, .. } | ReadContent::Image(_) => Ok(READ_FIRST.to_owned()),

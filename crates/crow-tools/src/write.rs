@@ -99,6 +99,7 @@ impl Tool for WriteTool {
                 file_path: &file_path,
                 prior: existing.prior_content(),
                 text: content,
+                is_whole: true,
                 encoding: existing.encoding(),
                 mode: None,
             };
@@ -189,10 +190,7 @@ async fn refuse_unread(
     if !is_lost || cx.workspace.seen_stamp(&cx.approved_path(file_path)?).is_some() {
         return Ok(());
     }
-    let mut reason = read::unread_refusal(cx, file_path).await?;
-    if reason.ends_with('\n') {
-        reason.push_str(REPLACE_HINT);
-    }
+    let reason = read::unread_refusal(cx, file_path, REPLACE_HINT).await?;
     let display_path = cx.workspace.display_path(file_path);
     Err(ToolError(format!("could not write {display_path}: {reason}")))
 }

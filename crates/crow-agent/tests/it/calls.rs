@@ -398,25 +398,25 @@ fn unknown_tool_and_invalid_arguments_are_answered() {
 }
 
 #[test]
-fn unread_file_is_not_edited() {
+fn edit_that_cannot_be_made_shows_an_unread_file() {
     check(
         r#"
         file a.txt "one\n"
-        model: call edit {"file_path":"a.txt","old_string":"one","new_string":"two"}
-        model: text "I have to read it first."
+        model: call edit {"file_path":"a.txt","old_string":"1","new_string":"2"}
+        model: text "I see."
         > prompt edit
         > end
         "#,
         &expect![[r#"
             > prompt edit
-            < call call-1-0 edit "Edit a.txt" pending {"file_path":"a.txt","old_string":"one","new_string":"two"}
-            < call call-1-0 failed "could not edit a.txt: it was not read in this session; nothing was changed, and these are its lines:\n     1\tone\n"
-            < text[msg-3] I have to read it first.
+            < call call-1-0 edit "Edit a.txt" pending {"file_path":"a.txt","old_string":"1","new_string":"2"}
+            < call call-1-0 failed "could not edit a.txt: it was not read in this session; nothing was changed, and these are its lines:\n     1\tone\n(make the edit with an old text that is copied f"
+            < text[msg-3] I see.
             < title edit
             = end_turn
             model saw user: "edit"
-            model saw assistant: edit("{\"file_path\":\"a.txt\",\"old_string\":\"one\",\"new_string\":\"two\"}")
-            model saw tool: "could not edit a.txt: it was not read in this session; nothing was changed, and these are its lines:\n     1\tone\n"
+            model saw assistant: edit("{\"file_path\":\"a.txt\",\"old_string\":\"1\",\"new_string\":\"2\"}")
+            model saw tool: "could not edit a.txt: it was not read in this session; nothing was changed, and these are its lines:\n     1\tone\n(make th"
         "#]],
     );
 }

@@ -208,7 +208,7 @@ fn model_is_informed_once_and_invisibly() {
         let mut stage = Stage::new(json!({})).await;
         stage.turn(TURN).await;
         stage.say("/undo").await;
-        let edit = r#"call edit {"file_path":"a.txt","old_string":"one","new_string":"1"}"#;
+        let edit = r#"call edit {"file_path":"a.txt","old_string":"other","new_string":"1"}"#;
         stage.turn(&format!("{edit}\ntext \"I see.\"")).await;
         let told = stage.told();
         assert_eq!(told.matches("The person took back what you did").count(), 1, "{told}");

@@ -29,6 +29,14 @@ impl TextChange {
         }
     }
 
+    /// Whether the change, where it can be made, does not depend on the rest of the file.
+    pub fn is_local(&self) -> bool {
+        match self {
+            Self::Replace { occurrences: EditOccurrences::One, .. } => true,
+            Self::Replace { occurrences: EditOccurrences::All, .. } | Self::Insert { .. } => false,
+        }
+    }
+
     fn apply(&self, file: &str) -> Result<AppliedEdit, EditRefusal> {
         match self {
             Self::Replace { old, new, occurrences } => apply_edit(file, old, new, *occurrences),

@@ -262,12 +262,8 @@ async fn tool_of_anthropic_views_creates_and_edits() {
             call(json!({"command": "str_replace", "path": "a", "old_str": "two", "new_str": "2"})),
             call(json!({"command": "insert", "path": "a", "insert_line": 0, "insert_text": "zero\n"})),
             call(json!({"command": "insert", "path": "a", "insert_line": 4, "new_str": "four"})),
-            call(json!({"command": "insert", "path": "a", "insert_line": 9, "insert_text": "x"})),
             call(json!({"command": "create", "path": "new/c", "file_text": "c\n"})),
             call(json!({"command": "str_replace", "path": "b", "old_str": "x"})),
-            call(json!({"command": "str_replace", "path": "a", "new_str": "x"})),
-            call(json!({"command": "view", "path": "a", "view_range": [3, 2]})),
-            call(json!({"command": "undo_edit", "path": "a"})),
         ],
         expect![[r#"
             > Read a Read Reads(["$DIR/project/a"])
@@ -296,15 +292,37 @@ async fn tool_of_anthropic_views_creates_and_edits() {
                  4	three
                  5	four
             client: Diff { path: "$DIR/project/a", old: Some("zero\none\n2\nthree\n"), new: "zero\none\n2\nthree\nfour\n" }
-            > Edit a Edit Writes(["$DIR/project/a"])
-            Failed: could not edit a: there is no line 9; the file has 5 lines
             > Write new/c Edit Writes(["$DIR/project/new/c"])
             Completed: created new/c: 1 line
             client: Diff { path: "$DIR/project/new/c", old: None, new: "c\n" }
             > Edit b Edit Writes(["$DIR/project/b"])
-            Failed: could not edit b: it was not read in this session; nothing was changed, and these are its lines:
-                 1	x
+            Completed: edited b in 1 place; match: exact
+                 1	
                  2	y
+            client: Diff { path: "$DIR/project/b", old: Some("x\r\ny\r\n"), new: "\r\ny\r\n" }
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn tool_of_anthropic_refuses_calls_that_cannot_be_made() {
+    check(
+        three_files,
+        &[
+            call(json!({"command": "view", "path": "a"})),
+            call(json!({"command": "insert", "path": "a", "insert_line": 9, "insert_text": "x"})),
+            call(json!({"command": "str_replace", "path": "a", "new_str": "x"})),
+            call(json!({"command": "view", "path": "a", "view_range": [3, 2]})),
+            call(json!({"command": "undo_edit", "path": "a"})),
+        ],
+        expect![[r#"
+            > Read a Read Reads(["$DIR/project/a"])
+            Completed:      1	one
+                 2	two
+                 3	three
+            > Edit a Edit Writes(["$DIR/project/a"])
+            Failed: could not edit a: there is no line 9; the file has 3 lines
             > Edit a Edit Writes(["$DIR/project/a"])
             Failed: `str_replace_based_edit_tool` was not run: `str_replace` needs `old_str`
             > Read a Read Reads(["$DIR/project/a"])

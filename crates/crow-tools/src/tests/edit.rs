@@ -12,31 +12,71 @@ fn edit(old: &str, new: &str) -> (&'static str, Value) {
 }
 
 #[tokio::test]
-async fn edit_of_an_unread_file_shows_it() {
-    let setup = |cwd: &std::path::Path| fs::write(cwd.join("a"), "one\ntwo\nthree\n").unwrap();
+async fn edit_that_needs_the_rest_of_an_unread_file_shows_it() {
+    let setup = |cwd: &Path| fs::write(cwd.join("a"), "one\ntwo\nthree\n").unwrap();
+    let everywhere = json!({"file_path": "a", "old_string": "two", "new_string": "2", "replace_all": true});
     check(
         setup,
-        &[edit("two", "2"), edit("two", "2\n2a"), edit("three", "3")],
+        &[edit("tw0", "2"), ("edit", everywhere.clone())],
         expect![[r#"
             > Edit a Edit Writes(["$DIR/project/a"])
             Failed: could not edit a: it was not read in this session; nothing was changed, and these are its lines:
                  1	one
                  2	two
                  3	three
+            (make the edit with an old text that is copied from these lines)
             > Edit a Edit Writes(["$DIR/project/a"])
             Completed: edited a in 1 place; match: exact
                  1	one
                  2	2
-                 3	2a
-                 4	three
-            client: Diff { path: "$DIR/project/a", old: Some("one\ntwo\nthree\n"), new: "one\n2\n2a\nthree\n" }
+                 3	three
+            client: Diff { path: "$DIR/project/a", old: Some("one\ntwo\nthree\n"), new: "one\n2\nthree\n" }
+        "#]],
+    )
+    .await;
+    check(setup, &[("edit", everywhere)], expect![[r#"
+        > Edit a Edit Writes(["$DIR/project/a"])
+        Failed: could not edit a: it was not read in this session; nothing was changed, and these are its lines:
+             1	one
+             2	two
+             3	three
+        (make the edit with an old text that is copied from these lines)
+    "#]]).await;
+}
+
+#[tokio::test]
+async fn text_that_is_once_in_an_unread_file_is_edited_and_the_rest_stays_unread() {
+    let setup = |cwd: &Path| fs::write(cwd.join("a"), "one = 1\ntwo = 2\nthree = 3\n").unwrap();
+    check(
+        setup,
+        &[
+            edit("two=2", "two=22"),
+            edit("one", "uno"),
+            ("write", json!({"file_path": "a", "content": "uno\n"})),
+            ("write", json!({"file_path": "a", "content": "uno\n"})),
+        ],
+        expect![[r#"
+            > Edit a Edit Writes(["$DIR/project/a"])
+            Completed: edited a in 1 place; match: ignoring white space beside symbols
+                 1	one = 1
+                 2	two = 22
+                 3	three = 3
+            client: Diff { path: "$DIR/project/a", old: Some("one = 1\ntwo = 2\nthree = 3\n"), new: "one = 1\ntwo = 22\nthree = 3\n" }
             > Edit a Edit Writes(["$DIR/project/a"])
             Completed: edited a in 1 place; match: exact
-                 1	one
-                 2	2
-                 3	2a
-                 4	3
-            client: Diff { path: "$DIR/project/a", old: Some("one\n2\n2a\nthree\n"), new: "one\n2\n2a\n3\n" }
+                 1	uno = 1
+                 2	two = 22
+                 3	three = 3
+            client: Diff { path: "$DIR/project/a", old: Some("one = 1\ntwo = 22\nthree = 3\n"), new: "uno = 1\ntwo = 22\nthree = 3\n" }
+            > Write a Edit Writes(["$DIR/project/a"])
+            Failed: could not write a: it was not read in this session; nothing was changed, and these are its lines:
+                 1	uno = 1
+                 2	two = 22
+                 3	three = 3
+            (change a part of it, or write it again to replace all of these lines)
+            > Write a Edit Writes(["$DIR/project/a"])
+            Completed: replaced a: 3 lines before, 1 line now
+            client: Diff { path: "$DIR/project/a", old: Some("uno = 1\ntwo = 22\nthree = 3\n"), new: "uno\n" }
         "#]],
     )
     .await;

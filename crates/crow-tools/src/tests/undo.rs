@@ -170,7 +170,7 @@ async fn undo_restores_every_byte() {
             wide already [3]
         "]])
         .await;
-    let edit = json!({"file_path": "crlf", "old_string": "one", "new_string": "1"});
+    let edit = json!({"file_path": "crlf", "old_string": "other", "new_string": "1"});
     let said = stage.call("edit", edit).await;
     assert!(said.contains("it was not read in this session"), "{said}");
 }

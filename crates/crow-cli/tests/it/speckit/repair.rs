@@ -287,7 +287,7 @@ fn checklist_is_append_only() {
             > prompt /speckit.checklist security
             < call call-2-0 edit "Edit .specify/specs/001-photo-albums/checklists/security.md" pending {"file_path":".specify/specs/001-photo-albums/checklists/security.md","old_string":"- [ ] CHK001 Is it","new_string":"- [x] CHK001 Was it"}
             < call call-2-0 in_progress
-            < call call-2-0 failed "could not edit .specify/specs/001-photo-albums/checklists/security.md: it was not read in this session; nothing was changed, and these are its lines:\n     1\t# S"
+            < call call-2-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/security.md "- [ ] CHK001 Is it said that photos stay as they are? [Spec §FR-002]" -> "- [x] CHK001 Was it said that photos stay as they are? [Spec §FR-002]"
             < call call-4-0 read "Read .specify/specs/001-photo-albums/checklists/security.md" pending {"file_path":".specify/specs/001-photo-albums/checklists/security.md","limit":1}
             < call call-4-0 in_progress
             < call call-4-0 completed "     1\t# Security Checklist: Photo Albums\n(lines 1 to 1 of 14; continue with offset=2)\n"
@@ -306,7 +306,7 @@ fn checklist_is_append_only() {
             asked 0 with speckit_ask
               user: "/speckit.checklist security" + crow:speckit/checklist "# Make a review list for 001-photo-albums"
             asked 1 with speckit_ask
-              tool: "could not edit .specify/specs/001-photo-albums/checklists/security.md: it was not read in this session; nothing was changed, and these are its lines:\n     1\t# Security Checklist: Photo Albums\n     2\t\n     3\t**Purpose**: Makes sure that nobo"
+              tool: "edited .specify/specs/001-photo-albums/checklists/security.md in 1 place; match: exact\n     6\t\n     7\t## Photos\n     8\t\n     9\t- [x] CHK001 Was it said that photos stay as they are? [Spec §FR-002]\n    10\t- [ ] CHK002 Is it said what happens"
             asked 2 with speckit_ask
               tool: "     1\t# Security Checklist: Photo Albums\n(lines 1 to 1 of 14; continue with offset=2)"
             asked 3 with speckit_ask
