@@ -121,6 +121,11 @@ impl FileEdit {
         }
     }
 
+    /// Whether the edit creates a missing file.
+    fn creates_file(&self) -> bool {
+        self.fills_file() || matches!(self.changes[..], [TextChange::Append { .. }])
+    }
+
     /// Whether the rest of the file does not matter, so that the model need not have read it: where the changed text is, it
     /// is once, so the model knows it from elsewhere.
     fn is_local(&self) -> bool {
@@ -229,7 +234,7 @@ async fn plan_edit(cx: &ToolCx<'_>, edit: FileEdit) -> Result<(PlannedEdit, File
     let display_path = cx.workspace.display_path(&edit.file_path);
     let opened = match editor_buffers::open_file(cx, &edit.file_path, ReadPurpose::Modify).await {
         Ok(opened) => opened,
-        Err(OpenFileError::Unreadable(ReadError::Missing)) if edit.fills_file() => {
+        Err(OpenFileError::Unreadable(ReadError::Missing)) if edit.creates_file() => {
             check_text(&display_path, &edit)?;
             let edited = compute_edit("", &display_path, &edit.changes)?;
             return Ok((PlannedEdit { old: None, edited, encoding: Some(TextEncoding::Utf8) }, edit));
@@ -288,9 +293,10 @@ fn match_note(edited: &AppliedEdit) -> Option<ToolCallContent> {
 }
 
 fn render_report(display_path: &str, edited: &AppliedEdit, changes: &[TextChange]) -> String {
-    let places = match edited.n_replaced {
-        1 => "1 place".into(),
-        n => format!("{n} places"),
+    let headline = match (changes, edited.n_replaced) {
+        ([TextChange::Append { .. }], _) => format!("appended to {display_path}"),
+        (_, 1) => format!("edited {display_path} in 1 place; match: {}", edited.matcher),
+        (_, n) => format!("edited {display_path} in {n} places; match: {}", edited.matcher),
     };
     let line = usize::try_from(edited.line).unwrap_or(usize::MAX);
     let first = line.saturating_sub(CONTEXT_LINES).max(1);
@@ -300,5 +306,5 @@ fn render_report(display_path: &str, edited: &AppliedEdit, changes: &[TextChange
         edited.text.lines().skip(first - 1).take(n_lines).map(|line| truncate_line(line, LINE_CHARS_MAX));
     let lines: Vec<String> = lines.collect();
     let excerpt = number_lines(lines.iter().map(String::as_str), first);
-    format!("edited {display_path} in {places}; match: {}\n{excerpt}", edited.matcher)
+    format!("{headline}\n{excerpt}")
 }

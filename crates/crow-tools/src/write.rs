@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crow_core::{
     ContentPart, FileLocation, ToolAccess, ToolCallContent, ToolCallInfo, ToolCallStatus, ToolKind,
-    ToolResult, ToolSpec,
+    ToolResult, ToolSpec, edit::TextChange,
 };
 use crow_files::ReadError;
 use serde::Deserialize;
@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     PreviewFuture, Tool, ToolCx, ToolFuture, Workspace,
+    edit::{self, FileEdit},
     editor_buffers::{self, OpenFileError, OpenedFile, ReadPurpose},
     file_write::{self, CHANGED_OR_UNSAVED, CHANGED_SINCE_READ, FileWrite, PriorContent, WrittenFile},
     read,
@@ -25,7 +26,8 @@ use crate::{
 pub(crate) const DIFF_BYTES_MAX: usize = 1024 * 1024;
 
 /// Follows the lines of a file in the refusal to replace it.
-const REPLACE_HINT: &str = "(change a part of it, or write it again to replace all of these lines)";
+const REPLACE_HINT: &str =
+    "(change a part of it, append to it, or write it again to replace all of these lines)";
 
 pub(crate) struct WriteTool {
     spec: ToolSpec,
@@ -35,6 +37,19 @@ pub(crate) struct WriteTool {
 struct WriteArgs {
     file_path: String,
     content: String,
+    #[serde(default)]
+    mode: WriteMode,
+}
+
+/// The treatment of the content that a file has.
+#[derive(Debug, Deserialize, Clone, Copy, PartialEq, Eq, Default)]
+#[serde(rename_all = "lowercase")]
+enum WriteMode {
+    /// It is replaced.
+    #[default]
+    Overwrite,
+    /// It stays, and lines are added after it.
+    Append,
 }
 
 /// The existing file.
@@ -57,13 +72,15 @@ impl WriteTool {
         let spec = ToolSpec {
             name: "write".into(),
             description: "Writes a whole file and replaces what was there; parent folders are created. Use it for new or short files, \
-                          and `edit` for a part of a longer one. Give all of the content, never `…` for the rest."
+                          and `edit` for a part of a longer one. Give all of the content, never `…` for the rest. To add lines \
+                          to the end of a file, give only these, with the mode `append`."
                 .into(),
             parameters: json!({
                 "type": "object",
                 "properties": {
                     "file_path": {"type": "string", "description": "The file, absolute or relative to the working folder"},
-                    "content": {"type": "string", "description": "All that the file shall hold"}
+                    "mode": {"type": "string", "enum": ["overwrite", "append"], "default": "overwrite", "description": "Whether the content takes the place of the old one or is added after it"},
+                    "content": {"type": "string", "description": "All that the file shall hold, or the lines to add"}
                 },
                 "required": ["file_path", "content"]
             }),
@@ -78,12 +95,16 @@ impl Tool for WriteTool {
     }
 
     fn call_info(&self, arguments: &Map<String, Value>, workspace: &Workspace) -> ToolCallInfo {
-        change_call_info(workspace, "Write", text_argument(arguments, "file_path"))
+        let verb = if text_argument(arguments, "mode") == "append" { "Append to" } else { "Write" };
+        change_call_info(workspace, verb, text_argument(arguments, "file_path"))
     }
 
     fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> ToolFuture<'a> {
         into_tool_future(async move {
-            let WriteArgs { file_path, content } = parse_arguments(arguments)?;
+            let WriteArgs { file_path, content, mode } = parse_arguments(arguments)?;
+            if mode == WriteMode::Append {
+                return edit::edit_file(&cx, append_edit(&cx, file_path, content)?).await;
+            }
             let existing = read_existing(&cx, &file_path, ReadPurpose::Modify).await?;
             check_unchanged(&cx, &file_path, &existing)?;
             refuse_unread(&cx, &file_path, &existing, &content).await?;
@@ -122,12 +143,24 @@ impl Tool for WriteTool {
     }
 }
 
+/// Returns the edit that adds lines to the end of a file.
+fn append_edit(cx: &ToolCx<'_>, file_path: String, text: String) -> Result<FileEdit, ToolError> {
+    if text.is_empty() {
+        let path = cx.workspace.display_path(&file_path);
+        return Err(ToolError(format!("could not append to {path}: the content is empty")));
+    }
+    Ok(FileEdit { file_path, changes: vec![TextChange::Append { text }] })
+}
+
 /// Returns what a write would change.
 pub(crate) async fn preview_write(
     arguments: &Map<String, Value>,
     cx: &ToolCx<'_>,
 ) -> Result<Vec<ToolCallContent>, ToolError> {
-    let WriteArgs { file_path, content } = parse_arguments(arguments)?;
+    let WriteArgs { file_path, content, mode } = parse_arguments(arguments)?;
+    if mode == WriteMode::Append {
+        return edit::preview_edit(cx, append_edit(cx, file_path, content)?).await;
+    }
     let existing = read_existing(cx, &file_path, ReadPurpose::Preview).await?;
     check_unchanged(cx, &file_path, &existing)?;
     refuse_unread(cx, &file_path, &existing, &content).await?;

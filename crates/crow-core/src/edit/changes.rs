@@ -10,6 +10,8 @@ pub enum TextChange {
     Replace { old: String, new: String, occurrences: EditOccurrences },
     /// Inserts lines after a line, from 1; after line 0 they are the first.
     Insert { after_line: usize, text: String },
+    /// Inserts lines after the last one.
+    Append { text: String },
 }
 
 /// A refused change.
@@ -25,14 +27,14 @@ impl TextChange {
     pub fn new_text(&self) -> &str {
         match self {
             Self::Replace { new, .. } => new,
-            Self::Insert { text, .. } => text,
+            Self::Insert { text, .. } | Self::Append { text } => text,
         }
     }
 
     /// Whether the change, where it can be made, does not depend on the rest of the file.
     pub fn is_local(&self) -> bool {
         match self {
-            Self::Replace { occurrences: EditOccurrences::One, .. } => true,
+            Self::Replace { occurrences: EditOccurrences::One, .. } | Self::Append { .. } => true,
             Self::Replace { occurrences: EditOccurrences::All, .. } | Self::Insert { .. } => false,
         }
     }
@@ -41,6 +43,7 @@ impl TextChange {
         match self {
             Self::Replace { old, new, occurrences } => apply_edit(file, old, new, *occurrences),
             Self::Insert { after_line, text } => insert_lines(file, *after_line, text),
+            Self::Append { text } => insert_lines(file, file.split_inclusive('\n').count(), text),
         }
     }
 }

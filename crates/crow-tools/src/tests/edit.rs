@@ -73,7 +73,7 @@ async fn text_that_is_once_in_an_unread_file_is_edited_and_the_rest_stays_unread
                  1	uno = 1
                  2	two = 22
                  3	three = 3
-            (change a part of it, or write it again to replace all of these lines)
+            (change a part of it, append to it, or write it again to replace all of these lines)
             > Write a Edit Writes(["$DIR/project/a"])
             Completed: replaced a: 3 lines before, 1 line now
             client: Diff { path: "$DIR/project/a", old: Some("uno = 1\ntwo = 22\nthree = 3\n"), new: "uno\n" }

@@ -181,7 +181,7 @@ async fn write_survives_hostile_paths() {
         {"content":"new\n","file_path":"file/"}
           Failed: could not write file: it was not read in this session; nothing was changed, and these are its lines:
                1	text
-          (change a part of it, or write it again to replace all of these lines)
+          (change a part of it, append to it, or write it again to replace all of these lines)
         {"content":"new\n","file_path":"file/below"}
           Failed: could not write file/below: the directory $DIR/project/file could not be created: Not a directory (os error 20)
         {"content":"new\n","file_path":"pipe"}
@@ -197,7 +197,7 @@ async fn write_survives_hostile_paths() {
         {"content":"new\n","file_path":"fixed"}
           Failed: could not write fixed: it was not read in this session; nothing was changed, and these are its lines:
                1	fixed
-          (change a part of it, or write it again to replace all of these lines)
+          (change a part of it, append to it, or write it again to replace all of these lines)
         {"content":"new\n","file_path":"folder/../../project/file"}
           Completed: file already has this content; nothing was changed
         {"content":"new\n","file_path":"~/file"}

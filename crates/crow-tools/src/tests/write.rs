@@ -161,7 +161,7 @@ async fn unread_file_is_shown_and_not_replaced() {
             Failed: could not write a: it was not read in this session; nothing was changed, and these are its lines:
                  1	one
                  2	two
-            (change a part of it, or write it again to replace all of these lines)
+            (change a part of it, append to it, or write it again to replace all of these lines)
             > Write a Edit Writes(["$DIR/project/a"])
             Completed: replaced a: 2 lines before, 1 line now
             client: Diff { path: "$DIR/project/a", old: Some("one\ntwo\n"), new: "three\n" }
@@ -180,7 +180,7 @@ async fn unread_file_is_shown_and_not_replaced() {
             Failed: could not write latin: it was not read in this session; nothing was changed, and these are its lines:
                  1	caf�
             (not valid in its encoding: undecodable bytes are shown as �, and `edit` cannot change this file)
-            (change a part of it, or write it again to replace all of these lines)
+            (change a part of it, append to it, or write it again to replace all of these lines)
             > Write latin Edit Writes(["$DIR/project/latin"])
             Completed: replaced latin: 1 line now
         "#]],
@@ -193,7 +193,7 @@ async fn unread_file_is_shown_and_not_replaced() {
            199	line
            200	line
         (lines 1 to 200 of 300; continue with offset=201)
-        (change a part of it, or write it again to replace all of these lines)"#]]
+        (change a part of it, append to it, or write it again to replace all of these lines)"#]]
     .assert_eq(&last_lines.join("\n"));
 }
 
@@ -205,6 +205,7 @@ async fn file_that_needs_a_question_to_be_read_is_not_shown() {
     let calls = [
         ("write", json!({"file_path": ".env", "content": "KEY=other"})),
         ("edit", json!({"file_path": ".env", "old_string": "KEY", "new_string": "NAME"})),
+        ("write", json!({"file_path": ".env", "mode": "append", "content": "OTHER=1"})),
     ];
     let mut said = String::new();
     for (name, arguments) in calls {
@@ -220,6 +221,8 @@ async fn file_that_needs_a_question_to_be_read_is_not_shown() {
     expect![[r#"
         Failed: could not write .env: it was not read in this session; read it first
         Failed: could not write .env: it was not read in this session; read it first
+        Failed: could not edit .env: it was not read in this session; read it first
+        Failed: could not edit .env: it was not read in this session; read it first
         Failed: could not edit .env: it was not read in this session; read it first
         Failed: could not edit .env: it was not read in this session; read it first
     "#]]
@@ -292,4 +295,61 @@ async fn file_is_replaced_atomically() {
         assert!(now == "old");
     }
     assert_eq!(fs::read_dir(machine.workspace.cwd()).unwrap().count(), 1);
+}
+
+#[tokio::test]
+async fn append_adds_lines_to_a_file_that_need_not_be_read() {
+    let setup = |cwd: &Path| {
+        fs::write(cwd.join("closed"), "one\n").unwrap();
+        fs::write(cwd.join("open"), "one").unwrap();
+        fs::write(cwd.join("crlf"), "one\r\ntwo\r\n").unwrap();
+    };
+    let append =
+        |path: &str, text: &str| ("write", json!({"file_path": path, "mode": "append", "content": text}));
+    check(
+        setup,
+        &[
+            append("closed", "two"),
+            append("closed", "three\nfour\n"),
+            append("open", "two\n"),
+            append("crlf", "three\n"),
+            append("deep/new", "one"),
+            append("closed", ""),
+            ("write", json!({"file_path": "closed", "mode": "prepend", "content": "zero"})),
+        ],
+        expect![[r#"
+            > Append to closed Edit Writes(["$DIR/project/closed"])
+            Completed: appended to closed
+                 1	one
+                 2	two
+            client: Diff { path: "$DIR/project/closed", old: Some("one\n"), new: "one\ntwo\n" }
+            > Append to closed Edit Writes(["$DIR/project/closed"])
+            Completed: appended to closed
+                 1	one
+                 2	two
+                 3	three
+                 4	four
+            client: Diff { path: "$DIR/project/closed", old: Some("one\ntwo\n"), new: "one\ntwo\nthree\nfour\n" }
+            > Append to open Edit Writes(["$DIR/project/open"])
+            Completed: appended to open
+                 1	one
+                 2	two
+            client: Diff { path: "$DIR/project/open", old: Some("one"), new: "one\ntwo" }
+            > Append to crlf Edit Writes(["$DIR/project/crlf"])
+            Completed: appended to crlf
+                 1	one
+                 2	two
+                 3	three
+            client: Diff { path: "$DIR/project/crlf", old: Some("one\r\ntwo\r\n"), new: "one\r\ntwo\r\nthree\r\n" }
+            > Append to deep/new Edit Writes(["$DIR/project/deep/new"])
+            Completed: appended to deep/new
+                 1	one
+            client: Diff { path: "$DIR/project/deep/new", old: None, new: "one" }
+            > Append to closed Edit Writes(["$DIR/project/closed"])
+            Failed: could not append to closed: the content is empty
+            > write Edit Nothing
+            Failed: `write` was not run: `mode` must be one of "overwrite", "append", not the string "prepend"
+        "#]],
+    )
+    .await;
 }

@@ -308,7 +308,7 @@ fn text_that_only_the_editor_has_is_not_overwritten_before_it_was_read() {
             < call call-1-0 in_progress
             > fs read $HOME/project/new.txt
             > fs read $HOME/project/new.txt
-            < call call-1-0 failed "could not write new.txt: it was not read in this session; nothing was changed, and these are its lines:\n     1\ttyped\n(change a part of it, or write it again to "
+            < call call-1-0 failed "could not write new.txt: it was not read in this session; nothing was changed, and these are its lines:\n     1\ttyped\n(change a part of it, append to it, or writ"
             < call call-3-0 write "Write new.txt" pending {"file_path":"new.txt","content":"apples\n"}
             > fs read $HOME/project/new.txt
             ? Write new.txt [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
