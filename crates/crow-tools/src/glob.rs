@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Tool, ToolCx, ToolFuture, Workspace,
     grep::search_call_info,
+    search_hits::{NAMES_MAX, list_names},
     tool::{into_tool_future, parse_arguments, text_argument},
     tool_error::ToolError,
     walk::{FileVisitor, FoundFile, PathPattern, default_path, walk_files},
@@ -78,11 +79,12 @@ impl Tool for GlobTool {
     fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> ToolFuture<'a> {
         into_tool_future(async move {
             let GlobArgs { pattern, path } = parse_arguments(arguments)?;
-            let pattern = PathPattern::new(&pattern)?;
+            let patterns = GlobPatterns { path: PathPattern::new(&pattern)?, name: last_part(&pattern) };
             let (start, display_path) = (cx.approved_path(&path)?, cx.workspace.display_path(&path));
             let cancel = cx.cancel.child_token();
             let _stop = cancel.clone().drop_guard();
-            let text = cx.read_blocking(move || find_files(&start, &display_path, &pattern, &cancel)).await?;
+            let text =
+                cx.read_blocking(move || find_files(&start, &display_path, &patterns, &cancel)).await?;
             Ok(ToolResult::success(text))
         })
     }
@@ -91,21 +93,45 @@ impl Tool for GlobTool {
 fn find_files(
     start: &Path,
     display_path: &str,
-    pattern: &PathPattern,
+    patterns: &GlobPatterns,
     cancel: &CancellationToken,
 ) -> Result<String, ToolError> {
     let newest = Mutex::new(NewestFiles::default());
     let summary =
-        walk_files(start, display_path, cancel, || GlobVisitor { pattern, display_path, newest: &newest })?;
-    let NewestFiles { files, n_files } = newest.into_inner().unwrap_or_else(PoisonError::into_inner);
+        walk_files(start, display_path, cancel, || GlobVisitor { patterns, display_path, newest: &newest })?;
+    let NewestFiles { files, n_files, elsewhere, n_elsewhere } =
+        newest.into_inner().unwrap_or_else(PoisonError::into_inner);
     let mut text: String = files.into_iter().map(|(_, path)| path + "\n").collect();
     if n_files == 0 {
         text += "no files match\n";
+        let names: Vec<String> = elsewhere.into_iter().collect();
+        let names = list_names(&names, n_elsewhere);
+        match n_elsewhere {
+            0 => {}
+            1 => text += &format!("(but 1 file in another place has such a name: {names})\n"),
+            n => text += &format!("(but {n} files in other places have such names: {names})\n"),
+        }
     }
     if n_files > FILES_MAX {
         text += &format!("({FILES_MAX} of {n_files} files; use a narrower pattern or path)\n");
+    } else if n_files > 1 {
+        text += &format!("({n_files} files)\n");
     }
     Ok(text + &summary.render_notes())
+}
+
+/// A pattern for paths.
+struct GlobPatterns {
+    path: PathPattern,
+    /// Its [last part](last_part), by which files are found in other places.
+    name: Option<PathPattern>,
+}
+
+/// Returns the last part of a pattern with several; `None` if it says nothing about names, or is cut from braces.
+fn last_part(pattern: &str) -> Option<PathPattern> {
+    let (_, name) = pattern.rsplit_once('/')?;
+    let has_name = name.contains(|character| character != '*');
+    PathPattern::new(name).ok().filter(|_| has_name)
 }
 
 /// The newest of the matching files.
@@ -113,17 +139,38 @@ fn find_files(
 struct NewestFiles {
     files: BTreeSet<(Reverse<SystemTime>, String)>,
     n_files: usize,
+    /// The first of the files in other places, by their paths.
+    elsewhere: BTreeSet<String>,
+    n_elsewhere: usize,
 }
 
 struct GlobVisitor<'a> {
-    pattern: &'a PathPattern,
+    patterns: &'a GlobPatterns,
     display_path: &'a str,
     newest: &'a Mutex<NewestFiles>,
 }
 
+impl GlobVisitor<'_> {
+    /// Adds a file in another place, which is told only if none matches.
+    fn add_elsewhere(&self, file: &FoundFile) {
+        let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
+        if newest.n_files > 0 {
+            return;
+        }
+        newest.n_elsewhere += 1;
+        newest.elsewhere.insert(file.display_path(self.display_path));
+        if newest.elsewhere.len() > NAMES_MAX {
+            newest.elsewhere.pop_last();
+        }
+    }
+}
+
 impl FileVisitor for GlobVisitor<'_> {
     fn visit_file(&mut self, file: FoundFile) {
-        if !self.pattern.is_match(&file) {
+        if !self.patterns.path.is_match(&file) {
+            if self.patterns.name.as_ref().is_some_and(|name| name.is_match(&file)) {
+                self.add_elsewhere(&file);
+            }
             return;
         }
         // A file that is only reachable through a link is outside the search.

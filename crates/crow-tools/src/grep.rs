@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Tool, ToolCx, ToolFuture, Workspace,
-    search_hits::{MatchRow, SearchHits, SearchSummary},
+    search_hits::{MatchRow, SearchHits, SearchSummary, list_names},
     text_encoding::truncate_line,
     title::to_title,
     tool::{into_tool_future, parse_arguments, text_argument},
@@ -210,11 +210,11 @@ fn render_summary(
     if n_rows == 0 {
         text += "no lines match\n";
         if n_names > 0 {
-            let more = match n_names - names.len() {
-                0 => String::new(),
-                n_more => format!(" and {n_more} more"),
+            let files = match n_names {
+                1 => "the name of 1 file matches".to_owned(),
+                n => format!("the names of {n} files match"),
             };
-            text += &format!("(but names of files match, which `glob` finds: {}{more})\n", names.join(", "));
+            text += &format!("(but {files}, which `glob` finds: {})\n", list_names(&names, n_names));
         }
     }
     if n_rows > limit {

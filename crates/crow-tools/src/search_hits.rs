@@ -8,8 +8,8 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-/// Files that are named because their names match; more call for `glob`.
-const NAMES_MAX: usize = 10;
+/// Files that are named because only their names match; enough to correct the call.
+pub(crate) const NAMES_MAX: usize = 10;
 
 /// A row of the results, below its file.
 #[derive(Debug, PartialEq, Eq)]
@@ -167,3 +167,12 @@ fn count_rows(rows: &[MatchRow]) -> usize {
 
 #[cfg(test)]
 mod tests;
+
+/// Lists the first of some names, with the number of the others.
+pub(crate) fn list_names(names: &[String], n_names: usize) -> String {
+    let more = match n_names - names.len() {
+        0 => String::new(),
+        n_more => format!(" and {n_more} more"),
+    };
+    names.join(", ") + &more
+}

@@ -74,6 +74,7 @@ async fn patch_changes_no_file_if_one_does_not_fit() {
             Completed: a
             b
             run.sh
+            (3 files)
         "#]],
     )
     .await;

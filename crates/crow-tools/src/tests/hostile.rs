@@ -416,6 +416,7 @@ async fn glob_survives_hostile_patterns() {
               Completed: no files match
             {"pattern":"***/file"}
               Completed: no files match
+              (but 1 file in another place has such a name: file)
             {"pattern":1}
               Completed: no files match
             {"pattern":"*","path":"file"}

@@ -156,10 +156,10 @@ async fn grep_tells_of_files_whose_names_match() {
         expect![[r#"
             > Search `.*\.rs$` Search Reads(["$DIR/project"])
             Completed: no lines match
-            (but names of files match, which `glob` finds: src/deep/lib.rs, src/main.rs)
+            (but the names of 2 files match, which `glob` finds: src/deep/lib.rs, src/main.rs)
             > Search `^page` in src Search Reads(["$DIR/project/src"])
             Completed: no lines match
-            (but names of files match, which `glob` finds: src/deep/page.ts)
+            (but the name of 1 file matches, which `glob` finds: src/deep/page.ts)
             > Search `^page` in src Search Reads(["$DIR/project/src"])
             Completed: no lines match
         "#]],
@@ -173,7 +173,7 @@ async fn grep_tells_of_files_whose_names_match() {
     check(many, &[("grep", json!({"pattern": "ini"}))], expect![[r#"
         > Search `ini` Search Reads(["$DIR/project"])
         Completed: no lines match
-        (but names of files match, which `glob` finds: 00.ini, 01.ini, 02.ini, 03.ini, 04.ini, 05.ini, 06.ini, 07.ini, 08.ini, 09.ini and 2 more)
+        (but the names of 12 files match, which `glob` finds: 00.ini, 01.ini, 02.ini, 03.ini, 04.ini, 05.ini, 06.ini, 07.ini, 08.ini, 09.ini and 2 more)
     "#]]).await;
 }
 
@@ -194,14 +194,17 @@ async fn glob_finds_files() {
             > Find `*.rs` Search Reads(["$DIR/project"])
             Completed: src/deep/lib.rs
             src/main.rs
+            (2 files)
             > Find `src/*` Search Reads(["$DIR/project"])
             Completed: src/main.rs
             > Find `**/*.{ts,yml}` Search Reads(["$DIR/project"])
             Completed: src/deep/page.ts
             .github/ci.yml
+            (2 files)
             > Find `deep/*` in src Search Reads(["$DIR/project/src"])
             Completed: src/deep/page.ts
             src/deep/lib.rs
+            (2 files)
             > Find `*.py` Search Reads(["$DIR/project"])
             Completed: no files match
             > Find `[` Search Reads(["$DIR/project"])
@@ -357,7 +360,8 @@ async fn ignored_files_are_left_out() {
         let mut files: Vec<_> =
             said.lines().skip(1).map(|line| line.trim_start_matches("Completed: ")).collect();
         files.sort_unstable();
-        let expected: &[&str] = if path == "." { &["not-here", "sub/kept"] } else { &["sub/kept"] };
+        let expected: &[&str] =
+            if path == "." { &["(2 files)", "not-here", "sub/kept"] } else { &["sub/kept"] };
         // `.rgignore` has precedence over the others.
         assert_eq!(files, expected);
     }
@@ -404,6 +408,7 @@ async fn endless_ignore_files_are_bounded() {
             large/a
             link/a
             pipe/a
+            (4 files)
             (ignore files that could not be read completely: 3; ignored files may be included)
             > Search `needle` in link Search Reads(["$DIR/project/link"])
             Completed: link/a:1: needle
@@ -511,6 +516,47 @@ async fn names_are_one_line_each() {
             Completed: no lines match
             > Read gone\u{202e} Read Reads(["$DIR/project/gone\u{202e}"])
             Failed: could not read gone\u{202e}: it does not exist
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn glob_names_files_of_this_name_in_other_places() {
+    let setup = |cwd: &Path| {
+        fs::create_dir_all(cwd.join("src/deep")).unwrap();
+        for name in ["src/a.rs", "src/deep/b.rs", "c.rs"] {
+            fs::write(cwd.join(name), "").unwrap();
+        }
+    };
+    check(
+        setup,
+        &[
+            ("glob", json!({"pattern": "lib/**/*.rs"})),
+            ("glob", json!({"pattern": "lib/c.rs"})),
+            ("glob", json!({"pattern": "lib/d.rs"})),
+            ("glob", json!({"pattern": "lib/"})),
+            ("glob", json!({"pattern": "lib/**"})),
+            ("glob", json!({"pattern": "{lib/*.rs,test/*.rs}"})),
+            ("glob", json!({"pattern": "src/*.rs"})),
+        ],
+        expect![[r#"
+            > Find `lib/**/*.rs` Search Reads(["$DIR/project"])
+            Completed: no files match
+            (but 3 files in other places have such names: c.rs, src/a.rs, src/deep/b.rs)
+            > Find `lib/c.rs` Search Reads(["$DIR/project"])
+            Completed: no files match
+            (but 1 file in another place has such a name: c.rs)
+            > Find `lib/d.rs` Search Reads(["$DIR/project"])
+            Completed: no files match
+            > Find `lib/` Search Reads(["$DIR/project"])
+            Completed: no files match
+            > Find `lib/**` Search Reads(["$DIR/project"])
+            Completed: no files match
+            > Find `{lib/*.rs,test/*.rs}` Search Reads(["$DIR/project"])
+            Completed: no files match
+            > Find `src/*.rs` Search Reads(["$DIR/project"])
+            Completed: src/a.rs
         "#]],
     )
     .await;
