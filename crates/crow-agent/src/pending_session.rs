@@ -1,6 +1,5 @@
 //! A new session while it is being stored, so that another process can open it.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use crow_acp::SessionLocation;
@@ -48,13 +47,9 @@ impl PendingSession {
         let settled_guard = settled.clone().drop_guard();
         let task = tokio::spawn(async move {
             let _over = settled_guard;
-            let RenderedPrompt { text: system_prompt, template } = render_prompt_blocking(
-                &runtime,
-                &id,
-                location.cwd.clone(),
-                location.additional_directories.clone(),
-            )
-            .await?;
+            let has_core_tools = has_core_tools(&runtime, &settings_at_start);
+            let RenderedPrompt { text: system_prompt, template } =
+                render_prompt_blocking(&runtime, &id, location.clone(), has_core_tools).await?;
             let new = NewSession {
                 cwd: location.cwd.display().to_string(),
                 model: settings_at_start.model.unwrap_or_default(),
@@ -109,16 +104,21 @@ impl PendingSession {
     }
 }
 
+/// Whether the model of a session gets the core tools.
+pub(crate) fn has_core_tools(runtime: &AgentRuntime, settings: &SessionSettings) -> bool {
+    runtime.find_model(settings.model.as_deref()).is_ok_and(|model| model.gets_core_tools())
+}
+
 /// Renders a session's system prompt on a blocking thread.
 pub(crate) async fn render_prompt_blocking(
     runtime: &AgentRuntime,
     id: &SessionId,
-    cwd: PathBuf,
-    more_roots: Vec<PathBuf>,
+    location: SessionLocation,
+    has_core_tools: bool,
 ) -> Result<RenderedPrompt, Failure> {
-    let (settings, id) = (runtime.config(), id.clone());
+    let (config, id, today) = (runtime.config(), id.clone(), clock::today());
     let render =
-        move || session_prompt::render_system_prompt(&cwd, &more_roots, &id, &settings, &clock::today());
+        move || session_prompt::render_system_prompt(&location, &id, &config, has_core_tools, &today);
     let rendered = runtime.spawn_blocking(render).await;
     rendered.map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?
 }

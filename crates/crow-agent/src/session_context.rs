@@ -31,6 +31,7 @@ impl TurnCx<'_> {
             mode: self.settings.borrow().mode,
             sandbox: config.sandbox.describe_limits(config.network),
             shell: config.shell_name.clone(),
+            is_brief: self.own_model().is_ok_and(|model| model.gets_core_tools()),
         }
     }
 

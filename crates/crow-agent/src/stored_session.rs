@@ -1,5 +1,6 @@
 //! Reads stored sessions.
 
+use crow_acp::SessionLocation;
 use crow_core::{
     Compaction, Failure, FailureKind, Reply, SessionId, SideRequestUsage, TokenUsage, Transcript,
 };
@@ -33,8 +34,15 @@ pub(crate) async fn read_stored_session(
     let system_prompt = match stored.system_prompt {
         // An imported session was created with other tools.
         system_prompt if system_prompt.is_empty() => {
+            let location = SessionLocation {
+                cwd: stored.session.cwd.clone().into(),
+                additional_directories: Vec::new(),
+                servers: Vec::new(),
+            };
+            let model = runtime.find_model(Some(&stored.session.model));
+            let has_core_tools = model.is_ok_and(|model| model.gets_core_tools());
             let RenderedPrompt { text, template } =
-                render_prompt_blocking(runtime, id, stored.session.cwd.clone().into(), Vec::new()).await?;
+                render_prompt_blocking(runtime, id, location, has_core_tools).await?;
             runtime.store.set_prompt_template(id, template).await.map_err(store_failure)?;
             text
         }

@@ -197,7 +197,7 @@ impl TurnCx<'_> {
         }
         let own = builtin_tools::unbound_tools(self.runtime);
         let unknown = model.tools.unknown_names(&own.specs, &own.tools.alternative_specs()).join(", ");
-        if model.tools.profile == ToolProfile::Auto && model.tools.is_core(model.context_window) {
+        if model.tools.profile == ToolProfile::Auto && model.gets_core_tools() {
             self.send_notice(format!(
                 "The context window of {} is {} tokens, so it gets only the tools {}. `tools: full` in its \
                  configuration gives it all.",

@@ -42,6 +42,9 @@ pub struct EnvironmentFacts {
     pub shell: String,
     /// The limits of commands, as one line.
     pub sandbox: String,
+    /// Whether the model is told only of additional directories and the mode `plan`: small models repeat their calls if a
+    /// prompt has more than the request.
+    pub is_brief: bool,
 }
 
 impl EnvironmentFacts {
@@ -51,13 +54,18 @@ impl EnvironmentFacts {
     }
 
     /// Returns the facts that may change, by their names.
-    fn changing_facts(&self) -> [(&'static str, String); 4] {
+    fn changing_facts(&self, transcript: &Transcript) -> Vec<(&'static str, String)> {
         let more_directories = match self.additional_directories.as_slice() {
             [] => NONE.to_owned(),
             directories => directories.join(", "),
         };
         let mode = format!("{} ({})", self.mode.as_str(), self.mode.description());
-        [
+        if self.is_brief {
+            let is_mode_told = self.mode == Mode::Plan || find_fact(transcript, MODE).is_some();
+            let mode = if is_mode_told { mode } else { NONE.to_owned() };
+            return vec![(MORE_DIRECTORIES, more_directories), (MODE, mode)];
+        }
+        vec![
             (WORKING_DIRECTORY, self.working_directory.clone()),
             (MORE_DIRECTORIES, more_directories),
             (DATE, self.date.clone()),
@@ -73,7 +81,8 @@ pub fn expects_context_parts(system_prompt: &str) -> bool {
 
 /// Whether the model has not been told of this working directory, so that it needs all of the environment.
 pub fn needs_environment(transcript: &Transcript, environment: &EnvironmentFacts) -> bool {
-    expects_context_parts(transcript.system())
+    !environment.is_brief
+        && expects_context_parts(transcript.system())
         && find_fact(transcript, WORKING_DIRECTORY) != Some(&environment.working_directory)
 }
 
@@ -87,7 +96,7 @@ pub fn environment_part(
     if !expects_context_parts(transcript.system()) {
         return None;
     }
-    let facts = environment.changing_facts();
+    let facts = environment.changing_facts(transcript);
     let lines: Vec<String> = if needs_environment(transcript, environment) {
         let known_facts =
             facts.into_iter().chain(environment.fixed_facts()).filter(|(_, value)| value != NONE);

@@ -12,19 +12,20 @@ const CORE_BELOW_WINDOW: u64 = 40_000;
 const CORE_TOOLS: [CoreTool; 8] = [
     CoreTool {
         name: "read",
-        description: "Reads a file with line numbers, which are not part of it. Read before you edit.",
+        description: "Shows the lines of a file with their numbers. Use it first, for each file that the request names.",
         parameters: &["file_path", "offset", "limit"],
         required: &["file_path"],
     },
     CoreTool {
         name: "write",
-        description: "Writes a whole new or short file.",
-        parameters: &["file_path", "content"],
-        required: &["file_path", "content"],
+        description: "Writes a file. Mode `overwrite` replaces everything in it, `append` adds lines to its end.",
+        parameters: &["file_path", "mode", "content"],
+        required: &["file_path", "mode", "content"],
     },
     CoreTool {
         name: "edit",
-        description: "Replaces old_string, which must be in the file exactly once, by new_string.",
+        description: "Replaces lines of a file: old_string, which must be in it exactly once, by new_string, such as `port = 80` by \
+                      `port = 81`. Read the file first.",
         parameters: &["file_path", "old_string", "new_string"],
         required: &["file_path", "old_string", "new_string"],
     },
@@ -53,20 +54,21 @@ const CORE_TOOLS: [CoreTool; 8] = [
     },
     CoreTool {
         name: "terminal",
-        description: "Runs a shell command: builds, tests, git. `cd` ends with it.",
+        description: "Runs a shell command: builds, tests, git, or a calculation such as `echo $((7 * 6))`. `cd` ends with it.",
         parameters: &["command"],
         required: &["command"],
     },
     CoreTool {
         name: "grep",
-        description: "Finds lines in files by a regular expression.",
-        parameters: &["pattern", "path"],
+        description: "Searches the text inside all files for a regular expression. To see a file whose name you know, use \
+                      `read`.",
+        parameters: &["pattern"],
         required: &["pattern"],
     },
     CoreTool {
         name: "glob",
-        description: "Finds files by name, such as src/**/*.rs.",
-        parameters: &["pattern", "path"],
+        description: "Lists and counts the files with a name, such as **/*.rs.",
+        parameters: &["pattern"],
         required: &["pattern"],
     },
 ];

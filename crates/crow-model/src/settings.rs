@@ -198,9 +198,14 @@ impl ModelSettings {
         }
     }
 
+    /// Whether the model gets the core tools only, and with them the short system prompt.
+    pub fn gets_core_tools(&self) -> bool {
+        self.tools.is_core(self.context_window)
+    }
+
     /// Whether several calls in one reply are asked for.
     pub(crate) fn wants_parallel_calls(&self) -> bool {
-        model_family(&self.model).parallel_calls && !self.tools.is_core(self.context_window)
+        model_family(&self.model).parallel_calls && !self.gets_core_tools()
     }
 
     /// The fields that the settings add to each request, with priority over those of the API: those of the thought

@@ -12,6 +12,8 @@ use crate::instructions;
 use crate::survey::{ConfigSources, known_skills};
 
 const TEMPLATE: &str = include_str!("../prompts/system.jinja2");
+/// For models with the core tools: small models do worse with more rules.
+const CORE_TEMPLATE: &str = include_str!("../prompts/system_core.jinja2");
 const TEMPLATE_NAME: &str = "system.jinja2";
 /// Name in earlier versions.
 const LEGACY_NAME: &str = "system_prompt.jinja2";
@@ -48,6 +50,8 @@ pub struct RenderedPrompt {
 pub struct SystemPromptFacts<'a> {
     /// The places of the configuration.
     pub sources: &'a ConfigSources,
+    /// Whether the model gets the core tools, for which there is a short built-in prompt.
+    pub has_core_tools: bool,
     /// The configured template, as in earlier versions.
     pub legacy_template: Option<&'a Path>,
     /// Text after the rendered template.
@@ -70,14 +74,16 @@ pub struct SystemPromptFacts<'a> {
     pub date: &'a str,
 }
 
-/// Renders the system prompt for a session. Blocks. The built-in one is equal in all sessions, so that providers find it
-/// in their caches; the user's own may contain every fact.
+/// Renders the system prompt for a session. Blocks. The built-in ones are equal in all sessions, so that providers find
+/// them in their caches; the user's own may contain every fact.
 pub fn render_system_prompt(facts: &SystemPromptFacts<'_>) -> Result<RenderedPrompt, Failure> {
-    let (path, template) = system_template(&facts.sources.prompts_dir, facts.legacy_template)?;
-    let variables = if template == TEMPLATE {
-        context! {}
-    } else {
-        template_variables(facts)
+    let prompts_dir = &facts.sources.prompts_dir;
+    let (path, template, variables) = match find_own_template(prompts_dir, facts.legacy_template)? {
+        Some((path, template)) => (path, template, template_variables(facts)),
+        None => {
+            let template = if facts.has_core_tools { CORE_TEMPLATE } else { TEMPLATE };
+            (prompts_dir.join(TEMPLATE_NAME), template.to_owned(), context! {})
+        }
     };
     let mut text = render_template(&path, &template, variables)?;
     if let Some(addition) = facts.addition {
@@ -124,22 +130,25 @@ fn template_variables(facts: &SystemPromptFacts<'_>) -> minijinja::Value {
     }
 }
 
-/// Finds the template of the system prompt: the user's own, under its current or an earlier name, or the built-in one.
-fn system_template(prompts_dir: &Path, legacy_template: Option<&Path>) -> Result<(PathBuf, String), Failure> {
-    let default_path = prompts_dir.join(TEMPLATE_NAME);
-    if let Some(template) = read_template(&default_path)? {
-        return Ok((default_path, template));
+/// Finds the user's own template of the system prompt, under its current or an earlier name.
+fn find_own_template(
+    prompts_dir: &Path,
+    legacy_template: Option<&Path>,
+) -> Result<Option<(PathBuf, String)>, Failure> {
+    let path = prompts_dir.join(TEMPLATE_NAME);
+    if let Some(template) = read_template(&path)? {
+        return Ok((template != TEMPLATE).then_some((path, template)));
     }
     let legacy_template = legacy_template.map(Path::to_owned);
     for path in legacy_template.into_iter().chain([prompts_dir.join(LEGACY_NAME)]) {
         match read_template(&path)? {
             Some(template) if !has_known_hash(&LEGACY_DEFAULT_HASHES, &template) => {
-                return Ok((path, template));
+                return Ok(Some((path, template)));
             }
             Some(_) | None => {}
         }
     }
-    Ok((default_path, TEMPLATE.to_owned()))
+    Ok(None)
 }
 
 /// Whether a template has one of these hashes.

@@ -288,6 +288,11 @@ impl Store {
         self.update_session(session, SessionChange::AgentSession(name.to_owned())).await
     }
 
+    /// Stores a session's system prompt in place of the one that it was created with.
+    pub async fn set_system_prompt(&self, session: &SessionId, prompt: String) -> Result<(), StoreError> {
+        self.update_session(session, SessionChange::SystemPrompt(prompt)).await
+    }
+
     /// Stores the template of a session's system prompt.
     pub async fn set_prompt_template(&self, session: &SessionId, template: String) -> Result<(), StoreError> {
         self.update_session(session, SessionChange::Template(template)).await

@@ -395,6 +395,9 @@ async fn system_prompts_are_stored_once(place: Place) {
     let first = begin(&store, "/p", 1).await;
     begin(&store, "/q", 2).await;
     assert_eq!(place.count("system_prompts"), 1);
+    store.set_system_prompt(&first, "Be brief.".to_owned()).await.unwrap();
+    assert_eq!(place.count("system_prompts"), 2);
+    assert_eq!(store.load_session(&first).await.unwrap().unwrap().system_prompt, "Be brief.");
     store.delete_session(&first).await.unwrap();
     assert_eq!(place.count("system_prompts"), 1);
 }

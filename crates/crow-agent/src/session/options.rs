@@ -1,13 +1,16 @@
 //! Changes the settings of a session, by the client's options and by slash commands.
 
 use crow_core::{
-    Failure, FailureKind, Mode, SessionCommand, SessionConfigOptions, SessionUpdate, ThoughtLevel, mode_list,
-    to_sentence,
+    Failure, FailureKind, Mode, SessionCommand, SessionConfigOptions, SessionUpdate, ThoughtLevel,
+    Transcript, mode_list, to_sentence,
 };
+use crow_project::RenderedPrompt;
 use crow_store::StoreError;
 
 use crate::failures::store_failure;
-use crate::session::SessionDriver;
+use crate::pending_session::{has_core_tools, render_prompt_blocking};
+use crate::session::{DriverState, SessionDriver};
+use crate::turn_context::StoredState;
 
 impl SessionDriver {
     /// Runs a command and returns its answer.
@@ -68,6 +71,24 @@ impl SessionDriver {
         }
     }
 
+    /// Replaces the system prompt by that of the session's model, as long as the conversation has not begun.
+    async fn adapt_system_prompt(&mut self) -> Result<(), Failure> {
+        let DriverState::Idle(state) = &mut self.state else { return Ok(()) };
+        if !matches!(state.stored_state, StoredState::Current) || state.transcript.next_seq() > 0 {
+            return Ok(());
+        }
+        let has_core_tools = has_core_tools(&self.runtime, &self.settings.borrow());
+        let (location, store) = (self.location.clone(), &self.runtime.store);
+        let RenderedPrompt { text, template } =
+            render_prompt_blocking(&self.runtime, &self.id, location, has_core_tools).await?;
+        if text != state.transcript.system() {
+            store.set_system_prompt(&self.id, text.clone()).await.map_err(store_failure)?;
+            store.set_prompt_template(&self.id, template).await.map_err(store_failure)?;
+            state.transcript = Transcript::new(text);
+        }
+        Ok(())
+    }
+
     /// Changes an option, first in the store, and notifies the client.
     pub(super) async fn set_option(
         &mut self,
@@ -89,6 +110,7 @@ impl SessionDriver {
                 let model = self.runtime.find_model(Some(value))?.name;
                 ignore_missing_session(self.runtime.store.set_model(&self.id, &model).await)?;
                 self.settings.send_modify(|settings| settings.model = Some(model));
+                self.adapt_system_prompt().await?;
             }
             "thought_level" => {
                 let level = ThoughtLevel::parse(value).ok_or_else(|| {

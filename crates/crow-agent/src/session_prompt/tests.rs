@@ -1,4 +1,5 @@
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crow_core::{Mode, NetworkAccess, PermissionRules, SandboxMode, TreeLimits, TurnLimits};
@@ -55,6 +56,10 @@ fn bare_settings(root: &Path) -> AgentConfig {
     }
 }
 
+fn located(cwd: PathBuf, more_roots: &[PathBuf]) -> SessionLocation {
+    SessionLocation { cwd, additional_directories: more_roots.to_vec(), servers: Vec::new() }
+}
+
 /// Creates files, renders the template in `cwd`, and compares the text.
 #[track_caller]
 fn check(files: &[(&str, &str)], cwd: &str, template: &str, expected: &Expect) {
@@ -69,10 +74,11 @@ fn check(files: &[(&str, &str)], cwd: &str, template: &str, expected: &Expect) {
     fs::create_dir_all(&settings.prompts_dir).unwrap();
     fs::write(settings.prompts_dir.join("system.jinja2"), template).unwrap();
     let session = SessionId::new("brave-otter");
-    let rendered = match render_system_prompt(&root.join(cwd), &[], &session, &settings, "2026-01-02") {
-        Ok(rendered) => rendered.text,
-        Err(failure) => failure.to_string(),
-    };
+    let rendered =
+        match render_system_prompt(&located(root.join(cwd), &[]), &session, &settings, false, "2026-01-02") {
+            Ok(rendered) => rendered.text,
+            Err(failure) => failure.to_string(),
+        };
     expected.assert_eq(&rendered.replace(&root.display().to_string(), "$ROOT"));
 }
 
@@ -105,12 +111,28 @@ fn built_in_prompt_is_equal_in_all_sessions() {
     fs::write(root.join("p/AGENTS.md"), "be kind").unwrap();
     let settings = bare_settings(root);
     let render = |cwd: &str, more_roots: &[PathBuf], session: &str, date: &str| {
-        let rendered =
-            render_system_prompt(&root.join(cwd), more_roots, &SessionId::new(session), &settings, date);
-        rendered.unwrap().text
+        let (location, session) = (located(root.join(cwd), more_roots), SessionId::new(session));
+        render_system_prompt(&location, &session, &settings, false, date).unwrap().text
     };
     let prompt = render("", &[], "brave-otter", "2026-01-02");
     assert_eq!(render("p", &[root.join("q")], "calm-heron", "2026-12-31"), prompt);
+}
+
+#[test]
+fn core_tools_have_a_short_prompt_unless_the_user_has_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    let settings = bare_settings(root);
+    let render = |has_core_tools| {
+        let (location, session) = (located(root.to_owned(), &[]), SessionId::new("brave-otter"));
+        render_system_prompt(&location, &session, &settings, has_core_tools, "2026-01-02").unwrap().text
+    };
+    let (all, core) = (render(false), render(true));
+    assert!(crow_core::expects_context_parts(&core), "{core}");
+    assert!(core.len() * 2 < all.len(), "{core}");
+    fs::create_dir_all(&settings.prompts_dir).unwrap();
+    fs::write(settings.prompts_dir.join("system.jinja2"), "Be good.").unwrap();
+    assert_eq!((render(false), render(true)), ("Be good.".to_owned(), "Be good.".to_owned()));
 }
 
 #[test]

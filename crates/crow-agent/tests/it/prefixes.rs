@@ -228,3 +228,59 @@ fn selection_of_tools_is_told_once() {
         assert_eq!(log.matches(unknown_names).count(), n_unknown_names, "{log}");
     }
 }
+
+#[test]
+fn small_model_gets_equal_requests_in_all_directories() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.expect("a runtime can be made");
+    let requests = runtime.block_on(async {
+        let server = ModelServer::start(Script::parse("text \"Yes.\"\ntext \"Yes.\"\n"));
+        let home = TestHome::new(server.base_url());
+        let mut config = agent_config(&home);
+        config.models[0].tools.profile = ToolProfile::Core;
+        let mut client = start_agent(&home, config).await;
+        for name in ["one", "two"] {
+            let session = client.new_session(&new_directory(&home, name)).await;
+            prompt(&mut client, &session, "go").await;
+        }
+        server.full_requests()
+    });
+    let [one, two] = &requests[..] else { panic!("{} requests", requests.len()) };
+    assert_eq!((&one["tools"], &one["messages"]), (&two["tools"], &two["messages"]));
+    let told = two["messages"].to_string();
+    assert!(told.contains(INSTRUCTIONS) && !told.contains("Working directory"), "{told}");
+}
+
+/// Returns the system prompt of a session whose model is chosen before each prompt.
+async fn system_prompts(models: &[&str]) -> Vec<usize> {
+    let server = ModelServer::start(Script::parse(&"text \"Yes.\"\n".repeat(models.len())));
+    let home = TestHome::new(server.base_url());
+    let mut config = agent_config(&home);
+    config.models[0].tools.profile = ToolProfile::Full;
+    let mut small = config.models[0].clone();
+    small.name = "small".to_owned();
+    small.tools.profile = ToolProfile::Core;
+    config.models[0].name = "large".to_owned();
+    config.models.push(small);
+    let mut client = start_agent(&home, config).await;
+    let session = client.new_session(&new_directory(&home, "one")).await;
+    for model in models {
+        let option = json!({"sessionId": session, "configId": "model", "value": model});
+        client.request("session/set_config_option", option).await.expect("there is the model");
+        prompt(&mut client, &session, "go").await;
+    }
+    server.full_requests().into_iter().map(|body| body["messages"][0]["content"].to_string().len()).collect()
+}
+
+#[test]
+fn system_prompt_is_that_of_the_model_of_the_first_prompt() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.expect("a runtime can be made");
+    let small_then_large = runtime.block_on(system_prompts(&["small", "large"]));
+    let large_then_small = runtime.block_on(system_prompts(&["large", "small"]));
+    let ([small, kept_small], [large, kept_large]) = (&small_then_large[..], &large_then_small[..]) else {
+        panic!("{small_then_large:?} {large_then_small:?}")
+    };
+    assert!(small * 2 < *large, "{small} {large}");
+    assert_eq!((kept_small, kept_large), (small, large));
+}

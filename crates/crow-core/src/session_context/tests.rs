@@ -14,6 +14,7 @@ fn facts() -> EnvironmentFacts {
         mode: Mode::Ask,
         shell: "bash".to_owned(),
         sandbox: SandboxMode::Off.describe_limits(NetworkAccess::Allowed),
+        is_brief: false,
     }
 }
 
@@ -102,6 +103,35 @@ fn context_is_told_once_and_then_its_changes() {
             > [instructions] The instructions have changed. These replace all earlier ones.
 
             Be back.
+        "#]],
+    );
+}
+
+#[test]
+fn small_model_is_told_of_more_directories_and_the_mode_plan_only() {
+    let brief = EnvironmentFacts { is_brief: true, ..facts() };
+    let more = EnvironmentFacts { additional_directories: vec!["/q".to_owned()], ..brief.clone() };
+    let plan = EnvironmentFacts { mode: Mode::Plan, ..more.clone() };
+    let auto = EnvironmentFacts { mode: Mode::Auto, ..more.clone() };
+    let large = EnvironmentFacts { is_brief: false, ..more.clone() };
+    check(
+        &[(brief, ""), (more, ""), (plan, ""), (auto, ""), (large, "")],
+        &expect![[r#"
+            > 
+            > [environment] Additional directories: /q
+
+            > [environment] Permission mode: plan (reads only)
+
+            > [environment] Permission mode: auto (does everything without asking)
+
+            > [environment] Working directory: /p
+            Additional directories: /q
+            Date: 2026-01-02
+            Permission mode: ask (reads freely, asks before it changes or runs anything)
+            Platform: linux
+            Shell: bash
+            Sandbox: none; commands may do what the user may
+            Git branch: main
         "#]],
     );
 }

@@ -42,8 +42,8 @@ fn tools_are_selected_by_profile_and_window() {
         &[],
         39_999,
         &expect![[r#"
-            terminal: Runs a shell command: builds, tests, git. `cd` ends with it. {"type":"object","properties":{"command":{"type":"string"}},"required":["command"]}
-            grep: Finds lines in files by a regular expression. {"type":"object","properties":{"pattern":{"type":"string"}},"required":["pattern"]}
+            terminal: Runs a shell command: builds, tests, git, or a calculation such as `echo $((7 * 6))`. `cd` ends with it. {"type":"object","properties":{"command":{"type":"string"}},"required":["command"]}
+            grep: Searches the text inside all files for a regular expression. To see a file whose name you know, use `read`. {"type":"object","properties":{"pattern":{"type":"string"}},"required":["pattern"]}
             mcp: Does much. {"type":"object","properties":{"command":{"type":"string","description":"long"},"job":{"type":"string","description":"long"},"pattern":{"type":"string","description":"long"}},"required":["command"]}"#]],
     );
     check(
@@ -51,7 +51,7 @@ fn tools_are_selected_by_profile_and_window() {
         &["grep", "mcp"],
         200_000,
         &expect![[
-            r#"terminal: Runs a shell command: builds, tests, git. `cd` ends with it. {"type":"object","properties":{"command":{"type":"string"}},"required":["command"]}"#
+            r#"terminal: Runs a shell command: builds, tests, git, or a calculation such as `echo $((7 * 6))`. `cd` ends with it. {"type":"object","properties":{"command":{"type":"string"}},"required":["command"]}"#
         ]],
     );
     check(

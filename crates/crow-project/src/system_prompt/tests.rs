@@ -38,6 +38,7 @@ fn render(cwd: &Path, sources: &ConfigSources, legacy_template: Option<&Path>) -
         session: &SessionId::new("brave-otter"),
         cwd,
         more_roots: &[],
+        has_core_tools: false,
         draw_tree: |_| "src/".to_owned(),
         find_nested_instructions: |_| Vec::new(),
         db_uri: "sqlite:////config/crow.db",

@@ -32,6 +32,7 @@ pub(crate) enum SessionChange {
     Model(String),
     ThoughtLevel(ThoughtLevel),
     AgentSession(String),
+    SystemPrompt(String),
     /// The template of its system prompt.
     Template(String),
     /// The tool definitions, as JSON.
@@ -150,6 +151,9 @@ impl Database {
                 ("UPDATE sessions SET agent_session_id = $1 WHERE id = $2", name.as_str())
             }
             SessionChange::Config { key, value } => return self.update_config(session, key, value.as_ref()),
+            SessionChange::SystemPrompt(prompt) => {
+                return self.set_shared_text(session, &SYSTEM_PROMPTS, prompt);
+            }
             SessionChange::Template(template) => return self.set_shared_text(session, &TEMPLATES, template),
             SessionChange::Tools(definitions) => return self.set_shared_text(session, &TOOLS, definitions),
         };
