@@ -47,7 +47,7 @@ impl PendingSession {
         let settled_guard = settled.clone().drop_guard();
         let task = tokio::spawn(async move {
             let _over = settled_guard;
-            let has_core_tools = has_core_tools(&runtime, &settings_at_start);
+            let has_core_tools = has_core_tools(&runtime, settings_at_start.model.as_deref());
             let RenderedPrompt { text: system_prompt, template } =
                 render_prompt_blocking(&runtime, &id, location.clone(), has_core_tools).await?;
             let new = NewSession {
@@ -104,9 +104,9 @@ impl PendingSession {
     }
 }
 
-/// Whether the model of a session gets the core tools.
-pub(crate) fn has_core_tools(runtime: &AgentRuntime, settings: &SessionSettings) -> bool {
-    runtime.find_model(settings.model.as_deref()).is_ok_and(|model| model.gets_core_tools())
+/// Whether a model gets the core tools; `None` is the default model.
+pub(crate) fn has_core_tools(runtime: &AgentRuntime, model: Option<&str>) -> bool {
+    runtime.find_model(model).is_ok_and(|model| model.gets_core_tools())
 }
 
 /// Renders a session's system prompt on a blocking thread.

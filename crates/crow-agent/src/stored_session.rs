@@ -8,7 +8,7 @@ use crow_project::RenderedPrompt;
 use crow_store::SessionRow;
 
 use crate::failures::{session_not_found, store_failure};
-use crate::pending_session::render_prompt_blocking;
+use crate::pending_session::{has_core_tools, render_prompt_blocking};
 use crate::runtime::AgentRuntime;
 use crate::turn_context::{SessionState, StoredState};
 
@@ -39,8 +39,7 @@ pub(crate) async fn read_stored_session(
                 additional_directories: Vec::new(),
                 servers: Vec::new(),
             };
-            let model = runtime.find_model(Some(&stored.session.model));
-            let has_core_tools = model.is_ok_and(|model| model.gets_core_tools());
+            let has_core_tools = has_core_tools(runtime, Some(&stored.session.model));
             let RenderedPrompt { text, template } =
                 render_prompt_blocking(runtime, id, location, has_core_tools).await?;
             runtime.store.set_prompt_template(id, template).await.map_err(store_failure)?;

@@ -77,7 +77,7 @@ impl SessionDriver {
         if !matches!(state.stored_state, StoredState::Current) || state.transcript.next_seq() > 0 {
             return Ok(());
         }
-        let has_core_tools = has_core_tools(&self.runtime, &self.settings.borrow());
+        let has_core_tools = has_core_tools(&self.runtime, self.settings.borrow().model.as_deref());
         let (location, store) = (self.location.clone(), &self.runtime.store);
         let RenderedPrompt { text, template } =
             render_prompt_blocking(&self.runtime, &self.id, location, has_core_tools).await?;
