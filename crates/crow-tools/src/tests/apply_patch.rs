@@ -53,7 +53,7 @@ async fn patch_changes_no_file_if_one_does_not_fit() {
             ("apply_patch", json!({"input": "no patch"})),
             ("apply_patch", json!({})),
             ("apply_patch", json!({"input": "*** Begin Patch\n*** Add File: a\0\n+x\n*** End Patch"})),
-            ("glob", json!({"pattern": "*"})),
+            ("grep", json!({"pattern": "^"})),
         ],
         expect![[r#"
             > Edit 3 files Edit Writes(["$DIR/project/new", "$DIR/project/a", "$DIR/project/b"])
@@ -70,11 +70,13 @@ async fn patch_changes_no_file_if_one_does_not_fit() {
             Failed: `apply_patch` was not run: `input` is missing; it must be a string
             > Create a\u{0} Edit Writes(["$DIR/project/a\0"])
             Failed: the patch was not applied, no file was changed: it contains a zero byte, which no text file has
-            > Find `*` Search Reads(["$DIR/project"])
-            Completed: a
-            b
-            run.sh
-            (3 files)
+            > Search `^` Search Reads(["$DIR/project"])
+            Completed: a:1: one
+            a:2: two
+            a:3: three
+            b:1: x
+            b:2: y
+            run.sh:1: #!/bin/sh
         "#]],
     )
     .await;
