@@ -103,3 +103,67 @@ fn recorded_model_searches_a_file_that_is_missing() {
         "#]],
     );
 }
+
+#[test]
+fn recorded_model_appends_a_line_without_reading() {
+    check(
+        "append-line",
+        &[("fuzaka.md", "# nonove\n\n- dobomu\n- mapevo\n")],
+        "Append this line to the end of the file `fuzaka.md`, and keep the lines that are there: - nugige",
+        &expect![[r##"
+            < usage 877/32000
+            < call call-1-0 write "Append to fuzaka.md" pending {"file_path":"fuzaka.md","mode":"append","content":"- nugige"}
+            ? Append to fuzaka.md [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
+            < call call-1-0 in_progress
+            < call call-1-0 completed diff $HOME/project/fuzaka.md "# nonove\n\n- dobomu\n- mapevo\n" -> "# nonove\n\n- dobomu\n- mapevo\n- nugige\n"
+            < text[msg-3] The line `- nugige` has been appended to the end of the file `fuzaka.md`, and the original lines remain unchanged.
+            < usage 994/32000
+            < title Append this line to the end of the file `fuzaka.md`, and kee…
+            fuzaka.md: "# nonove\n\n- dobomu\n- mapevo\n- nugige\n"
+        "##]],
+    );
+}
+
+#[test]
+fn recorded_model_edits_a_file_without_reading() {
+    check(
+        "edit-word",
+        &[("muzane.ini", "[main]\nfuzaka = mapevo\nvatoke = safidi\nsubose = kirozu\n")],
+        "In the file `muzane.ini`, change the value of `vatoke` from `safidi` to `tomelu`. Leave all other lines as they are.",
+        &expect![[r#"
+            < usage 899/32000
+            < call call-1-0 edit "Edit muzane.ini" pending {"file_path":"muzane.ini","old_string":"vatoke = safidi","new_string":"vatoke = tomelu"}
+            ? Edit muzane.ini [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
+            < call call-1-0 in_progress
+            < call call-1-0 completed diff $HOME/project/muzane.ini "[main]\nfuzaka = mapevo\nvatoke = safidi\nsubose = kirozu\n" -> "[main]\nfuzaka = mapevo\nvatoke = tomelu\nsubose = kirozu\n"
+            < text[msg-3] The value of `vatoke` in `muzane.ini` has been changed from `safidi` to `tomelu`.
+            < usage 1063/32000
+            < title In the file `muzane.ini`, change the value of `vatoke` from…
+            muzane.ini: "[main]\nfuzaka = mapevo\nvatoke = tomelu\nsubose = kirozu\n"
+        "#]],
+    );
+}
+
+#[test]
+fn recorded_model_replaces_a_name_with_itself() {
+    check(
+        "fix-typo-py",
+        &[("fuzaka.py", "def sum_of(values):\n    nonove = sum(values)\n    return nonoev\n")],
+        "`python3 fuzaka.py` fails with a NameError. Fix the misspelled name in `fuzaka.py`.",
+        &expect![[r#"
+            < usage 883/32000
+            < call call-1-0 edit "Edit fuzaka.py" pending {"file_path":"fuzaka.py","old_string":"fuzaka","new_string":"fuzaka"}
+            < call call-1-0 failed "could not edit fuzaka.py: it was not read in this session; nothing was changed, and these are its lines:\n     1\tdef sum_of(values):\n     2\t    nonove = sum(valu"
+            < usage 1093/32000
+            < call call-3-0 edit "Edit fuzaka.py" pending {"file_path":"fuzaka.py","old_string":"sum_of","new_string":"sum_of"}
+            < call call-3-0 failed "could not edit fuzaka.py: the old and the new text are equal; give the text as it shall become"
+            < usage 1205/32000
+            < call call-5-0 edit "Edit fuzaka.py" pending {"file_path":"fuzaka.py","old_string":"sum_of","new_string":"sum_of"}
+            < call call-5-0 failed "could not edit fuzaka.py: the old and the new text are equal; give the text as it shall become"
+            < text[msg-7] The function result indicates that the old and new text are equal, so the file was not changed.
+            < usage 1342/32000
+            < title `python3 fuzaka.py` fails with a NameError. Fix the misspell…
+            fuzaka.py: "def sum_of(values):\n    nonove = sum(values)\n    return nonoev\n"
+        "#]],
+    );
+}
