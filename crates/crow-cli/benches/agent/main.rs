@@ -1,5 +1,5 @@
 //! Measures the speed and memory of the agent against what is promised, beside the floor or another build:
-//! `cargo bench -p crow-cli --bench agent [-- --json] [--against PROGRAM] [--rounds N]`.
+//! `cargo bench -p crow-cli --bench agent [-- --json] [--program PROGRAM] [--against PROGRAM] [--rounds N]`.
 //!
 //! Drives the real binary over pipes and plays the model on threads of this process, so that both ends share a clock.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints, and fails by panicking")]
@@ -32,17 +32,17 @@ fn main() -> io::Result<()> {
     }
     let value_of = |name: &str| arguments.iter().skip_while(|argument| *argument != name).nth(1);
     let n_rounds = value_of("--rounds").map_or(1, |n| n.parse().unwrap());
+    let program = value_of("--program").map_or_else(AgentProgram::built, AgentProgram::crow);
     let other = value_of("--against").map(AgentProgram::crow);
     let model = Model::start();
     let (mut figures, mut others) = (Vec::new(), Vec::new());
     for _ in 0..n_rounds {
-        let built = AgentProgram::built();
-        merge_round(&mut figures, measure::measure_basics(&built, &model));
-        merge_round(&mut figures, measure::measure_sessions(&built, &model));
+        merge_round(&mut figures, measure::measure_basics(&program, &model));
+        merge_round(&mut figures, measure::measure_sessions(&program, &model));
         match &other {
-            Some(program) => {
-                merge_round(&mut others, measure::measure_basics(program, &model));
-                merge_round(&mut others, measure::measure_sessions(program, &model));
+            Some(other) => {
+                merge_round(&mut others, measure::measure_basics(other, &model));
+                merge_round(&mut others, measure::measure_sessions(other, &model));
             }
             None => {
                 let floor = AgentProgram { path: std::env::current_exe()?, argument: floor::WORD };
