@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Builds the packages of one target from one compilation.
+"""Builds the packages of one target from one program.
 
     packaging/build.py [--target TRIPLE] [--out DIRECTORY] [--program FILE]
 
@@ -18,12 +18,14 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tempfile
 import time
 import tomllib
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
+import function_order
 from licenses import third_party_licenses
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -83,12 +85,29 @@ def run(*command: str | Path, **settings) -> None:
 def build_wheel(target: Target, out: Path) -> Path:
     """Compiles the program, makes the wheel of it, and returns the program."""
     (ROOT / "python" / "crow_cli" / "THIRD-PARTY-LICENSES.txt").write_text(third_party_licenses(target.triple))
+    directory = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / target.triple / "release"
+    program = directory / target.program
+    if not function_order.can_trace(target.triple):
+        run_maturin(target, out, {})
+        return program
+    # Not stripped by Cargo, but by the linker at the end: another profile would give the functions other names.
+    settings = {"CARGO_PROFILE_RELEASE_STRIP": "none"}
+    script = directory / "function-order.ld"
+    with tempfile.TemporaryDirectory() as unordered:
+        run_maturin(target, Path(unordered), settings)
+    n_functions = function_order.write_linker_script(program, script)
+    print(f"functions that a start and a first turn run: {n_functions}", flush=True)
+    run_maturin(target, out, settings | {"CROW_LINKER_SCRIPT": str(script)})
+    if function_order.SECTION.encode() not in program.read_bytes():
+        raise ValueError(f"{program} was linked without {script}")
+    return program
+
+
+def run_maturin(target: Target, out: Path, settings: dict[str, str]) -> None:
     arguments = ["--release", "--target", target.triple, "--out", str(out)]
     if target.npm_os == "linux":
         arguments += ["--zig", "--compatibility", target.wheel]
-    run("maturin", "build", *arguments, cwd=ROOT)
-    directory = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-    return directory / target.triple / "release" / target.program
+    run("maturin", "build", *arguments, cwd=ROOT, env=os.environ | settings)
 
 
 def collect_files(target: Target, program: Path, files: Path) -> None:
@@ -241,5 +260,5 @@ def main() -> None:
 if __name__ == "__main__":
     try:
         main()
-    except (subprocess.CalledProcessError, FileNotFoundError) as error:
+    except (subprocess.CalledProcessError, FileNotFoundError, ValueError) as error:
         sys.exit(f"build.py: {error}")
