@@ -116,9 +116,12 @@ pub(crate) async fn render_prompt_blocking(
     location: SessionLocation,
     has_core_tools: bool,
 ) -> Result<RenderedPrompt, Failure> {
-    let (config, id, today) = (runtime.config(), id.clone(), clock::today());
-    let render =
-        move || session_prompt::render_system_prompt(&location, &id, &config, has_core_tools, &today);
+    let (config, id) = (runtime.config(), id.clone());
+    let render = move || {
+        // The first look at the time zone reads every directory of the zone database.
+        let today = clock::today();
+        session_prompt::render_system_prompt(&location, &id, &config, has_core_tools, &today)
+    };
     let rendered = runtime.spawn_blocking(render).await;
     rendered.map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?
 }
