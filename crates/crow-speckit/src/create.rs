@@ -17,8 +17,8 @@ use crate::{
     slug, specs_root,
 };
 
-/// Creating a feature takes milliseconds: a process that holds the lock for this long hangs.
-const LOCK_ATTEMPTS_MAX: u32 = 80;
+/// Ten seconds. Creating a feature takes milliseconds, and on a busy machine several others may come first.
+const LOCK_ATTEMPTS_MAX: u32 = 400;
 const LOCK_RETRY_DELAY: Duration = Duration::from_millis(25);
 
 /// Each attempt takes the next number; this many collisions are no coincidence.

@@ -283,12 +283,13 @@ fn programs_that_make_features_at_once_never_share_a_number() {
     let start = |n: usize| {
         let mut command = place.command(Path::new(env!("CARGO_BIN_EXE_crow-cli")), "");
         command.args(["speckit", "new-feature", "--json", &format!("feature called{n}")]);
-        command.stdout(Stdio::piped()).spawn().unwrap()
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     };
     let started: Vec<_> = (0..N).map(start).collect();
     let mut numbers = BTreeSet::new();
     for child in started {
         let ran = child.wait_with_output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&ran.stderr), "");
         let printed: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
         numbers.insert(printed["FEATURE_NUM"].as_str().unwrap().to_owned());
     }
