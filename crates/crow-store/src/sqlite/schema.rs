@@ -1,5 +1,8 @@
 //! The tables of a file: whose they are, their format, and how to make ours.
 
+#[cfg(test)]
+mod tests;
+
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, Transaction};
@@ -19,6 +22,9 @@ pub(super) const MIGRATIONS: [&str; 8] = [
     include_str!("../../migrations/sqlite/0007_templates.sql"),
     include_str!("../../migrations/sqlite/0008_task_places.sql"),
 ];
+
+/// The tables of the newest format. A new database is made by them, because each `ALTER TABLE` reads all tables again.
+const NEWEST_TABLES: &str = include_str!("../../migrations/sqlite/newest_tables.sql");
 
 /// The program that a database belongs to.
 pub(super) enum FileOwner<'a> {
@@ -54,11 +60,17 @@ pub(super) fn is_crow_database(connection: &Connection) -> rusqlite::Result<bool
 /// Creates the tables of the newest format, from those of an older format or from nothing.
 pub(super) fn make_tables(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     let format = usize::try_from(schema_version(transaction)?).unwrap_or_default();
-    for script in MIGRATIONS.iter().skip(format) {
-        transaction.execute_batch(script)?;
+    match format {
+        0 => transaction.execute_batch(NEWEST_TABLES)?,
+        format => run_migrations(transaction, format)?,
     }
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     transaction.pragma_update(None, "user_version", MIGRATIONS.len() as i64)
+}
+
+/// Migrates the tables of a format to the newest one; those of format 0 are none.
+fn run_migrations(connection: &Connection, format: usize) -> rusqlite::Result<()> {
+    MIGRATIONS.iter().skip(format).try_for_each(|script| connection.execute_batch(script))
 }
 
 /// The URI of a file that never changes.
