@@ -77,10 +77,11 @@ class Tracer:
     def run(self) -> list[str]:
         """Returns the functions by phase, each in the order of the program: the order of threads differs between runs."""
         with tempfile.TemporaryDirectory() as home:
+            (Path(home) / "file.txt").write_text("text\n")
             # Before the threads of the model: a process with threads should not fork.
             agent = self.start(home)
             with ScriptedModel([call("read", {"file_path": "file.txt"}), "Done."]) as model:
-                prepare_home(Path(home), model.url)
+                model.write_config(Path(home))
                 status = self.follow_turn(agent, home)
         if self.fault or status != 0:
             raise ValueError(f"{self.program} could not be traced: status {status}, {self.fault!r}")
@@ -89,18 +90,21 @@ class Tracer:
 
     def start(self, home: str) -> subprocess.Popen:
         """Starts the program, which stops before its first instruction."""
-        agent = subprocess.Popen(
-            [self.program, "acp"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={"HOME": home, "PATH": os.environ["PATH"]},
-            cwd=home,
-            preexec_fn=lambda: self.libc.ptrace(TRACE_ME, 0, None, None),
-        )
+        settings = {"env": {"HOME": home, "PATH": os.environ["PATH"]}, "cwd": home}
+        command, pipe = [self.program, "acp"], subprocess.PIPE
+        try:
+            agent = subprocess.Popen(command, stdin=pipe, stdout=pipe, preexec_fn=self.trace_me, **settings)
+        except subprocess.SubprocessError as error:
+            raise ValueError(f"{self.program} cannot be traced: processes may not trace their children here") from error
         os.waitpid(agent.pid, 0)
         self.ptrace(SET_OPTIONS, agent.pid, FOLLOW_FORK | FOLLOW_VFORK | FOLLOW_CLONE | STOP_AT_EXEC | KILL_AT_EXIT)
         self.set_breakpoints(agent.pid)
         return agent
+
+    def trace_me(self) -> None:
+        # A process that is not traced would not stop, and be waited for in vain.
+        if self.libc.ptrace(TRACE_ME, 0, None, None) != 0:
+            raise PermissionError
 
     def follow_turn(self, agent: subprocess.Popen, home: str) -> int:
         """Follows the program while a client drives it, and returns its exit status."""
@@ -186,12 +190,3 @@ def request(agent: subprocess.Popen, method: str, params: dict[str, Any]) -> Any
         if message.get("id") == method:
             return message["result"]
     raise ValueError(f"the program ended before it answered {method}")
-
-
-def prepare_home(home: Path, url: str) -> None:
-    (home / ".crow").mkdir(mode=0o700)
-    (home / ".crow" / "config.yaml").write_text(
-        f"providers: {{ here: {{ base_url: '{url}', api_key: unused }} }}\n"
-        "models: { scripted: { provider: here, model: scripted, context_window: 100000 } }\n"
-    )
-    (home / "file.txt").write_text("text\n")

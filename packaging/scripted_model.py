@@ -3,6 +3,7 @@
 import http.server
 import json
 import threading
+from pathlib import Path
 from typing import Any
 
 REPLY = "Hello from the scripted model."
@@ -43,6 +44,16 @@ class ScriptedModel:
     def __exit__(self, *_error: object) -> None:
         self.server.shutdown()
         self.server.server_close()
+
+    def write_config(self, home: Path) -> None:
+        """Writes a configuration with this model into a home directory."""
+        directory = home / ".crow"
+        directory.mkdir(exist_ok=True)
+        directory.chmod(0o700)
+        (directory / "config.yaml").write_text(
+            f"providers: {{ here: {{ base_url: '{self.url}', api_key: unused }} }}\n"
+            "models: { scripted: { provider: here, model: scripted, context_window: 100000 } }\n"
+        )
 
     def answer(self, handler: http.server.BaseHTTPRequestHandler, request: Any) -> None:
         self.requests.append(request)

@@ -69,13 +69,9 @@ def exercise(program: list[str | Path], home: Path, model: ScriptedModel, in_roo
     settings = {"env": environment} if in_root else {"env": environment, "cwd": home}
     expect(version() in run(*program, "--version", **settings), "another version")
     expect("done: the tests pass" in run(*program, "demo", **settings), "the demo did not reach its end")
-    make_directory(home / ".crow").chmod(0o700)
+    model.write_config(home)
     # The image runs as another user.
     os.chown(home / ".crow", home.stat().st_uid, home.stat().st_gid)
-    (home / ".crow" / "config.yaml").write_text(
-        f"providers: {{ here: {{ base_url: '{model.url}', api_key: unused }} }}\n"
-        "models: { scripted: { provider: here, model: scripted, context_window: 100000 } }\n"
-    )
     expect(REPLY in run(*program, "run", "Say hello", **settings), "the model's reply is not in the output")
 
 
