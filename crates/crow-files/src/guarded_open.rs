@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use crate::read::is_missing;
-use crate::system::{file_modes::set_open_flags, nofollow};
+use crate::system::{file_modes::set_open_flags, nofollow, reserved_files};
 
 /// The treatment of links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +62,7 @@ pub fn open_guarded_with(
     };
     match metadata {
         Ok(metadata) if !metadata.is_file() => return Ok(OpenOutcome::Other),
-        Ok(_) => {}
+        Ok(metadata) => reserved_files::check_unreserved(&metadata)?,
         Err(error) if is_missing(&error) => return Ok(OpenOutcome::Missing),
         Err(error) => return Err(error),
     }

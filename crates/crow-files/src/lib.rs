@@ -45,5 +45,6 @@ pub use self::{
             create_private_dir, file_exposure, is_accessible_to_others, is_file_at, make_private,
             open_private_file, open_to_read, private_file_options, restrict_permissions,
         },
+        reserved_files::FileReservation,
     },
 };

@@ -5,3 +5,4 @@ pub(crate) mod links;
 pub(crate) mod nofollow;
 pub(crate) mod private_files;
 pub(crate) mod replaced_file;
+pub(crate) mod reserved_files;

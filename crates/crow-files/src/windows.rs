@@ -6,5 +6,6 @@ pub(crate) mod links;
 pub(crate) mod nofollow;
 pub(crate) mod private_files;
 pub(crate) mod replaced_file;
+pub(crate) mod reserved_files;
 
 mod nt_calls;

@@ -13,8 +13,12 @@ mod schema;
 mod statements;
 mod syncer;
 
-use std::path::{Path, PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
+use crow_files::FileReservation;
 use rusqlite::{Connection, Row};
 
 pub(crate) use self::open::SqliteOptions;
@@ -45,14 +49,27 @@ pub(crate) struct SqliteBackend {
     path: PathBuf,
     leases: LeaseFiles,
     syncer: WalSyncer,
+    /// The files with the locks of the connection, which nothing else may open; dropped after it.
+    _reservations: Vec<FileReservation>,
 }
 
 impl SqliteBackend {
     /// Opens the file, or creates it with its directory. A database in one of the foreign formats is imported.
     pub(crate) fn open(path: &Path, options: SqliteOptions) -> Result<Self, StoreError> {
         let connection = open::open_connection(path, options)?;
-        let syncer = WalSyncer::start(path).map_err(|error| from_io(path, &error))?;
-        Ok(Self { connection, path: path.to_path_buf(), leases: LeaseFiles::new(path), syncer })
+        let in_path = |error| from_io(path, &error);
+        // The first read creates the index of the log.
+        let index = connection.query_row("PRAGMA schema_version", [], |_| Ok(()));
+        index.map_err(|error| from_sqlite(path, &error))?;
+        let reservations = reserve_locked_files(path).map_err(in_path)?;
+        let syncer = WalSyncer::start(path).map_err(in_path)?;
+        Ok(Self {
+            connection,
+            path: path.to_path_buf(),
+            leases: LeaseFiles::new(path),
+            syncer,
+            _reservations: reservations,
+        })
     }
 
     /// Sets limits that a machine would have.
@@ -68,6 +85,19 @@ impl SqliteBackend {
     fn truncate_wal(&self) -> Result<(), StoreError> {
         self.map_error(self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())))
     }
+}
+
+/// Reserves the files with the locks of a connection: the database, and the index of the log if there is one.
+fn reserve_locked_files(path: &Path) -> io::Result<Vec<FileReservation>> {
+    let mut log_index = path.as_os_str().to_owned();
+    log_index.push("-shm");
+    let mut reservations = vec![FileReservation::of_file(path)?];
+    match FileReservation::of_file(Path::new(&log_index)) {
+        Ok(reservation) => reservations.push(reservation),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    Ok(reservations)
 }
 
 impl DatabaseBackend for SqliteBackend {

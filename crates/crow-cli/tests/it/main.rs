@@ -12,6 +12,7 @@ mod compaction;
 mod completion;
 mod confinement;
 mod crash;
+mod database_files;
 mod demo;
 mod dependencies;
 mod directories;

@@ -4,15 +4,20 @@ use std::{
     ffi::OsStr,
     fs::{File, Metadata},
     io,
-    os::{fd::OwnedFd, unix::ffi::OsStrExt as _},
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::ffi::OsStrExt as _,
+    },
     path::{Component, Path},
 };
 
 use rustix::{
     fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, mkdirat, openat, renameat, statat, unlinkat},
     io::Errno,
+    path::Arg,
 };
 
+use super::reserved_files;
 use crate::dir_entry::{EntryKind, InspectedEntry, ListedEntry, symlink_error, unresolved_path_error};
 
 /// Mode of a new file, before the user's umask.
@@ -95,12 +100,17 @@ impl DirHandle {
 
     /// Opens an entry for its metadata only; a link is an error.
     pub(crate) fn inspect_entry(&self, name: &OsStr) -> io::Result<InspectedEntry> {
-        inspect_opened(open_component(&self.0, name, INSPECT)?)
+        inspect_opened(self.open_name(name, INSPECT)?)
     }
 
     /// Opens a file in the directory for reading.
     pub fn open_entry(&self, name: &OsStr) -> io::Result<File> {
-        open_component(&self.0, name, READ).map(File::from)
+        self.open_name(name, READ).map(File::from)
+    }
+
+    fn open_name(&self, name: &OsStr, flags: OFlags) -> io::Result<OwnedFd> {
+        check_unreserved(&self.0, name, flags)?;
+        open_component(&self.0, name, flags)
     }
 
     /// Creates a new file in the directory.
@@ -183,10 +193,27 @@ impl Iterator for DirEntries {
 fn open_with(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     // An unresolved path could lead somewhere else.
     path_components(path).map(drop)?;
+    check_unreserved(CWD, path, flags)?;
     match open_at_once(path, flags) {
         Some(opened) => opened.map_err(to_io_error),
         None => open_in_steps(path, flags),
     }
+}
+
+/// Checks that a file is not reserved before it is opened for reading: after that, closing it is too late.
+#[cfg_attr(
+    target_os = "linux",
+    expect(clippy::useless_conversion, reason = "other systems have other types")
+)]
+fn check_unreserved(dir: impl AsFd, path: impl Arg, flags: OFlags) -> io::Result<()> {
+    let only_inspects = cfg!(target_os = "linux") && flags == INSPECT;
+    if only_inspects || flags.contains(OFlags::DIRECTORY) {
+        return Ok(());
+    }
+    reserved_files::check_identity(|| {
+        let stat = statat(dir, path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        Some((stat.st_dev.try_into().ok()?, stat.st_ino))
+    })
 }
 
 /// Whether an absolute path is sure to have no link and no `..`, in one system call. What does not exist is no link.

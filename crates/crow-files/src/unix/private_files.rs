@@ -8,6 +8,7 @@ use std::{
 
 use rustix::fs::OFlags;
 
+use super::reserved_files;
 use crate::file_exposure::FileExposure;
 
 const DIRECTORY_MODE: u32 = 0o700;
@@ -90,6 +91,7 @@ pub fn is_accessible_to_others(metadata: &fs::Metadata) -> bool {
 /// Makes what the user owns private. Links are not followed: the mode is changed through the descriptor that was
 /// opened.
 pub fn make_private(path: &Path, user: u32) -> io::Result<()> {
+    reserved_files::check_unreserved(&fs::symlink_metadata(path)?)?;
     let file = fs::OpenOptions::new().read(true).custom_flags(NO_FOLLOW).open(path)?;
     let metadata = file.metadata()?;
     if metadata.uid() != user {

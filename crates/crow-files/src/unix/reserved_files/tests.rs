@@ -1,0 +1,104 @@
+use std::{ffi::OsStr, fs, io, os::unix::fs::MetadataExt as _, path::Path};
+
+use expect_test::{Expect, expect};
+
+use super::FileReservation;
+use crate::{
+    LinkPolicy, OpenOutcome, nofollow, open_guarded, open_resolved, read_file, read_snapshot,
+    system::private_files::make_private,
+};
+
+/// Opens a file in each way.
+fn opened_in_each_way(directory: &Path, name: &str) -> String {
+    let path = directory.join(name);
+    let outcome = |opened: io::Result<OpenOutcome>| {
+        opened.map(|outcome| matches!(outcome, OpenOutcome::File(..))).map_err(|error| error.to_string())
+    };
+    let handle = nofollow::DirHandle::open(directory).unwrap();
+    let user = fs::metadata(&path).unwrap().uid();
+    let ways = [
+        ("by its path", nofollow::open_file(&path).map(|_| true).map_err(|error| error.to_string())),
+        ("by its name", handle.open_entry(OsStr::new(name)).map(|_| true).map_err(|error| error.to_string())),
+        ("guarded", outcome(open_guarded(&path, LinkPolicy::Follow))),
+        ("resolved", outcome(open_resolved(&path))),
+        ("to read all", read_file(&path, 100).map(|_| true).map_err(|error| error.to_string())),
+        ("before a change", read_snapshot(&path).map(|_| true).map_err(|error| error.to_string())),
+        ("to make it private", make_private(&path, user).map(|()| true).map_err(|error| error.to_string())),
+    ];
+    ways.map(|(way, opened)| format!("{way}: {opened:?}\n")).concat()
+}
+
+#[track_caller]
+fn check(names: &[&str], expect: &Expect) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().canonicalize().unwrap();
+    fs::write(path.join("database"), "rows").unwrap();
+    fs::write(path.join("other"), "text").unwrap();
+    fs::hard_link(path.join("database"), path.join("second name")).unwrap();
+    let reservation = FileReservation::of_file(&path.join("database")).unwrap();
+    let reserved_again = FileReservation::of_file(&path.join("database")).unwrap();
+    drop(reserved_again);
+    let mut text: String =
+        names.iter().map(|name| format!("{name}\n{}", opened_in_each_way(&path, name))).collect();
+    drop(reservation);
+    text += &format!("later\n{}", opened_in_each_way(&path, names[0]));
+    expect.assert_eq(&text);
+}
+
+#[test]
+fn reserved_file_is_not_opened_under_any_name() {
+    check(
+        &["database", "second name"],
+        &expect![[r#"
+        database
+        by its path: Err("Crow has it open itself, and a second opening would break its locks")
+        by its name: Err("Crow has it open itself, and a second opening would break its locks")
+        guarded: Err("Crow has it open itself, and a second opening would break its locks")
+        resolved: Err("Crow has it open itself, and a second opening would break its locks")
+        to read all: Err("Crow has it open itself, and a second opening would break its locks")
+        before a change: Err("Crow has it open itself, and a second opening would break its locks")
+        to make it private: Err("Crow has it open itself, and a second opening would break its locks")
+        second name
+        by its path: Err("Crow has it open itself, and a second opening would break its locks")
+        by its name: Err("Crow has it open itself, and a second opening would break its locks")
+        guarded: Err("Crow has it open itself, and a second opening would break its locks")
+        resolved: Err("Crow has it open itself, and a second opening would break its locks")
+        to read all: Err("Crow has it open itself, and a second opening would break its locks")
+        before a change: Err("Crow has it open itself, and a second opening would break its locks")
+        to make it private: Err("Crow has it open itself, and a second opening would break its locks")
+        later
+        by its path: Ok(true)
+        by its name: Ok(true)
+        guarded: Ok(true)
+        resolved: Ok(true)
+        to read all: Ok(true)
+        before a change: Ok(true)
+        to make it private: Ok(true)
+    "#]],
+    );
+}
+
+#[test]
+fn other_files_are_opened() {
+    check(
+        &["other"],
+        &expect![[r#"
+        other
+        by its path: Ok(true)
+        by its name: Ok(true)
+        guarded: Ok(true)
+        resolved: Ok(true)
+        to read all: Ok(true)
+        before a change: Ok(true)
+        to make it private: Ok(true)
+        later
+        by its path: Ok(true)
+        by its name: Ok(true)
+        guarded: Ok(true)
+        resolved: Ok(true)
+        to read all: Ok(true)
+        before a change: Ok(true)
+        to make it private: Ok(true)
+    "#]],
+    );
+}
