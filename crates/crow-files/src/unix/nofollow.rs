@@ -200,7 +200,7 @@ fn open_with(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     }
 }
 
-/// Checks that a file is not reserved before it is opened for reading: after that, closing it is too late.
+/// Checks that a file is not reserved. Once it is open it is too late: closing it ends the locks.
 #[cfg_attr(
     target_os = "linux",
     expect(clippy::useless_conversion, reason = "other systems have other types")

@@ -1,6 +1,6 @@
 use std::{ffi::OsStr, fs, io, os::unix::fs::MetadataExt as _, path::Path};
 
-use expect_test::{Expect, expect};
+use expect_test::expect;
 
 use super::FileReservation;
 use crate::{
@@ -28,28 +28,20 @@ fn opened_in_each_way(directory: &Path, name: &str) -> String {
     ways.map(|(way, opened)| format!("{way}: {opened:?}\n")).concat()
 }
 
-#[track_caller]
-fn check(names: &[&str], expect: &Expect) {
+#[test]
+fn reserved_file_is_not_opened_under_any_name() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().canonicalize().unwrap();
     fs::write(path.join("database"), "rows").unwrap();
     fs::write(path.join("other"), "text").unwrap();
     fs::hard_link(path.join("database"), path.join("second name")).unwrap();
     let reservation = FileReservation::of_file(&path.join("database")).unwrap();
-    let reserved_again = FileReservation::of_file(&path.join("database")).unwrap();
-    drop(reserved_again);
-    let mut text: String =
-        names.iter().map(|name| format!("{name}\n{}", opened_in_each_way(&path, name))).collect();
+    drop(FileReservation::of_file(&path.join("database")).unwrap());
+    let names = ["database", "second name", "other"];
+    let mut text = names.map(|name| format!("{name}\n{}", opened_in_each_way(&path, name))).concat();
     drop(reservation);
-    text += &format!("later\n{}", opened_in_each_way(&path, names[0]));
-    expect.assert_eq(&text);
-}
-
-#[test]
-fn reserved_file_is_not_opened_under_any_name() {
-    check(
-        &["database", "second name"],
-        &expect![[r#"
+    text += &format!("database, when it is no longer reserved\n{}", opened_in_each_way(&path, "database"));
+    expect![[r#"
         database
         by its path: Err("Crow has it open itself, and a second opening would break its locks")
         by its name: Err("Crow has it open itself, and a second opening would break its locks")
@@ -66,23 +58,6 @@ fn reserved_file_is_not_opened_under_any_name() {
         to read all: Err("Crow has it open itself, and a second opening would break its locks")
         before a change: Err("Crow has it open itself, and a second opening would break its locks")
         to make it private: Err("Crow has it open itself, and a second opening would break its locks")
-        later
-        by its path: Ok(true)
-        by its name: Ok(true)
-        guarded: Ok(true)
-        resolved: Ok(true)
-        to read all: Ok(true)
-        before a change: Ok(true)
-        to make it private: Ok(true)
-    "#]],
-    );
-}
-
-#[test]
-fn other_files_are_opened() {
-    check(
-        &["other"],
-        &expect![[r#"
         other
         by its path: Ok(true)
         by its name: Ok(true)
@@ -91,7 +66,7 @@ fn other_files_are_opened() {
         to read all: Ok(true)
         before a change: Ok(true)
         to make it private: Ok(true)
-        later
+        database, when it is no longer reserved
         by its path: Ok(true)
         by its name: Ok(true)
         guarded: Ok(true)
@@ -99,6 +74,6 @@ fn other_files_are_opened() {
         to read all: Ok(true)
         before a change: Ok(true)
         to make it private: Ok(true)
-    "#]],
-    );
+    "#]]
+    .assert_eq(&text);
 }
