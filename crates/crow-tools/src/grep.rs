@@ -223,13 +223,21 @@ fn render_summary(
         // The notes below only hold for a complete search.
         return text;
     }
-    if n_unread > 0 {
-        text += &format!("({n_unread} files could not be searched)\n");
+    match n_unread {
+        0 => {}
+        1 => text += "(1 file could not be searched)\n",
+        n => text += &format!("({n} files could not be searched)\n"),
     }
-    if n_key_files > 0 {
-        text += &format!(
-            "({n_key_files} files that contain keys, by their names, were left out; a `path` to one of them asks the user)\n"
-        );
+    match n_key_files {
+        0 => {}
+        1 => {
+            text += "(1 file that contains keys, by its name, was left out; a `path` to it asks the user)\n";
+        }
+        n => {
+            text += &format!(
+                "({n} files that contain keys, by their names, were left out; a `path` to one of them asks the user)\n"
+            );
+        }
     }
     text + &walk_summary.render_notes()
 }

@@ -363,7 +363,7 @@ async fn grep_survives_hostile_patterns() {
           Failed: could not search /dev/stdin/x: it does not exist
         {"pattern":".","path":"/proc/self/mem"}
           Completed: no lines match
-          (1 files could not be searched)
+          (1 file could not be searched)
         {"pattern":".","path":"round"}
           Failed: could not search round: a link in its path is circular or was created just now
         {"pattern":".","path":"dangling"}

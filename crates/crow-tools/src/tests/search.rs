@@ -47,6 +47,7 @@ async fn grep_leaves_out_key_files_unless_given() {
     let calls = [
         ("grep", json!({"pattern": "needle"})),
         ("grep", json!({"pattern": "needle", "path": "a", "output": "count"})),
+        ("grep", json!({"pattern": "needle", "include": "*.pem"})),
         ("grep", json!({"pattern": "needle", "path": ".env"})),
         ("grep", json!({"pattern": "needle", "path": "a/.ssh"})),
     ];
@@ -61,6 +62,9 @@ async fn grep_leaves_out_key_files_unless_given() {
             > Search `needle` in a Search Reads(["$DIR/project/a"])
             Completed: a/plain: 1
             (2 files that contain keys, by their names, were left out; a `path` to one of them asks the user)
+            > Search `needle` Search Reads(["$DIR/project"])
+            Completed: no lines match
+            (1 file that contains keys, by its name, was left out; a `path` to it asks the user)
             > Search `needle` in .env Search Reads(["$DIR/project/.env"])
             Completed: .env:1: needle
             > Search `needle` in a/.ssh Search Reads(["$DIR/project/a/.ssh"])
