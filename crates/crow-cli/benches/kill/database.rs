@@ -72,8 +72,10 @@ impl CampaignDatabase {
 impl Drop for CampaignDatabase {
     fn drop(&mut self) {
         if self.kind == DatabaseKind::Postgres {
-            // The directory goes all the same, and a server without one ends.
-            let _ = run_server_script("stop", &server_directory(self.directory.path()));
+            let directory = server_directory(self.directory.path());
+            // Even if it fails: a server without its directory ends.
+            let _ = run_server_script("stop", &directory);
+            let _ = std::fs::remove_dir_all(directory);
         }
     }
 }
