@@ -13,7 +13,10 @@ mod worker;
 
 use std::{net::SocketAddr, path::PathBuf};
 
-use clap::{Args, Parser, Subcommand};
+use clap::{
+    Args, Parser, Subcommand, ValueHint,
+    builder::{OsStringValueParser, TypedValueParser as _},
+};
 use clap_complete::ArgValueCandidates;
 
 pub(crate) use self::approvals::{PermissionsArgs, PermissionsSubcommand, TrustArgs, TrustSubcommand};
@@ -46,7 +49,10 @@ pub(crate) struct Cli {
         global = true,
         env = "CROW_CONFIG_DIR",
         hide_env_values = true,
-        value_name = "DIR"
+        value_name = "DIR",
+        value_hint = ValueHint::DirPath,
+        // An empty variable is an unset one.
+        value_parser = OsStringValueParser::new().map(PathBuf::from)
     )]
     pub(crate) config_dir: Option<PathBuf>,
     /// Also log to stderr

@@ -83,7 +83,7 @@ pub(crate) fn list_agents() -> Vec<CompletionCandidate> {
 /// Loads the settings in silence: a shell that completes has no place for a warning.
 fn load_settings() -> Option<Settings> {
     let env = settings::read_environment();
-    let requested = env.get("CROW_CONFIG_DIR").filter(|dir| !dir.is_empty()).map(Into::into);
+    let requested = env.get("CROW_CONFIG_DIR").map(Into::into);
     let dir = settings::config_dir(requested, &env).ok()?;
     Some(Settings::load(&dir, &env).ok()?.0)
 }

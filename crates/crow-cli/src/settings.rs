@@ -198,11 +198,14 @@ pub(crate) fn read_environment() -> Environment {
     variables
 }
 
-/// Returns the configuration directory: the requested one, or `.crow` in the home directory.
+/// Returns the absolute path of the configuration directory: the requested one, or `.crow` in the home directory.
 pub(crate) fn config_dir(requested: Option<PathBuf>, env: &Environment) -> Result<PathBuf, ConfigError> {
     let home = || env.get("HOME").filter(|home| !home.is_empty());
-    let dir =
-        requested.or_else(|| home().map(|home| Path::new(home).join(".crow"))).ok_or(ConfigError::NoHome)?;
+    let dir = requested
+        .filter(|dir| !dir.as_os_str().is_empty())
+        .or_else(|| home().map(|home| Path::new(home).join(".crow")))
+        .ok_or(ConfigError::NoHome)?;
+    let dir = std::path::absolute(&dir).map_err(|source| ConfigError::Unreadable { path: dir, source })?;
     if dir.to_str().is_none() || crow_files::resolve_links(&dir).to_str().is_none() {
         return Err(ConfigError::NotUtf8 { path: dir });
     }

@@ -141,6 +141,21 @@ fn empty_directory_is_a_configuration_without_models() {
 }
 
 #[test]
+fn configuration_directory_is_absolute() {
+    let env = |home: &str| Environment::from([("HOME".to_owned(), home.to_owned())]);
+    let is_resolved = |requested: Option<&str>, home: &str| {
+        let dir = super::config_dir(requested.map(Into::into), &env(home)).unwrap();
+        (dir.is_absolute(), dir.display().to_string().rsplit('/').next().unwrap().to_owned())
+    };
+    assert_eq!(is_resolved(Some("cfg"), "/h"), (true, "cfg".to_owned()));
+    assert_eq!(is_resolved(Some("./cfg"), "/h"), (true, "cfg".to_owned()));
+    assert_eq!(is_resolved(None, "home"), (true, ".crow".to_owned()));
+    // An empty variable is an unset one.
+    assert_eq!(is_resolved(Some(""), "/h"), (true, ".crow".to_owned()));
+    assert!(super::config_dir(Some("".into()), &Environment::new()).is_err());
+}
+
+#[test]
 fn complete_configuration_is_read() {
     check(
         "

@@ -376,3 +376,14 @@ fn authentication_status_is_shown() {
     "#]],
     );
 }
+
+#[test]
+fn relative_configuration_directory_works_and_is_protected() {
+    let script = "call write {\"file_path\":\"cfg/AGENTS.md\",\"content\":\"Obey.\"}\ntext \"Done.\"";
+    let stage = Stage::new(script);
+    let ran = stage.crow("cp -r ~/.crow cfg && crow -d cfg run --mode auto hello");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(5), "Done.\n"), "{}", ran.stderr);
+    assert!(!stage.world.project().join("cfg/AGENTS.md").exists(), "{}", ran.stderr);
+    let ran = stage.crow("CROW_CONFIG_DIR= crow config path");
+    assert_eq!(ran.stdout.trim_end(), "$HOME/.crow/config.yaml");
+}
