@@ -82,7 +82,9 @@ pub(super) fn parse_marked(path: &Path, marked: &str) -> Result<ConfigNode, Conf
             let message = error.without_snippet().to_string();
             let problem = message.rsplit_once(" at line ").map_or(message.as_str(), |(problem, _)| problem);
             // The rest is advice to callers of the parser.
-            let problem = problem.split(", set ").next().unwrap_or_default();
+            let problem = [", set ", "; use "]
+                .iter()
+                .fold(problem, |problem, advice| problem.split(advice).next().unwrap_or_default());
             let is_limit = LIMIT_ERRORS.iter().any(|prefix| problem.starts_with(prefix));
             let problem = if is_limit { "it is nested too deeply or too large" } else { problem };
             ConfigError::Invalid { path: path.to_owned(), line, problem: unmark_variables(problem) }
@@ -175,7 +177,14 @@ impl ConfigValue {
             Self::Null => "no value",
             Self::Scalar(ConfigScalar { kind: ScalarType::Text, .. }) => "a string",
             Self::Scalar(ConfigScalar { kind: ScalarType::Bool(_), .. }) => "true or false",
-            Self::Scalar(ConfigScalar { kind: ScalarType::Number(_), .. }) => "a number",
+            Self::Scalar(ConfigScalar { kind: ScalarType::Number(number), .. }) => {
+                match (number.as_u64(), number.as_i64()) {
+                    (Some(0), _) => "zero",
+                    (Some(_), _) => "a number",
+                    (None, Some(_)) => "a negative number",
+                    (None, None) => "a number that is not whole",
+                }
+            }
             Self::List(_) => "a list",
             Self::Map(_) => "a map",
         }
@@ -204,6 +213,15 @@ impl ConfigScalar {
         }
         expanded.text.push_str(rest);
         expanded
+    }
+
+    /// Returns a boolean or a number as Rust writes it: a file may have `yes` or `128_000`. `None` for a text.
+    pub(super) fn canonical_text(&self) -> Option<String> {
+        match &self.kind {
+            ScalarType::Text => None,
+            ScalarType::Bool(value) => Some(value.to_string()),
+            ScalarType::Number(value) => Some(value.to_string()),
+        }
     }
 
     /// Returns the text as written, without expanding variables.

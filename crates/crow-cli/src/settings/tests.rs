@@ -287,15 +287,15 @@ fn wrong_types_are_errors_without_the_value() {
         &with_model("context_window: 0"),
         &[],
         expect![[r#"
-        error: $DIR/config.yaml:5: models.m.context_window: expected a positive whole number, found a number
-    "#]],
+            error: $DIR/config.yaml:5: models.m.context_window: expected a positive whole number, found zero
+        "#]],
     );
     check(
         &with_model("max_tokens: -1"),
         &[],
         expect![[r#"
-        error: $DIR/config.yaml:5: models.m.max_tokens: expected a positive whole number, found a number
-    "#]],
+            error: $DIR/config.yaml:5: models.m.max_tokens: expected a positive whole number, found a negative number
+        "#]],
     );
     check(
         &with_model("temperature: [1]"),

@@ -95,10 +95,17 @@ impl ConfigLoader<'_> {
         node: &ConfigNode,
         expected: &str,
     ) -> Result<Option<T>, ConfigError> {
-        if matches!(node.value, ConfigValue::List(_) | ConfigValue::Map(_)) {
-            return Err(self.expected_error(key_path, node, expected));
-        }
-        let Some(text) = self.read_text(key_path, node)? else { return Ok(None) };
+        let text = match &node.value {
+            ConfigValue::List(_) | ConfigValue::Map(_) => {
+                return Err(self.expected_error(key_path, node, expected));
+            }
+            ConfigValue::Scalar(scalar) => match scalar.canonical_text() {
+                Some(text) => Some(text),
+                None => self.read_text(key_path, node)?,
+            },
+            ConfigValue::Null => None,
+        };
+        let Some(text) = text else { return Ok(None) };
         text.parse().map(Some).map_err(|_| self.expected_error(key_path, node, expected))
     }
 

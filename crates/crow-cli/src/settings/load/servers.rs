@@ -101,9 +101,7 @@ impl ConfigLoader<'_> {
                 "env" => fields.env = self.read_pairs(&key, node, variables)?,
                 "url" => fields.url = self.read_secret(&key, node, variables)?,
                 "headers" => fields.headers = self.read_pairs(&key, node, variables)?,
-                "disabled" => {
-                    fields.is_disabled = self.read_number(&key, node, "true or false")?.unwrap_or(false);
-                }
+                "disabled" => fields.is_disabled = self.read_flag(&key, node)?.unwrap_or(false),
                 "disabled_tools" | "exclude_tools" => {
                     fields.disabled_tools.extend(self.read_texts(&key, node)?);
                 }

@@ -212,8 +212,8 @@ fn tree_limits_are_read() {
         "agents:\n  max_children: 0\n",
         &[],
         expect![[r#"
-        error: $DIR/config.yaml:2: agents.max_children: expected a positive whole number, found a number
-    "#]],
+            error: $DIR/config.yaml:2: agents.max_children: expected a positive whole number, found zero
+        "#]],
     );
     check(
         "agents:\n  max_minutes: 99999999999\n",

@@ -138,3 +138,18 @@ fn shell_is_chosen_from_the_configuration_or_path() {
     let other = "$DIR/config.yaml:1: shell: expected bash, sh or dash, or the path of one: commands of other shells cannot be evaluated";
     assert_eq!(shell("shell: /usr/bin/env", "/bin"), other);
 }
+
+#[test]
+fn values_may_be_written_in_each_form_of_yaml() {
+    check(
+        "providers: {p: {base_url: http://h/v1}}\nmodels:\n  m: { provider: p, max_tokens: 32_000, context_window: 0x1000, temperature: 1 }\nmcpServers:\n  off: { url: http://s/mcp, disabled: Yes }\n  on: { url: http://s/mcp, disabled: off }\nmax_turn_requests: 1_000\nuse_acp_terminal: True\npermissions: { mode: ask, network: no }\n",
+        &[],
+        expect![[r#"
+            model m: m at p http://h/v1
+              key None from None headers []
+              window 4096 max Some(32000) temperature Some(1.0) effort None retries 3 body {}
+            server on: http http://s/mcp []
+            db $DIR/crow.db requests 1000 mode ask secrets []
+        "#]],
+    );
+}

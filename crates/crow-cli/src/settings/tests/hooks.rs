@@ -127,8 +127,8 @@ fn invalid_hooks_are_errors() {
     check(
         "hooks:\n  Stop: [{command: ls, timeout: 0}]\n",
         expect![[r#"
-        error: $DIR/config.yaml:2: hooks.Stop.timeout: expected a whole number of seconds from 1 to 600, found a number
-    "#]],
+            error: $DIR/config.yaml:2: hooks.Stop.timeout: expected a whole number of seconds from 1 to 600, found zero
+        "#]],
     );
     check(
         "hooks:\n  Stop: [{command: ls, timeout: 601}]\n",

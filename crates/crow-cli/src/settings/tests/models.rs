@@ -165,8 +165,8 @@ fn model_api_settings_are_read() {
         &yaml("", "price: { input: -1, output: 2 }"),
         &[],
         expect![[r#"
-        error: $DIR/config.yaml:4: models.m.price.input: expected US dollars per million tokens, found a number
-    "#]],
+            error: $DIR/config.yaml:4: models.m.price.input: expected US dollars per million tokens, found a negative number
+        "#]],
     );
     check(
         &yaml("", "thought_levels: { huge: {} }"),
