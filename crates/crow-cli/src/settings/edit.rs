@@ -163,10 +163,10 @@ fn nested_inline(keys: &[String], value: &str) -> String {
 
 fn replace_value(marked: &str, node: &ConfigNode, value: &str) -> Option<String> {
     let span = node.span.clone();
-    let source = marked.get(span.clone())?;
-    if matches!(node.value, ConfigValue::Map(_) | ConfigValue::List(_)) && source.contains('\n') {
-        return None;
+    if matches!(node.value, ConfigValue::Map(_) | ConfigValue::List(_)) {
+        return splice(marked, span.start, find_flow_end(marked, node)?, value);
     }
+    let source = marked.get(span.clone())?;
     if span.is_empty() {
         // A key without a value.
         let line_end = line_ends(marked).nth(line_index(node.line))?;
@@ -179,6 +179,24 @@ fn replace_value(marked: &str, node: &ConfigNode, value: &str) -> Option<String>
     }
     // The span of a plain scalar may reach to the end of the line.
     splice(marked, span.start, span.start + source.trim_end().len(), value)
+}
+
+/// Returns the end of a list or map in brackets on one line: the parser reports its beginning only.
+fn find_flow_end(marked: &str, node: &ConfigNode) -> Option<usize> {
+    let start = node.span.start;
+    let line = marked.get(start..)?.lines().next()?;
+    let closing = match line.chars().next()? {
+        '[' => ']',
+        '{' => '}',
+        _ => return None,
+    };
+    let written = node.to_literal_json();
+    let is_whole = |end: &usize| {
+        let flow = line.get(..*end).unwrap_or_default();
+        let root = file::parse_marked(Path::new(""), &format!("value: {flow}\n"));
+        root.is_ok_and(|root| root.to_literal_json().get("value") == Some(&written))
+    };
+    line.match_indices(closing).map(|(index, _)| index + 1).find(is_whole).map(|end| start + end)
 }
 
 /// Inserts lines at the end of a block, or text into a map in braces.

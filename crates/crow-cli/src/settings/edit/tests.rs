@@ -101,6 +101,41 @@ fn values_are_replaced_and_added_in_place() {
 }
 
 #[test]
+fn lists_and_maps_on_one_line_are_replaced() {
+    let text = "\
+permissions:
+  allow: [git status, 'it''s [a] # list', \"]\"]   # often
+  deny: []
+models: { m: { provider: p, extra_body: {a: [1, 2]} } }
+hooks: {}
+";
+    let edits = [
+        ("permissions.allow", "[git status, cargo test]"),
+        ("permissions.allow", "none"),
+        ("permissions.deny", "[terminal(rm)]"),
+        ("models.m.extra_body", "{}"),
+        ("models.m.extra_body.a", "[3]"),
+        ("models.m", "{ provider: q }"),
+        ("hooks", "{ Stop: [] }"),
+    ];
+    let mut shown = String::new();
+    for (key, value) in edits {
+        let edited = edit(text, key, value);
+        shown.extend(edited.lines().filter(|line| !text.contains(line)).map(|line| format!("{line}\n")));
+    }
+    expect![[r#"
+          allow: [git status, cargo test]   # often
+          allow: none   # often
+          deny: [terminal(rm)]
+        models: { m: { provider: p, extra_body: {} } }
+        models: { m: { provider: p, extra_body: {a: [3]} } }
+        models: { m: { provider: q } }
+        hooks: { Stop: [] }
+    "#]]
+    .assert_eq(&shown);
+}
+
+#[test]
 fn new_entry_follows_the_block() {
     let edited = insert_entry(
         Path::new("c"),
