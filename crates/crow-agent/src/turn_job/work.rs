@@ -2,8 +2,8 @@
 
 use crow_acp::PromptBlock;
 use crow_core::{
-    CompactionOutcome, ContentPart, ContextCommand, Failure, MessageId, PromptRejection, SessionUpdate,
-    TurnEnd, UndoRequest, prompt_title, text_title,
+    CompactionOutcome, ContentPart, ContextCommand, Failure, MessageId, PromptRejection, ReportOutcome,
+    SessionUpdate, TurnEnd, UndoRequest, prompt_title, text_title,
 };
 use crow_tools::{UndoContext, load_prompt_parts};
 use tokio::sync::mpsc;
@@ -190,7 +190,9 @@ impl TurnJob {
         match rejection {
             PromptRejection::Rejected(text) => {
                 let message = MessageId::new(format!("refused-{}", self.runtime.next_number()));
-                self.client.send_update(&self.id, SessionUpdate::Text { message, text });
+                let outcome = ReportOutcome::NotStarted;
+                let report = SessionUpdate::Report { message, text, outcome, next: Vec::new() };
+                self.client.send_update(&self.id, report);
                 TurnEnd::Completed
             }
             PromptRejection::Cancelled => TurnEnd::Cancelled,

@@ -104,3 +104,17 @@ fn run_adds_images_and_text() {
         "#]],
     );
 }
+
+#[test]
+fn run_fails_if_its_prompt_is_blocked() {
+    let stage = Stage::configured(
+        "",
+        "providers: { p: { base_url: $URL } }\nmodels: { m: { provider: p } }\nhooks: { UserPromptSubmit: [{ command: 'echo no >&2; exit 2' }] }\n",
+    );
+    let ran = stage.crow("crow run hello");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), "Not sent: a hook rejected it: no\n"));
+    let ran = stage.crow(
+        "echo '{\"id\": \"a\", \"prompt\": \"hello\"}' > t.jsonl; crow batch t.jsonl -o r.jsonl; cat r.jsonl",
+    );
+    assert!(ran.stdout.contains(r#""state":"failed""#), "{}", ran.stdout);
+}
