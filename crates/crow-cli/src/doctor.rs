@@ -248,7 +248,17 @@ async fn check_models<W: Write>(
     for (provider, result) in providers.into_iter().zip(results) {
         let models = settings.models.iter().filter(|model| model.provider.name == provider.name);
         let (state, text) = match result {
-            Ok(listing) => compare_models(&listing, models),
+            Ok(listing) => {
+                let missing_key = models.clone().find_map(ModelSettings::missing_key);
+                let (state, text) = compare_models(&listing, models);
+                match missing_key {
+                    Some(variable) => {
+                        let note = format!("{text}; its key is missing: {variable} is not set");
+                        (CheckState::Warning, note)
+                    }
+                    None => (state, text),
+                }
+            }
             Err(failure) => (CheckState::Problem, failure.message),
         };
         report.add(CheckResult::new(provider.name.clone(), state, text))?;

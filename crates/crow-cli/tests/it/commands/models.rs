@@ -182,6 +182,20 @@ fn doctor_names_missing_models() {
 }
 
 #[test]
+fn doctor_warns_of_a_key_that_is_not_set() {
+    let yaml = "providers:\n  open: { base_url: $URL, api_key: '${OPEN_KEY}' }\nmodels:\n  main: { provider: open, model: z/glm }\n";
+    let stage = Stage::configured("", yaml);
+    stage.server.serve_at("/v1/models", Answer::with_status(200, OPENROUTER));
+    check_doctor(
+        &stage,
+        "open",
+        &expect![[r#"
+        warning  open             reachable, lists 1 model; its key is missing: OPEN_KEY is not set
+    "#]],
+    );
+}
+
+#[test]
 fn doctor_tries_a_key_where_the_list_is_public() {
     let yaml = "providers:\n  gate: { base_url: $URL, api_key: '${GATE_API_KEY}' }\nmodels:\n  main: { provider: gate, model: z/glm }\n";
     let stage = Stage::configured("", yaml);
@@ -203,7 +217,7 @@ fn doctor_tries_a_key_where_the_list_is_public() {
         &stage,
         "gate",
         &expect![[r#"
-        ok       gate             reachable, lists 1 model
-    "#]],
+            warning  gate             reachable, lists 1 model; its key is missing: GATE_API_KEY is not set
+        "#]],
     );
 }
