@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crow_core::{Failure, FailureKind, SessionId, escape_hidden};
-use minijinja::{Environment, context};
+use minijinja::{Environment, UndefinedBehavior, context};
 use sha2::{Digest as _, Sha256};
 
 use crow_files::{AllowedRoot, read_bounded_text};
@@ -85,7 +85,12 @@ pub fn render_system_prompt(facts: &SystemPromptFacts<'_>) -> Result<RenderedPro
             (prompts_dir.join(TEMPLATE_NAME), template.to_owned(), context! {})
         }
     };
-    let mut text = render_template(&path, &template, variables)?;
+    // In a template of an earlier version an unknown name is empty, as it was.
+    let unknown_names = match path == prompts_dir.join(TEMPLATE_NAME) {
+        true => UndefinedBehavior::SemiStrict,
+        false => UndefinedBehavior::Lenient,
+    };
+    let mut text = render_template(&path, &template, variables, unknown_names)?;
     if let Some(addition) = facts.addition {
         text = format!("{}\n\n{addition}\n", text.trim_end());
     }
@@ -161,7 +166,7 @@ fn has_known_hash(hashes: &[&str], template: &str) -> bool {
 pub fn render_compaction_prompt(prompts_dir: &Path, focus: &str) -> Result<String, Failure> {
     let path = prompts_dir.join(COMPACT_NAME);
     let template = read_template(&path)?.unwrap_or_else(|| COMPACT.to_owned());
-    render_template(&path, &template, context! { focus })
+    render_template(&path, &template, context! { focus }, UndefinedBehavior::SemiStrict)
 }
 
 /// Reads the user's own template, if there is one.
@@ -172,9 +177,15 @@ fn read_template(path: &Path) -> Result<Option<String>, Failure> {
     })
 }
 
-/// Renders a template; the path is for errors.
-fn render_template(path: &Path, template: &str, variables: minijinja::Value) -> Result<String, Failure> {
+/// Renders a template; the path is for errors. A misspelled name must not lose the project's instructions in silence.
+fn render_template(
+    path: &Path,
+    template: &str,
+    variables: minijinja::Value,
+    unknown_names: UndefinedBehavior,
+) -> Result<String, Failure> {
     let mut environment = Environment::new();
+    environment.set_undefined_behavior(unknown_names);
     minijinja_contrib::add_to_environment(&mut environment);
     environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
     environment.render_str(template, variables).map_err(|error| {

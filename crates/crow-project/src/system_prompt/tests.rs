@@ -86,6 +86,25 @@ fn templates_of_the_python_version_render() {
 }
 
 #[test]
+fn unknown_name_is_an_error_unless_a_condition_asks_for_it() {
+    let files = [("p/AGENTS.md", "Run the tests.")];
+    check(
+        &files,
+        "p",
+        "{% if extra %}{{ extra }}{% endif %}{{ agents_content }}",
+        &expect!["Run the tests."],
+    );
+    check(
+        &files,
+        "p",
+        "{{ agents_contents }}",
+        &expect![
+            "could not render the prompt template $ROOT/config/prompts/system.jinja2: undefined value: `agents_contents` is undefined (in <string>:1)"
+        ],
+    );
+}
+
+#[test]
 fn template_error_gives_the_path() {
     check(
         &[("p/a", "")],
