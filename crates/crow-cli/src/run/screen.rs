@@ -364,8 +364,8 @@ impl<O: Write + Send, E: Write + Send> RunOutput for TerminalScreen<O, E> {
     }
 
     fn on_turn_failed(&mut self, failure: &Failure) -> io::Result<()> {
-        if failure.kind == FailureKind::Store {
-            // Its prompt may not be stored, and then the session is not either.
+        if matches!(failure.kind, FailureKind::Store | FailureKind::InvalidValue) {
+            // Its prompt is not stored, or may not be, and then the session is not either.
             self.n_turns = self.n_turns.saturating_sub(1);
         }
         self.end_turn()?;

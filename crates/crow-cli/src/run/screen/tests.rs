@@ -66,6 +66,7 @@ fn say(screen: &mut TerminalScreen<FakeTerminal, FakeTerminal>, line: &str) -> i
             })
         }
         "end" => screen.on_turn_end(PromptOutcome { stop_reason: StopReason::EndTurn, tokens_spent: None }),
+        "rejected" => screen.on_turn_failed(&Failure::new(FailureKind::InvalidValue, "the prompt is empty")),
         "cancelled" => {
             screen.on_turn_end(PromptOutcome { stop_reason: StopReason::Cancelled, tokens_spent: None })
         }

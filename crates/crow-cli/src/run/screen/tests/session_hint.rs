@@ -15,6 +15,22 @@ fn temporary_session_gets_no_hint() {
 }
 
 #[test]
+fn session_of_a_rejected_prompt_gets_no_hint() {
+    let shown = |script: &str| {
+        let seen = FakeTerminal::default();
+        play(&format!("begin\n{script}"), Some(SIZE), &seen);
+        seen.rendered_lines(SIZE.columns)
+    };
+    expect![[r#"
+
+        session     brave-otter
+        continue
+        crow-cli run -s brave-otter "…"
+    "#]]
+    .assert_eq(&(shown("rejected\ngoodbye") + &shown("end\nbegin\nrejected\ngoodbye")));
+}
+
+#[test]
 fn interactive_session_is_resumed_interactively() {
     let shown = |script: &str| {
         let seen = FakeTerminal::default();
