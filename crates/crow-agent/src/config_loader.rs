@@ -249,7 +249,7 @@ impl ProjectConfigLoader {
     }
 
     /// Returns all current commands: Crow's own, then prompt files and skills, then the prompts of MCP servers.
-    fn offered_commands(&self) -> Vec<CommandInfo> {
+    pub(crate) fn offered_commands(&self) -> Vec<CommandInfo> {
         let other_commands =
             self.current_config().slash_commands().into_iter().chain(self.toolbox.prompt_commands());
         let mut commands = self.builtin_commands.clone();

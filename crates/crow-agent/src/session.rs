@@ -109,6 +109,9 @@ impl SessionDriver {
                 SessionMsg::Reopen { location, answer } => {
                     self.change_location(location);
                     answer.send(Ok(self.current_options()));
+                    // A client that begins its view anew has none.
+                    let commands = self.config_loader.offered_commands();
+                    self.client.send_update(&self.id, SessionUpdate::Commands(commands));
                     self.load_project_config();
                 }
                 SessionMsg::Close { answer } => {

@@ -185,6 +185,22 @@ fn check(test: impl Future<Output = ()>) {
     runtime.expect("a runtime can be made").block_on(test);
 }
 
+#[test]
+fn client_that_loads_an_open_session_gets_its_commands() {
+    check(async {
+        let mut stage = Stage::new("text \"Hello.\"\ntext \"Again.\"").await;
+        let (session, project) = (stage.session.clone(), stage.world.project());
+        let id = stage.client.prompt(&session, "hello").await;
+        stage.client.response_to(id).await.expect("the turn ends");
+        stage.client.updates.clear();
+        stage.client.load_session(&session, &project).await.expect("the session is loaded");
+        let id = stage.client.prompt(&session, "again").await;
+        stage.client.response_to(id).await.expect("the turn ends");
+        let mut kinds = stage.client.updates.iter().map(|(_, update)| &update["sessionUpdate"]);
+        assert!(kinds.any(|kind| kind == "available_commands_update"), "{}", stage.client.log());
+    });
+}
+
 /// A client that approves every permission request, and fills in every form with its first or last option.
 #[test]
 fn client_that_approves_everything_trusts_nothing() {
