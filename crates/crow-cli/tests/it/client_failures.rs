@@ -308,6 +308,28 @@ fn wrong_answers_of_every_shape() {
 }
 
 #[test]
+fn command_whose_end_is_not_told_does_not_run_again() {
+    check(async {
+        let mut stage = Stage::new().await;
+        let session = stage.open().await;
+        let mode = json!({"sessionId": session, "modeId": "accept-edits"});
+        stage.client.request("session/set_mode", mode).await.expect("the mode changes");
+        // The command, and whatever the agent tries afterwards.
+        for _ in 0..8 {
+            stage.client.editor.fail_next("terminal/wait_for_exit", ResponseFault::Error);
+        }
+        let call = r#"call terminal {"command":"echo ran >> a.txt; mkdir -p sub"}"#;
+        stage.server.replace_answers(format!("{call}\ntext \"Done.\"").as_str());
+        let id = stage.client.prompt(&session, "go").await;
+        let ended = stage.client.response_to(id).await.expect("the turn ends");
+        assert_eq!(ended["stopReason"], "end_turn");
+        let log = stage.client.log();
+        let is_run = |line: &&str| line.contains("terminal create") && line.contains("echo ran");
+        assert_eq!(log.lines().filter(is_run).count(), 1, "{log}");
+    });
+}
+
+#[test]
 fn link_moved_while_the_request_was_open() {
     check(async {
         let server =

@@ -2,9 +2,9 @@
 //! it. The client may be on another machine, without a sandbox or without Crow; a command that must be confined does
 //! not run there.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use crow_acp::{ClientEditor, ClientError, TerminalCommand};
+use crow_acp::{ClientEditor, ClientError, ClientTerminal, TerminalCommand};
 use crow_core::{Confinement, is_secret_value};
 use crow_process::{ExitReason, SandboxWrapper};
 
@@ -77,7 +77,7 @@ impl CommandRunner {
         editor: &ClientEditor,
         cx: &ToolCx<'_>,
     ) -> Result<(), ToolError> {
-        if self.sandbox_for(cx).is_some() && self.opens_shell(editor, cx).await {
+        if self.sandbox_for(cx).is_some() && self.open_shell(editor, cx).await.is_ok() {
             return Err(record_missing_sandbox(
                 cx,
                 format!("the client opened no terminal for crow-cli: {error}"),
@@ -112,10 +112,22 @@ impl CommandRunner {
         }
     }
 
-    /// Whether the client opens a terminal for the shell alone.
-    async fn opens_shell(&self, editor: &ClientEditor, cx: &ToolCx<'_>) -> bool {
+    /// Opens a terminal of the client for the shell alone.
+    async fn open_shell(
+        &self,
+        editor: &ClientEditor,
+        cx: &ToolCx<'_>,
+    ) -> Result<Arc<ClientTerminal>, ClientError> {
         let (shell, args) = (self.shell.name().to_owned(), self.shell.args_in_client(NO_COMMAND));
-        editor.open_terminal(probe_command(shell, args, cx), cx.cancel).await.is_ok()
+        editor.open_terminal(probe_command(shell, args, cx), cx.cancel).await
+    }
+
+    /// Whether the client tells the end of a shell that does nothing.
+    async fn tells_end_of_shell(&self, editor: &ClientEditor, cx: &ToolCx<'_>) -> bool {
+        match self.open_shell(editor, cx).await {
+            Ok(terminal) => terminal.wait_for_exit(PROBE_WAIT_MAX, cx.cancel).await.is_ok(),
+            Err(_) => false,
+        }
     }
 
     /// Probes the sandbox in a terminal of the client; returns why commands cannot be confined there.
@@ -135,7 +147,11 @@ impl CommandRunner {
         };
         let exit = match terminal.wait_for_exit(PROBE_WAIT_MAX, cx.cancel).await {
             Ok(exit) => exit,
-            Err(ClientError::Rejected(_)) => return Some("crow-cli does not start there".into()),
+            // A client that tells the end of no program says nothing about this one, and the command may have run.
+            Err(ClientError::Rejected(_)) => {
+                let is_missing = self.tells_end_of_shell(editor, cx).await;
+                return is_missing.then(|| "crow-cli does not start there".into());
+            }
             Err(ClientError::TimedOut(_) | ClientError::Cancelled) => return None,
         };
         if exit.code != Some(0) {
