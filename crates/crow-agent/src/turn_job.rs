@@ -175,16 +175,14 @@ impl TurnJob {
                 self.config_loader.forget_known_skills().await;
             }
         }
-        if let Some(in_memory) = state.unfinished.take() {
-            // The other process may have received more of the reply.
-            let in_draft = self.runtime.store.read_draft(&self.id, state.transcript.next_seq()).await;
-            let matching =
-                Some(in_memory).filter(|in_memory| in_memory.id == state.transcript.next_message_id());
-            if let Some(reply) = stored_session::longer_reply(matching, in_draft) {
-                state.unfinished = Some(reply.clone());
-                cx.append_entry(state, TranscriptEntry::Reply(reply)).await?;
-                state.unfinished = None;
-            }
+        // Another process may have received a reply, or more of it, and was killed since the state was read.
+        let in_draft = self.runtime.store.read_draft(&self.id, state.transcript.next_seq()).await;
+        let in_memory =
+            state.unfinished.take().filter(|reply| reply.id == state.transcript.next_message_id());
+        if let Some(reply) = stored_session::longer_reply(in_memory, in_draft) {
+            state.unfinished = Some(reply.clone());
+            cx.append_entry(state, TranscriptEntry::Reply(reply)).await?;
+            state.unfinished = None;
         }
         let closed_calls = cx.close_open_calls(state, RESULT_UNKNOWN).await?;
         if was_interrupted {

@@ -23,7 +23,7 @@ fn panicking_tool_ends_its_call() {
 
 #[test]
 fn report_is_told_once_if_the_mailbox_cannot_be_read() {
-    check(169, "its report comes to you as a message");
+    check(1208, "its report comes to you as a message");
 }
 
 #[test]

@@ -135,6 +135,30 @@ fn fork_of_an_interrupted_turn_has_its_text() {
 }
 
 #[test]
+fn reply_of_a_killed_process_reaches_one_that_had_loaded_its_session() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime can be made").block_on(async {
+        let server = ModelServer::start("hold | text \"The important half.\" | hold");
+        let world = TestHome::new(server.base_url());
+        let mut client = FakeClient::start(binary(), &world.home()).await;
+        let session = client.new_session(&world.project()).await;
+        client.prompt(&session, "go").await;
+        server.wait_for_requests(1).await;
+        let mut second = FakeClient::start(binary(), &world.home()).await;
+        second.load_session(&session, &world.project()).await.expect("the session is loaded");
+        server.release();
+        client.wait_for_line("The important half.").await;
+        client.crash().await;
+
+        server.replace_answers("text \"Still here.\"");
+        let id = second.prompt(&session, "go on").await;
+        second.response_to(id).await.expect("the session goes on");
+        let said = server.requests().pop().expect("the model is asked")["messages"].to_string();
+        assert!(said.contains("The important half."), "{said}");
+    });
+}
+
+#[test]
 fn file_size_limit_fails_the_turn() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime can be made").block_on(async {
