@@ -80,13 +80,7 @@ fn agent_command(
     current_dir: &Path,
 ) -> Result<CommandSpec, CliError> {
     let cwd = cwd.map_or_else(|| current_dir.to_owned(), |cwd| current_dir.join(cwd));
-    if !cwd.is_dir() {
-        return Err(CliError::new(
-            CliExitCode::Usage,
-            format!("the directory {} does not exist", cwd.display()),
-        ));
-    }
-    let cwd = crate::require_utf8_dir(crow_files::resolve_links(&cwd)).map(|_| cwd)?;
+    let cwd = crate::require_existing_dir(&cwd).map(|_| cwd)?;
     let mut args = command_line.into_iter();
     let program = args.next().unwrap_or_default();
     let found = if program.contains('/') {

@@ -323,6 +323,14 @@ pub(crate) fn require_utf8_dir(dir: PathBuf) -> Result<PathBuf, CliError> {
     Err(error.with_hint("rename it or its parent directory, or work in another one"))
 }
 
+/// Returns a directory without links; it must exist.
+pub(crate) fn require_existing_dir(dir: &Path) -> Result<PathBuf, CliError> {
+    if dir.is_dir() {
+        return require_utf8_dir(crow_files::resolve_links(dir));
+    }
+    Err(CliError::new(CliExitCode::Usage, format!("the directory {} does not exist", dir.display())))
+}
+
 /// Loads the settings and prints new warnings on stderr.
 fn load_settings(dir: &Path, env: &Environment) -> Result<Settings, CliError> {
     let (settings, warnings) = Settings::load(dir, env)?;

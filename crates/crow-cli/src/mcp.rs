@@ -20,14 +20,7 @@ use crate::{
 /// Serves until the client leaves or the process is told to stop.
 pub(crate) fn run(args: &McpArgs, settings: &Settings, current_dir: &Path) -> Result<(), CliError> {
     let cwd = args.cwd.as_ref().map_or_else(|| current_dir.to_owned(), |cwd| current_dir.join(cwd));
-    if !cwd.is_dir() {
-        return Err(CliError::new(
-            CliExitCode::Usage,
-            format!("the directory {} does not exist", cwd.display()),
-        ));
-    }
-    let config =
-        mcp_serve_config(settings, crate::require_utf8_dir(crow_files::resolve_links(&cwd)).map(|_| cwd)?);
+    let config = mcp_serve_config(settings, crate::require_existing_dir(&cwd).map(|_| cwd)?);
     let runtime = agent::tokio_runtime()?;
     let result = runtime.block_on(async {
         let cancel = CancellationToken::new();

@@ -31,7 +31,7 @@ pub(crate) fn run(
     let workflow = &settings.workflow;
     let variables = &workflow.variables;
     let cwd = args.dir.as_ref().map_or_else(|| cwd.to_owned(), |dir| cwd.join(dir));
-    let cwd = crate::require_utf8_dir(crow_files::resolve_links(&cwd)).map(|_| cwd)?;
+    let cwd = crate::require_existing_dir(&cwd).map(|_| cwd)?;
     let found = SpeckitProject::find_project(&cwd, variables.init_dir.as_deref())?;
     let prompts_dir = settings.prompts_dir.join("speckit");
     let is_json = args.json;

@@ -73,13 +73,7 @@ fn load_trust(
     directory: Option<&Path>,
 ) -> Result<RepositoryTrust, CliError> {
     let directory = target_dir(current_dir, directory);
-    if !directory.is_dir() {
-        return Err(CliError::new(
-            CliExitCode::Usage,
-            format!("the directory {} does not exist", directory.display()),
-        ));
-    }
-    let directory = crate::require_utf8_dir(crow_files::resolve_links(&directory))?;
+    let directory = crate::require_existing_dir(&directory)?;
     let repositories = Arc::new(settings.repositories.clone());
     let (scan, problems) = RepositoryTrust::scan_repository(&directory, &settings.dir, repositories);
     let mut stderr = io::stderr().lock();
@@ -184,6 +178,9 @@ fn add_trust(
     let Some(text) = scan.untrusted_text() else {
         if json {
             return show_trust_json(scan, out);
+        }
+        if scan.list_files().is_empty() {
+            return show_trust(scan, out);
         }
         let repository = scan.repository().display().to_string();
         writeln!(out, "all files of {} are already trusted", table::sanitize_line(&repository))?;

@@ -318,8 +318,20 @@ fn configuration_that_is_no_text() {
 }
 
 #[test]
+fn directories_of_commands_are_checked() {
+    let stage = Stage::new("");
+    for command in ["crow speckit -C nowhere paths", "crow mcp -c nowhere", "crow trust show nowhere"] {
+        let ran = stage.crow(command);
+        assert_eq!(ran.code, Some(2), "{command}: {}", ran.stderr);
+        assert!(ran.stderr.ends_with("nowhere does not exist\n"), "{command}: {}", ran.stderr);
+    }
+    let ran = stage.crow("crow trust add");
+    assert_eq!(ran.stdout, "$HOME/project has no files that need trust\n");
+}
+
+#[test]
 fn authentication_status_is_shown() {
-    let providers = "providers:\n  one: { base_url: 'http://127.0.0.1:1/v1', api_key: '${ONE_KEY}' }\n  two: { base_url: 'http://127.0.0.1:2/v1' }\n";
+    let providers = "providers:\n  one: { base_url: 'http://127.0.0.1:1/v1', api_key: '${ONE_KEY}' }\n  two: { base_url: 'http://me:pass@127.0.0.1:2/v1?key=k' }\n";
     let stage = Stage::configured(
         "",
         &format!("{providers}models:\n  a: {{ provider: one }}\n  b: {{ provider: two }}\n"),
