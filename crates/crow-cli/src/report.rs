@@ -10,8 +10,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crow_core::{ContentPart, ReplyEnd, SessionId, ToolCallStatus, TranscriptEntry};
+use crow_core::{ContentPart, NetworkAccess, ReplyEnd, SessionId, ToolCallStatus, TranscriptEntry};
 use crow_store::{DatabaseAddress, MessageRange, StoredMessage};
+use crow_tools::TerminalPreference;
 
 use crate::{
     cli::{DoctorArgs, ReportArgs},
@@ -91,12 +92,23 @@ fn write_section(text: &mut String, title: &str, body: &str) {
 fn describe_settings(settings: &Settings) -> String {
     let mut lines = vec![
         format!(
-            "mode {}, sandbox {:?}, network {:?}",
+            "mode {}, sandbox {}, network {}",
             settings.mode.as_str(),
-            settings.sandbox,
-            settings.network
+            settings.sandbox.as_str(),
+            match settings.network {
+                NetworkAccess::Allowed => "allowed",
+                NetworkAccess::Denied => "denied",
+            }
         ),
-        format!("terminals {:?}, shell {}", settings.terminals, settings.shell.name()),
+        format!(
+            "terminals {}, shell {}",
+            match settings.terminals {
+                TerminalPreference::ClientFirst => "of the client if it has some",
+                TerminalPreference::ClientOnly => "of the client only",
+                TerminalPreference::Local => "of Crow",
+            },
+            settings.shell.name()
+        ),
         format!(
             "{} MCP servers, {} agents, {} allow rules, {} deny rules",
             settings.mcp_servers.len(),
@@ -107,8 +119,11 @@ fn describe_settings(settings: &Settings) -> String {
     ];
     lines.extend(settings.models.iter().map(|model| {
         format!(
-            "model {}: {} by {:?}, window {}",
-            model.name, model.model, model.provider.api, model.context_window
+            "model {}: {} by {}, window {}",
+            model.name,
+            model.model,
+            model.provider.api.as_str(),
+            model.context_window
         )
     }));
     lines.join("\n")

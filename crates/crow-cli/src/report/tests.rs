@@ -88,8 +88,8 @@ fn report_has_no_key_prompt_or_reply() {
 
 
         ```text
-        mode ask, sandbox Unapproved, network Allowed
-        terminals ClientFirst, shell bash
+        mode ask, sandbox unapproved, network allowed
+        terminals of the client if it has some, shell bash
         0 MCP servers, 0 agents, 0 allow rules, 0 deny rules
         model small: tiny by chat, window 128000
         ```
