@@ -36,7 +36,7 @@ pub(crate) fn run(settings: &Settings, out: &mut impl Write) -> Result<AuthStatu
             (None, Some(variable)) => format!("missing: {variable} is not set"),
             (None, None) => "not required".to_owned(),
         };
-        [provider.name.clone(), provider.base_url.clone(), key]
+        [provider.name.clone(), provider.display_address(), key]
     });
     table::write_table(out, std::iter::once(header).chain(rows))?;
     sign_in::list_sign_ins(settings, out)?;

@@ -140,7 +140,7 @@ impl<'a> FailureContext<'a> {
         let error = error.without_url();
         let reason = self.redact_text(&root_cause(&error));
         let provider_name = &self.provider.name;
-        let address = self.display_address();
+        let address = self.provider.display_address();
         let (kind, cause, message) = if error.is_builder() {
             let message = format!("the request to `{provider_name}` could not be made: {reason}");
             (FailureKind::Internal, FailureCause::Permanent, message)
@@ -331,7 +331,7 @@ impl<'a> FailureContext<'a> {
     }
 
     fn not_found_message(self, code: u16, detail: &str) -> String {
-        let (provider_name, address) = (&self.provider.name, self.display_address());
+        let (provider_name, address) = (&self.provider.name, self.provider.display_address());
         if code < 400 {
             return format!(
                 "`{provider_name}` is no longer at {address} ({code}){detail}; correct its `base_url`"
@@ -381,13 +381,6 @@ impl<'a> FailureContext<'a> {
                 "the conversation is longer than the window{model_suffix} at `{provider_name}`{detail}; make it shorter with /compact"
             ),
         }
-    }
-
-    /// The URL without user name, password and query, which may be secrets.
-    fn display_address(self) -> String {
-        let Ok(url) = reqwest::Url::parse(&self.provider.base_url) else { return "its address".to_owned() };
-        let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
-        format!("{}://{}{port}{}", url.scheme(), url.host_str().unwrap_or_default(), url.path())
     }
 
     /// The provider's own message, ready to follow ours.

@@ -95,13 +95,22 @@ pub struct ProviderSettings {
     pub headers: Vec<(String, String)>,
 }
 
+impl ProviderSettings {
+    /// Returns the URL without user name, password and query, which may be secrets.
+    pub fn display_address(&self) -> String {
+        let Ok(url) = reqwest::Url::parse(&self.base_url) else { return "its address".to_owned() };
+        let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+        format!("{}://{}{port}{}", url.scheme(), url.host_str().unwrap_or_default(), url.path())
+    }
+}
+
 /// Headers may contain keys too, so their values are not printed either.
 impl fmt::Debug for ProviderSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let headers: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
         f.debug_struct("ProviderSettings")
             .field("name", &self.name)
-            .field("base_url", &self.base_url)
+            .field("base_url", &self.display_address())
             .field("api", &self.api)
             .field("api_key", &self.api_key)
             .field("key_variable", &self.key_variable)
