@@ -77,7 +77,7 @@ class Done:
     """The end of a turn.
 
     `stop_reason` is the protocol's: `end_turn`, `max_tokens`, `max_turn_requests`, `refusal` or `cancelled`. `text` is the
-    whole reply. `usage` is the SDK's model with the tokens of the turn, or None if the agent does not say.
+    whole reply. `usage` is the SDK's model with the tokens of the session so far, or None if the agent does not say.
     """
 
     stop_reason: str
