@@ -7,6 +7,7 @@ mod build_programs;
 mod cd_route;
 mod command;
 mod command_evaluation;
+mod conditions;
 mod denials;
 mod deny_match;
 mod file_lists;

@@ -159,27 +159,6 @@ impl CommandEvaluation<'_> {
             && archive.is_some_and(|archive| self.is_free_file(archive, true))
     }
 
-    /// Whether a condition of `test` reads nothing protected.
-    fn is_free_test(&self, words: &[ShellWord]) -> bool {
-        let is_file = |word: &ShellWord| {
-            let operators = [
-                "-e", "-f", "-d", "-r", "-w", "-x", "-s", "-L", "-h", "-nt", "-ot", "-ef", "-p", "-S", "-b",
-                "-c",
-            ];
-            operators.contains(&word.text.as_str())
-        };
-        words.iter().enumerate().all(|(at, word)| {
-            let before = at.checked_sub(1).map(|at| &words[at]);
-            match before.is_some_and(is_file)
-                || words.get(at + 1).is_some_and(|next| ["-nt", "-ot", "-ef"].contains(&next.text.as_str()))
-            {
-                true => self.is_free_file(word, false),
-                // Some shells run the text in brackets after this.
-                false => word.text != "-v" && self.is_free_text(word),
-            }
-        })
-    }
-
     fn is_free_find(&self, words: &[ShellWord]) -> bool {
         let n_starts = words.iter().take_while(|word| !word.text.starts_with(['-', '(', '!', ','])).count();
         let (search_roots, tests) = words.split_at(n_starts);
@@ -290,7 +269,7 @@ impl CommandEvaluation<'_> {
     }
 
     /// Whether a text is free, including its matches among file names.
-    fn is_free_text(&self, word: &ShellWord) -> bool {
+    pub(super) fn is_free_text(&self, word: &ShellWord) -> bool {
         let finds = word.pieces.contains(&WordPiece::Glob);
         let is_home = word.extent == KnownExtent::Home || word.text.starts_with("~/");
         if finds || is_home { self.is_free_file(word, false) } else { true }

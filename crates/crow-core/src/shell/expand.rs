@@ -32,7 +32,12 @@ impl ShellReader<'_> {
                 extent = KnownExtent::Unknown;
                 self.position += 1;
             }
-            Some(b'#' | b'?' | b'$' | b'!' | b'-' | b'0'..=b'9') => self.position += 1,
+            // Numbers, always one word.
+            Some(b'#' | b'?' | b'$') => {
+                extent = KnownExtent::Prefix;
+                self.position += 1;
+            }
+            Some(b'!' | b'-' | b'0'..=b'9') => self.position += 1,
             Some(b'_' | b'a'..=b'z' | b'A'..=b'Z') => {
                 let name = &self.rest()[..name_len(self.rest())];
                 piece = WordPiece::Variable(name.to_owned());
