@@ -153,7 +153,8 @@ impl CommandEvaluation<'_> {
             })
         };
         // Options after operands count as well.
-        if !options.iter().all(is_known) || operands.iter().any(|word| word.text.starts_with('-')) {
+        let is_option = |word: &ShellWord| word.text.starts_with('-') || self.reads_as_option(word);
+        if !options.iter().all(is_known) || operands.iter().any(is_option) {
             return false;
         }
         let Some((last, sources)) = operands.split_last() else { return false };
@@ -183,7 +184,10 @@ impl CommandEvaluation<'_> {
             && script.known_text().is_some()
             && !files.is_empty()
             && files.iter().all(|file| {
-                !file.text.starts_with('-') && self.may_edit(file) && self.is_free_file(file, true)
+                !file.text.starts_with('-')
+                    && !self.reads_as_option(file)
+                    && self.may_edit(file)
+                    && self.is_free_file(file, true)
             })
     }
 

@@ -69,6 +69,13 @@ impl<'a> CommandEvaluation<'a> {
             .collect()
     }
 
+    /// Whether the value of a variable makes a word an option.
+    pub(super) fn reads_as_option(&self, word: &ShellWord) -> bool {
+        let is_option =
+            |reading: &ShellWord| reading.text.starts_with('-') && reading.known_text() != Some("-");
+        !word.pieces.is_empty() && self.variables.word_readings(word).iter().any(is_option)
+    }
+
     /// Returns the reason to ask about a command that leaves the roots.
     pub(super) fn reason_for_leaving(&self, simple: &SimpleCommand) -> AskReason {
         let is_cd = simple.words.first().and_then(ShellWord::known_text) == Some("cd");

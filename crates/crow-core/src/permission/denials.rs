@@ -29,7 +29,14 @@ impl CommandEvaluation<'_> {
         }
         if self.policy.rules.denies_paths() {
             for simple in &self.all_commands {
-                possible_denial = self.check_denied_files(&find_written_words(simple))?.or(possible_denial);
+                let written = find_written_words(simple);
+                possible_denial = self.check_denied_files(&written)?.or(possible_denial);
+                // Such an option may name another file.
+                if written != WrittenWords::default()
+                    && let Some(word) = simple.words.iter().skip(1).find(|word| self.reads_as_option(word))
+                {
+                    possible_denial = possible_denial.or(Some(unknown_file_reason(word)));
+                }
                 possible_denial = self.denied_text_reason(simple).or(possible_denial);
             }
         }
@@ -64,8 +71,7 @@ impl CommandEvaluation<'_> {
                         None => {}
                     },
                     WordTarget::Unknown(_) => {
-                        let name = describe_word(word);
-                        possible_denial = Some(format!("it may change {name}, which a deny rule may cover"));
+                        possible_denial = Some(unknown_file_reason(word));
                     }
                 }
             }
@@ -100,6 +106,10 @@ impl CommandEvaluation<'_> {
                 || sets_program(simple)
         })
     }
+}
+
+fn unknown_file_reason(word: &ShellWord) -> String {
+    format!("it may change {}, which a deny rule may cover", describe_word(word))
 }
 
 fn deny_rule_reason(rule: &PermissionRule) -> String {

@@ -11,7 +11,7 @@ use super::program_names::program_name;
 use super::protected_names::{may_name_dir, may_name_git, may_name_secret};
 use super::risk_table::{CommandRisk, RiskEffect};
 use super::risks::{find_risks, program_texts};
-use super::variables::ShellVariables;
+use super::variables::{ShellVariables, split_value};
 use super::written_files::{WrittenWords, changes_files, find_written_words, may_change, word_values};
 use crate::shell::{self, RedirectDirection, ShellWord, SimpleCommand};
 
@@ -65,12 +65,17 @@ impl CommandEvaluation<'_> {
 
     /// Finds a protected path in a variable of a line that changes unknown files.
     fn protected_assignment(&self) -> AskReason {
-        let mut values = self
+        let mut assigned = self
             .all_commands
             .iter()
             .flat_map(|simple| &simple.assignments)
             .map(|assignment| &assignment.value);
-        let value = values.find(|value| self.is_guarded(value, WordAccess::Writes))?;
+        // The shell may expand it without quotes.
+        let is_guarded = |value: &ShellWord| {
+            self.is_guarded(value, WordAccess::Writes)
+                || split_value(value).iter().any(|word| self.is_guarded(word, WordAccess::Writes))
+        };
+        let value = assigned.find(|value| is_guarded(value))?;
         let is_open = |word: &ShellWord| word.known_text().is_none();
         let changes = |simple: &&SimpleCommand| {
             output_words(simple).into_iter().any(is_open)
@@ -143,7 +148,10 @@ impl CommandEvaluation<'_> {
         let is_protected_word = |word: &ShellWord| {
             is_git_internal(word) || is_guarded(word, access, &self.resolver, self.policy.roots)
         };
-        self.variables.word_readings(word).iter().any(is_protected_word)
+        let readings = self.variables.word_readings(word);
+        let is_option = self.reads_as_option(word);
+        let mut option_values = readings.iter().filter(|_| is_option).flat_map(word_values);
+        readings.iter().any(is_protected_word) || option_values.any(|word| is_protected_word(&word))
     }
 }
 

@@ -181,7 +181,10 @@ impl CommandEvaluation<'_> {
             // A repository below could be another one, whose configuration names programs.
             let is_other = self.cd_route.scope >= CdScope::InsideRoots;
             // A value may name a file, as in `-L 1,5:FILE`.
-            let names_key = |word: &ShellWord| word.text.split([':', '=', ',', ')']).any(is_key_path);
+            let names_key = |word: &ShellWord| {
+                let readings = self.variables.word_readings(word);
+                readings.iter().any(|word| word.text.split([':', '=', ',', ')']).any(is_key_path))
+            };
             if is_other || words.iter().any(names_key) {
                 return false;
             }
@@ -202,7 +205,10 @@ impl CommandEvaluation<'_> {
 
     fn fits_reader(&self, reader: &ReaderProgram, words: &[ShellWord]) -> bool {
         let Some(ParsedWords { operands, has_pattern }) = parse_words(reader, words) else { return false };
-        let are_certain = reader.is_always_harmless || operands.iter().all(|word| !may_be_option(word));
+        let are_certain = match reader.is_always_harmless {
+            true => !operands.iter().any(|word| self.reads_as_option(word)),
+            false => operands.iter().all(|word| !may_be_option(word)),
+        };
         let are_free =
             |words: &[&ShellWord], reads: bool| words.iter().all(|word| self.is_free_file(word, reads));
         are_certain
@@ -270,9 +276,15 @@ impl CommandEvaluation<'_> {
 
     /// Whether a text is free, including its matches among file names.
     pub(super) fn is_free_text(&self, word: &ShellWord) -> bool {
+        let readings = self.variables.word_readings(word);
+        let mut found = readings.iter().filter(|reading| reading.pieces.contains(&WordPiece::Glob));
         let finds = word.pieces.contains(&WordPiece::Glob);
         let is_home = word.extent == KnownExtent::Home || word.text.starts_with("~/");
-        if finds || is_home { self.is_free_file(word, false) } else { true }
+        if finds || is_home {
+            self.is_free_file(word, false)
+        } else {
+            found.all(|reading| self.is_free_file(reading, false))
+        }
     }
 
     /// Whether an argument of Git names no key, and no file outside.

@@ -38,8 +38,16 @@ impl ShellVariables {
         let is_home = word.text == "~" || word.text.starts_with("~/");
         let extent = if is_home { KnownExtent::Home } else { KnownExtent::Full };
         let mut readings = vec![ShellWord { text: word.text.clone(), extent, pieces: Vec::new() }];
+        let is_alone = word.text.is_empty() && word.pieces.len() == 1;
         for piece in &word.pieces {
             let values = self.piece_values(piece);
+            let values: Vec<ShellWord> = match word.extent {
+                // Without quotes the shell splits a value and expands its patterns.
+                KnownExtent::Unknown if !matches!(piece, WordPiece::Known(_)) => {
+                    values.iter().flat_map(|value| unquoted_readings(value, is_alone)).collect()
+                }
+                KnownExtent::Full | KnownExtent::Home | KnownExtent::Prefix | KnownExtent::Unknown => values,
+            };
             let longer =
                 readings.iter().flat_map(|reading| values.iter().map(|value| join_words(reading, value)));
             readings = longer.take(READINGS_MAX + 1).collect();
@@ -56,14 +64,9 @@ impl ShellVariables {
             WordPiece::Known(text) => vec![ShellWord::from_text(text.as_str())],
             WordPiece::Glob => vec![unknown()],
             WordPiece::Unknown(default) => {
-                let default =
-                    default.iter().flat_map(|text| split_blanks(&ShellWord::from_text(text.as_str())));
-                default.chain([unknown()]).collect()
+                default.iter().map(ShellWord::from_text).chain([unknown()]).collect()
             }
-            WordPiece::Variable(name) => match self.values.get(name) {
-                Some(values) => values.iter().flat_map(split_blanks).collect(),
-                None => vec![unknown()],
-            },
+            WordPiece::Variable(name) => self.values.get(name).cloned().unwrap_or_else(|| vec![unknown()]),
         }
     }
 }
@@ -88,13 +91,75 @@ fn unknown_word(piece: WordPiece) -> ShellWord {
     ShellWord { text: String::new(), extent: KnownExtent::Prefix, pieces: vec![piece] }
 }
 
-/// Splits a value at white space, where it may become several words.
-fn split_blanks(value: &ShellWord) -> Vec<ShellWord> {
-    let has_blanks = value.text.contains([' ', '\t', '\n']);
-    match value.pieces.is_empty() && has_blanks {
-        true => value.text.split_whitespace().map(ShellWord::from_text).collect(),
-        false => vec![value.clone()],
+/// Returns the readings of a value without quotes; `is_alone` if the word has no other part.
+fn unquoted_readings(value: &ShellWord, is_alone: bool) -> Vec<ShellWord> {
+    let is_single = !value.text.contains(BLANKS) && !known_pieces(value).any(|text| text.contains(BLANKS));
+    match is_single {
+        true => vec![expand_patterns(value)],
+        false if is_alone && value.pieces.is_empty() && !value.text.trim_matches(BLANKS).is_empty() => {
+            split_value(value)
+        }
+        // The parts at both ends belong to different words.
+        false => vec![unknown_word(WordPiece::Unknown(None))],
     }
+}
+
+/// The letters at which a shell splits a value.
+const BLANKS: [char; 3] = [' ', '\t', '\n'];
+
+/// Returns the words in the known parts of a value, as the shell expands them without quotes.
+pub(super) fn split_value(value: &ShellWord) -> Vec<ShellWord> {
+    let texts = std::iter::once(value.text.as_str()).chain(known_pieces(value));
+    let words = texts.flat_map(|text| text.split(BLANKS)).filter(|text| !text.is_empty());
+    words.map(|text| expand_patterns(&ShellWord::from_text(text))).collect()
+}
+
+fn known_pieces(value: &ShellWord) -> impl Iterator<Item = &str> {
+    value.pieces.iter().filter_map(|piece| match piece {
+        WordPiece::Known(text) => Some(text.as_str()),
+        WordPiece::Glob | WordPiece::Variable(_) | WordPiece::Unknown(_) => None,
+    })
+}
+
+/// Expands the patterns in the known parts of a value: file names that are not known.
+fn expand_patterns(value: &ShellWord) -> ShellWord {
+    let start = ShellWord { text: String::new(), extent: value.extent, pieces: Vec::new() };
+    let parts = value.pieces.iter().flat_map(|piece| match piece {
+        WordPiece::Known(text) => pattern_parts(text),
+        WordPiece::Glob | WordPiece::Variable(_) | WordPiece::Unknown(_) => vec![unknown_word(piece.clone())],
+    });
+    let parts = pattern_parts(&value.text).into_iter().chain(parts);
+    parts.fold(start, |joined, part| join_words(&joined, &part))
+}
+
+/// Splits a text into literal parts and patterns. A backslash makes the next letter literal in some shells.
+fn pattern_parts(text: &str) -> Vec<ShellWord> {
+    let (mut parts, mut rest) = (Vec::new(), text);
+    while let Some(at) = rest.find(['*', '?', '[', '\\']) {
+        parts.push(ShellWord::from_text(&rest[..at]));
+        let after = &rest[at + 1..];
+        let end = match rest.as_bytes()[at] {
+            b'[' => bracket_end(after),
+            b'\\' => None,
+            _ => Some(0),
+        };
+        let Some(end) = end else {
+            parts.push(unknown_word(WordPiece::Unknown(None)));
+            return parts;
+        };
+        parts.push(unknown_word(WordPiece::Glob));
+        rest = &after[end..];
+    }
+    parts.push(ShellWord::from_text(rest));
+    parts
+}
+
+/// Returns the length of a bracket expression after its `[`, if it ends in the same file name.
+fn bracket_end(after: &str) -> Option<usize> {
+    let n_negations = usize::from(after.starts_with(['!', '^']));
+    let mut letters = after.char_indices().skip(n_negations + 1);
+    let (end, _) = letters.find(|(_, letter)| *letter == ']')?;
+    (!after[..end].contains('/')).then_some(end + 1)
 }
 
 fn join_words(start: &ShellWord, end: &ShellWord) -> ShellWord {

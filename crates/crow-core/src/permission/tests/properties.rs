@@ -71,6 +71,81 @@ fn shellish() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
 }
 
+/// Words that programs and shells treat specially, and ordinary ones.
+const WORDS: &[&str] = &[
+    "a.txt",
+    "src/main.rs",
+    "src/*.rs",
+    "*",
+    ".env",
+    ".e*",
+    ".e?v",
+    ".g*/config",
+    ".envr[c]",
+    "/etc/passwd",
+    "../x",
+    "-v",
+    "-n",
+    "-fa.txt",
+    "-t.git/hooks",
+    "-t/tmp/x",
+    "--from-file=.env",
+    "--files0-from=a.txt",
+    "--target-directory=.vscode",
+    "@a.txt",
+    "a.l*",
+    "HEAD:.env",
+    "edit",
+];
+
+/// Commands with a place for a word.
+const PLACES: &[&str] = &[
+    "cat X",
+    "head -n 3 X",
+    "wc X",
+    "diff X a.txt",
+    "file X",
+    "du X",
+    "ls X",
+    "grep X a.txt",
+    "grep -n foo X",
+    "strings X",
+    "sort X",
+    "echo X",
+    "cat < X",
+    "git log -p X",
+    "git show X",
+    "git config X",
+    "[ -f X ]",
+    "[ X 'a[1]' ]",
+    "cp X a.txt",
+    "cp a.txt X",
+    "mkdir X",
+    "touch X",
+    "tee X",
+    "echo hi > X",
+    "rm X",
+    "sed -i s/a/b/ X",
+];
+
+#[test]
+fn value_of_variable_is_not_freer_than_word() {
+    let mut freer = Vec::new();
+    for (word, place) in WORDS.iter().flat_map(|word| PLACES.iter().map(move |place| (word, place))) {
+        for mode in Mode::ALL {
+            for (spelled, variable) in [((*word).to_owned(), "$x"), (format!("'{word}'"), "\"$x\"")] {
+                let rules = "deny: path(**/*.lock)";
+                let line = format!("x='{word}'; {}", place.replace('X', variable));
+                let is_free = |line: &str| verdict(mode, rules, line) == PermissionDecision::Allow;
+                if is_free(&line) && !is_free(&place.replace('X', &spelled)) {
+                    freer.push(format!("{}: {line}", mode.as_str()));
+                }
+            }
+        }
+    }
+    assert!(freer.is_empty(), "{}", freer.join("\n"));
+}
+
 proptest! {
     #[test]
     fn parser_never_panics(text in ".{0,80}", line in shellish()) {
