@@ -189,6 +189,13 @@ impl CommandEvaluation<'_> {
                 return false;
             }
         }
+        // It reads its arguments from such a file.
+        let names_arguments = |word: &ShellWord| {
+            self.variables.word_readings(word).iter().any(|reading| reading.text.starts_with('@'))
+        };
+        if program == "strings" && words.iter().any(names_arguments) {
+            return false;
+        }
         if ["sed", "gsed", "awk", "gawk", "mawk", "nawk", "jq"].contains(&program) && !only_prints(simple) {
             return false;
         }
@@ -215,7 +222,9 @@ impl CommandEvaluation<'_> {
             && match reader.operands {
                 ReaderOperands::None => operands.is_empty(),
                 ReaderOperands::OptionRequired => operands.is_empty() && !words.is_empty(),
-                ReaderOperands::OneText => operands.len() == 1 && operands[0].known_text().is_some(),
+                ReaderOperands::OneName => {
+                    operands.len() == 1 && operands[0].known_text().is_some_and(|name| name.contains('.'))
+                }
                 ReaderOperands::Text => operands.iter().all(|word| self.is_free_text(word)),
                 ReaderOperands::Files => are_free(&operands, true),
                 ReaderOperands::Names => are_free(&operands, false),

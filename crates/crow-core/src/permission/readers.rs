@@ -10,8 +10,8 @@ pub(super) enum ReaderOperands {
     OptionRequired,
     /// Text; no file is opened.
     Text,
-    /// One text; a second one would be a new value.
-    OneText,
+    /// One name with a dot; a second operand would be a new value, and a name without a dot is an action.
+    OneName,
     /// Files and directories to open.
     Files,
     /// Files and directories whose names and metadata are shown.
@@ -356,7 +356,17 @@ pub(super) const READERS: &[ReaderProgram] = &[
         "worktree+list submodule+status notes+list bisect+log",
         tame_reader("git", ReaderOperands::Text, "v", "", "--porcelain --verbose --cached --recursive"),
     ),
-    with_subcommands("config", tame_reader("git", ReaderOperands::OneText, "", "", "")),
+    with_subcommands("config", tame_reader("git", ReaderOperands::OneName, "", "", "")),
+    with_subcommands(
+        "config+list",
+        tame_reader(
+            "git",
+            ReaderOperands::None,
+            "z",
+            "",
+            "--show-origin --show-scope --name-only --global --local --system --null",
+        ),
+    ),
     strict_reader(tame_reader(
         "pgrep",
         ReaderOperands::Text,
@@ -405,7 +415,7 @@ pub(super) const READERS: &[ReaderProgram] = &[
             "git",
             ReaderOperands::Revisions,
             "lnftspwecMCb",
-            "LS",
+            "L",
             "--porcelain --line-porcelain --date= --show-email --show-name --since= \
          --abbrev= --color-lines --root --incremental --score-debug",
         ),
@@ -473,13 +483,7 @@ pub(super) const READERS: &[ReaderProgram] = &[
             "--depth= --all --global --json --long --parseable --omit= --prod --production",
         ),
     ),
-    strict_reader(tame_reader(
-        "node nodejs npm pnpm yarn",
-        ReaderOperands::OptionRequired,
-        "v",
-        "",
-        "--version",
-    )),
+    strict_reader(tame_reader("node nodejs npm pnpm", ReaderOperands::OptionRequired, "v", "", "--version")),
     strict_reader(tame_reader(
         "python python2 python3 pip pip3",
         ReaderOperands::OptionRequired,
