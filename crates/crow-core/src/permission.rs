@@ -14,6 +14,7 @@ mod file_lists;
 mod file_writes;
 mod grants;
 mod harmless;
+mod key_patterns;
 mod paths;
 mod policy;
 mod prefix_table;

@@ -1,8 +1,7 @@
 //! Commands that list files, and filters of such lists: their output may be the operands of a reader.
 
-use super::paths::is_key_path;
-use super::protected_names::may_name_key;
-use crate::shell::{KnownExtent, RedirectDirection, ShellWord, SimpleCommand, WordPiece};
+use super::key_patterns::finds_keys;
+use crate::shell::{RedirectDirection, ShellWord, SimpleCommand};
 
 /// Options of `grep` that only filter its input.
 const FILTER_OPTIONS: &[&str] = &["-v", "-i", "-E", "-F", "-vE", "-vi", "-iv", "-Ev"];
@@ -102,16 +101,4 @@ pub(super) fn lists_files(simple: &SimpleCommand) -> bool {
         _ => false,
     };
     lists && are_plain && names_no_key
-}
-
-/// Whether a name pattern may match keys.
-fn finds_keys(pattern: &ShellWord) -> bool {
-    let Some(text) = pattern.known_text() else { return true };
-    let mut pieces = text.split(['*', '?', '[', ']']);
-    let mut word = ShellWord::from_text(pieces.next().unwrap_or_default());
-    for piece in pieces {
-        word.pieces.extend([WordPiece::Unknown(None), WordPiece::Known(piece.to_owned())]);
-        word.extent = KnownExtent::Prefix;
-    }
-    is_key_path(text) || may_name_key(&word)
 }

@@ -5,6 +5,7 @@ use super::cd_route::CdScope;
 use super::command_evaluation::{CommandEvaluation, risky_assignment};
 use super::file_lists::{FIND_FLAGS, FIND_VALUED, finds_files, lists_files};
 use super::harmless;
+use super::key_patterns::{selects_keys, selects_tracked_keys};
 use super::paths::{WordTarget, is_inside, is_key_path, is_readable, is_secret};
 use super::program_names::program_name;
 use super::protected_names::may_name_any_key;
@@ -211,13 +212,23 @@ impl CommandEvaluation<'_> {
     }
 
     fn fits_reader(&self, reader: &ReaderProgram, words: &[ShellWord]) -> bool {
-        let Some(ParsedWords { operands, has_pattern }) = parse_words(reader, words) else { return false };
+        let Some(ParsedWords { operands, has_pattern, filters }) = parse_words(reader, words) else {
+            return false;
+        };
+        if filters.iter().flat_map(|filter| self.variables.word_readings(filter)).any(|it| selects_keys(&it))
+        {
+            return false;
+        }
         let are_certain = match reader.is_always_harmless {
             true => !operands.iter().any(|word| self.reads_as_option(word)),
             false => operands.iter().all(|word| !may_be_option(word)),
         };
         let are_free =
             |words: &[&ShellWord], reads: bool| words.iter().all(|word| self.is_free_file(word, reads));
+        let are_found = |words: &[&ShellWord]| {
+            let is_git = reader.names == "git";
+            are_free(words, true) && (!is_git || words.iter().all(|word| self.is_free_revision(word)))
+        };
         are_certain
             && match reader.operands {
                 ReaderOperands::None => operands.is_empty(),
@@ -242,8 +253,8 @@ impl CommandEvaluation<'_> {
                         || (is_listed && operands.iter().all(|word| word.known_text().is_some()))
                 }
                 ReaderOperands::PatternThenFiles => match operands.split_first() {
-                    _ if has_pattern => are_free(&operands, true),
-                    Some((pattern, files)) => is_one_word(pattern) && are_free(files, true),
+                    _ if has_pattern => are_found(&operands),
+                    Some((pattern, files)) => is_one_word(pattern) && are_found(files),
                     None => false,
                 },
             }
@@ -301,7 +312,8 @@ impl CommandEvaluation<'_> {
         self.variables.word_readings(word).iter().all(|word| match word.known_text() {
             Some(text) => {
                 // `HEAD:FILE` and `:(top)FILE` also name files.
-                let names_key = std::iter::once(text).chain(text.split([':', ')'])).any(is_key_path);
+                let names_key = std::iter::once(text).chain(text.split([':', ')'])).any(is_key_path)
+                    || selects_tracked_keys(text);
                 let is_path = text.starts_with(['/', '~']) || text.split('/').any(|name| name == "..");
                 !names_key && (!is_path || self.is_free_file(word, true))
             }

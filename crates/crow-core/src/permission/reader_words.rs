@@ -8,11 +8,16 @@ pub(super) struct ParsedWords<'a> {
     pub(super) operands: Vec<&'a ShellWord>,
     /// Whether an option contained the pattern.
     pub(super) has_pattern: bool,
+    /// The values of options that select files by name.
+    pub(super) filters: Vec<ShellWord>,
 }
+
+/// Options that select files by name.
+const FILTER_OPTIONS: [&str; 3] = ["--include", "--glob", "--iglob"];
 
 /// Separates options from operands; `None` if an option is not in the table.
 pub(super) fn parse_words<'a>(reader: &ReaderProgram, words: &'a [ShellWord]) -> Option<ParsedWords<'a>> {
-    let mut parsed = ParsedWords { operands: Vec::new(), has_pattern: false };
+    let mut parsed = ParsedWords { operands: Vec::new(), has_pattern: false, filters: Vec::new() };
     let long: Vec<&str> = reader.long.split_whitespace().collect();
     let mut words = words.iter();
     while let Some(word) = words.next() {
@@ -37,9 +42,13 @@ pub(super) fn parse_words<'a>(reader: &ReaderProgram, words: &'a [ShellWord]) ->
             match value {
                 None if word.known_text().is_some() && long.contains(&name) => {}
                 None if word.known_text().is_some() && long.contains(&valued.as_str()) => {
-                    words.next().filter(|word| is_one_word(word))?;
+                    let value = words.next().filter(|word| is_one_word(word))?;
+                    parsed.filters.extend(FILTER_OPTIONS.contains(&name).then(|| value.clone()));
                 }
-                Some(_) if long.contains(&valued.as_str()) => {}
+                Some(_) if long.contains(&valued.as_str()) => {
+                    let value = || word.without_prefix(valued.len());
+                    parsed.filters.extend(FILTER_OPTIONS.contains(&name).then(value));
+                }
                 _ => return None,
             }
             parsed.has_pattern |= ["--regexp", "--expression", "--files", "--type-list"].contains(&name);
@@ -50,9 +59,12 @@ pub(super) fn parse_words<'a>(reader: &ReaderProgram, words: &'a [ShellWord]) ->
             let is_number = letter.is_ascii_digit() && reader.flags.contains('#');
             if reader.valued.contains(letter) {
                 parsed.has_pattern |= letter == 'e' && reader.operands == ReaderOperands::PatternThenFiles;
-                if text[1 + at + letter.len_utf8()..].is_empty() {
-                    words.next().filter(|word| is_one_word(word))?;
-                }
+                let joined = &text[1 + at + letter.len_utf8()..];
+                let value = match joined {
+                    "" => words.next().filter(|word| is_one_word(word))?.clone(),
+                    joined => ShellWord::from_text(joined),
+                };
+                parsed.filters.extend((letter == 'g' && reader.names == "rg").then_some(value));
                 break;
             }
             if letter == '#' || !(is_number || reader.flags.contains(letter)) {
