@@ -93,6 +93,12 @@ impl CommandEvaluation<'_> {
             "printf" | "set" => {
                 harmless::needs_no_rule(simple) && words.iter().all(|word| self.is_free_text(word))
             }
+            "wait" => harmless::needs_no_rule(simple),
+            "tee" => {
+                let mut files = words.iter().filter(|word| !word.text.starts_with('-'));
+                harmless::needs_no_rule(simple)
+                    && files.all(|word| self.resolver.resolve_word(word) == WordTarget::Device)
+            }
             "test" | "[" => self.is_free_test(words),
             "[[" => harmless::needs_no_rule(simple) && self.is_free_test(words),
             "tar" | "gtar" | "bsdtar" => self.lists_archive(words),
@@ -212,6 +218,10 @@ impl CommandEvaluation<'_> {
     }
 
     fn fits_reader(&self, reader: &ReaderProgram, words: &[ShellWord]) -> bool {
+        let is_help = matches!(words, [word] if word.known_text() == Some("--help"));
+        if is_help && reader.subcommands.is_empty() && reader.operands != ReaderOperands::OptionRequired {
+            return true;
+        }
         let Some(ParsedWords { operands, has_pattern, filters }) = parse_words(reader, words) else {
             return false;
         };
