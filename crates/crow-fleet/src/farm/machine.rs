@@ -124,9 +124,11 @@ impl FarmMachine {
             }
             FarmEvent::Resumed if !self.is_over => vec![FarmAction::LookForRecords],
             FarmEvent::Published { sequence } => self.on_published(sequence),
-            FarmEvent::PublishUnconfirmed if !self.is_over => {
+            FarmEvent::PublishUnconfirmed if !self.is_over && !self.is_cancelled => {
                 vec![FarmAction::PublishAgain { attempt: self.attempt }]
             }
+            // The server may have it nevertheless.
+            FarmEvent::PublishUnconfirmed => vec![FarmAction::FindMessage],
             FarmEvent::PublishFailed(reason) | FarmEvent::PlaceNotKept(reason) if !self.is_over => {
                 self.is_over = true;
                 vec![FarmAction::Fail(reason)]
@@ -161,7 +163,6 @@ impl FarmMachine {
             | FarmEvent::PlaceNotKept(_)
             | FarmEvent::Resumed
             | FarmEvent::LookFailed
-            | FarmEvent::PublishUnconfirmed
             | FarmEvent::PublishFailed(_)
             | FarmEvent::Ended(_)
             | FarmEvent::CheckDue

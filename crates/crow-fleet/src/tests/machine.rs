@@ -256,6 +256,20 @@ fn lost_message_is_published_again() {
 }
 
 #[test]
+fn unconfirmed_message_of_a_cancelled_task_is_looked_for() {
+    check(
+        "start, kept, cancel, unconfirmed, stored 4",
+        &expect![[r#"
+        start: keep place
+        kept: publish 0
+        cancel: finish cancelled
+        unconfirmed: find message
+        stored 4: delete 4
+    "#]],
+    );
+}
+
+#[test]
 fn missing_queue_is_a_failure() {
     check(
         "start, kept, refused, check, close",
