@@ -117,7 +117,6 @@ impl WorktreeRequest<'_> {
 
     /// Opens an existing worktree, or adds one with the branch checked out.
     async fn open_or_add(&self, base: &str) -> Result<WorktreeOrigin, WorktreeError> {
-        self.git.run_checked(&["worktree", "prune"]).await?;
         let (root, branch) = (path_str(&self.root)?, self.branch_name());
         let worktrees = self.git.run_checked(&["worktree", "list", "--porcelain"]).await?;
         if let Some(existing) =
@@ -125,9 +124,11 @@ impl WorktreeRequest<'_> {
         {
             let is_unusable =
                 |line: &str| line == INITIALIZING_LOCK || line.strip_prefix("locked ") == Some(SETTLED_LOCK);
-            if !existing.lines().any(is_unusable) {
+            let has_directory = tokio::fs::symlink_metadata(&self.root).await.is_ok();
+            if has_directory && !existing.lines().any(is_unusable) {
                 return Ok(WorktreeOrigin::Existing);
             }
+            // Only this one: others may be on a disk that is not mounted.
             self.git.run_checked(&["worktree", "remove", "--force", "--force", root]).await?;
         }
         if tokio::fs::symlink_metadata(&self.root).await.is_ok() {

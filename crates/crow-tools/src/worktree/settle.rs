@@ -160,7 +160,7 @@ impl Worktree {
                     repository.run_checked(&remove).await?;
                 }
             } else {
-                repository.run_checked(&["worktree", "prune"]).await?;
+                repository.run_best_effort(&["worktree", "remove", "--force", "--force", root]).await;
             }
             if !keeps_branch {
                 repository.run_checked(&["branch", "-D", &self.branch]).await?;

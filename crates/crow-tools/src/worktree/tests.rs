@@ -349,6 +349,21 @@ async fn incomplete_worktree_is_created_again() {
 }
 
 #[tokio::test]
+async fn worktree_on_a_disk_that_is_not_mounted_stays() {
+    let scene = Scene::new();
+    let (mounted, unmounted) = (scene.root().join("disk"), scene.root().join("away"));
+    git(&scene.repository(), &format!("worktree add -q -b other {}", mounted.display()));
+    fs::rename(&mounted, &unmounted).unwrap();
+    let worktree = scene.make().await;
+    fs::remove_dir_all(&worktree.path).unwrap();
+    let again = scene.make().await;
+    fs::remove_dir_all(&again.path).unwrap();
+    again.settle(&scene.git, &scene.cancel).await;
+    fs::rename(&unmounted, &mounted).unwrap();
+    git(&mounted, "status");
+}
+
+#[tokio::test]
 async fn removed_directory_is_created_again() {
     let scene = Scene::new();
     let left = scene.make().await;
