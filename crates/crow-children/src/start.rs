@@ -52,6 +52,12 @@ impl ChildAgents {
         if !is_remote {
             self.check_directory(&cwd).await?;
         }
+        let kind = self.child_kind(&agent);
+        // Before the worktree, which an error would leave behind.
+        let model = match kind {
+            ChildKind::Crow => self.resolve_own_model(request.model.as_deref())?,
+            ChildKind::External => request.model.clone(),
+        };
         let title = new_task_title(&request);
         let task = shared.store.new_session_id();
         let worktree = match request.worktree {
@@ -60,11 +66,6 @@ impl ChildAgents {
         };
         let directory = cwd.clone();
         let cwd = worktree.as_ref().and_then(AgentWorktree::local_path).map_or(cwd, Path::to_path_buf);
-        let kind = self.child_kind(&agent);
-        let model = match kind {
-            ChildKind::Crow => self.resolve_own_model(request.model.as_deref())?,
-            ChildKind::External => request.model.clone(),
-        };
         let session = self.new_child_session(&cwd, model.clone(), &agent);
         let worktree_of = worktree.is_some().then_some(directory);
         let lease = self.store_task(&task, session, worktree_of).await.map_err(|error| error.to_string())?;
