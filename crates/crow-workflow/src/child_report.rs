@@ -45,18 +45,21 @@ fn result_text(result: &ToolResult) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-/// Parses the result in a child's answer: the last result line counts, and a missing one is a failure.
+/// Parses the result in a child's answer: the first word of the last result line counts, and a missing line is a failure.
 fn parse_result(status: ToolCallStatus, text: &str) -> StepTaskResult {
-    let status_word =
-        text.lines().rev().find_map(|line| line.trim().trim_matches(['*', '`']).strip_prefix(RESULT));
-    let status_word = status_word.map(|said| said.trim().trim_matches(['*', '`']).trim());
+    let said = text.lines().rev().find_map(|line| line.trim().trim_matches(['*', '`']).strip_prefix(RESULT));
+    let said = said.map(|said| said.trim().trim_matches(['*', '`']).trim());
     let failed = |reason: &str| StepTaskResult::Failed { reason: reason.to_owned() };
-    match (status, status_word) {
-        (ToolCallStatus::Completed, Some("done")) => {
-            StepTaskResult::Done { note: "done by a child agent".to_owned() }
-        }
-        (ToolCallStatus::Completed, Some(status_word)) => {
-            failed(status_word.strip_prefix("failed").unwrap_or(status_word).trim_start_matches([':', ' ']))
+    match (status, said) {
+        (ToolCallStatus::Completed, Some(said)) => {
+            let (word, rest) = said.split_at(said.find(|c: char| !c.is_alphanumeric()).unwrap_or(said.len()));
+            match word.to_ascii_lowercase().as_str() {
+                "done" => StepTaskResult::Done { note: "done by a child agent".to_owned() },
+                "failed" => {
+                    failed(rest.trim_start_matches(|c: char| !c.is_alphanumeric() && !"`'\"(".contains(c)))
+                }
+                _ => failed(said),
+            }
         }
         (ToolCallStatus::Completed, None) => failed("the child agent did not report a result"),
         (ToolCallStatus::Failed | ToolCallStatus::Pending | ToolCallStatus::InProgress, _) => {
@@ -82,6 +85,14 @@ mod tests {
     fn last_result_line_of_a_child_counts() {
         check_result(ToolCallStatus::Completed, "I did it.\nRESULT: done\n\nIt changed 1 file", "done");
         check_result(ToolCallStatus::Completed, "**RESULT: done**", "done");
+        check_result(ToolCallStatus::Completed, "RESULT: done.", "done");
+        check_result(ToolCallStatus::Completed, "**RESULT: Done** - all 4 tests pass", "done");
+        check_result(ToolCallStatus::Completed, "RESULT: not done", "not done");
+        check_result(
+            ToolCallStatus::Completed,
+            "RESULT: **failed** - `a.rs` is missing",
+            "`a.rs` is missing",
+        );
         check_result(
             ToolCallStatus::Completed,
             "RESULT: done\nno, wait\nRESULT: failed: tests are red",
