@@ -90,6 +90,11 @@ impl ReplyDecoder {
         self.events.is_done() || self.n_after_end > TRAILING_LEN_MAX
     }
 
+    /// Whether the model ended the reply: only the usage and the end of the stream may be missing.
+    pub fn has_finish_reason(&self) -> bool {
+        self.events.finish_reason().is_some()
+    }
+
     /// Ends the input; emits what was pending and returns how the response ended.
     pub fn finish(self, on_event: &mut impl FnMut(ModelEvent<'_>)) -> Result<FinishReason, StreamError> {
         let Self { body, mut events, .. } = self;

@@ -35,6 +35,10 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
 /// noticed by the connection.
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(1800);
 
+/// After the model's own end only the usage and the end of the stream follow, which are sent at once. Some servers send
+/// neither and leave the connection open.
+const TRAILING_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// Space for the body of an error; only its first sentences are read.
 const ERROR_BODY_LEN_MAX: usize = 64 * 1024;
 
@@ -259,7 +263,7 @@ impl RequestAttempt<'_> {
     ) -> Result<AttemptEnd, AttemptEnd> {
         let mut decoder = ReplyDecoder::new(self.api);
         let mut transport_error = None;
-        let mut last_byte_at = Instant::now();
+        let mut last_event_at = Instant::now();
         let mut idle_timeout = self.first_byte_timeout;
         let mut idle_timer = Box::pin(sleep(idle_timeout));
         loop {
@@ -269,10 +273,14 @@ impl RequestAttempt<'_> {
                 bytes = response.chunk() => bytes,
                 () = &mut idle_timer => {
                     // Setting the timer only here keeps it off the path of each chunk.
-                    if last_byte_at.elapsed() >= idle_timeout {
+                    if last_event_at.elapsed() >= idle_timeout {
+                        if decoder.has_finish_reason() {
+                            self.recording.on_complete();
+                            break;
+                        }
                         return Err(self.context.explain_silence(idle_timeout).into());
                     }
-                    idle_timer.as_mut().reset(last_byte_at + idle_timeout);
+                    idle_timer.as_mut().reset(last_event_at + idle_timeout);
                     continue;
                 }
             };
@@ -285,14 +293,22 @@ impl RequestAttempt<'_> {
                     break;
                 }
             };
-            last_byte_at = Instant::now();
-            if idle_timeout != IDLE_TIMEOUT {
-                // It has started: from here on silence is not a queue.
-                idle_timeout = IDLE_TIMEOUT;
-                idle_timer.as_mut().reset(last_byte_at + idle_timeout);
-            }
-            let result = decoder.feed(&bytes, &mut |event| self.forward_event(listener, event));
+            // Until the model's own end, comments are a sign of life too.
+            let mut has_event = !decoder.has_finish_reason();
+            let result = decoder.feed(&bytes, &mut |event| {
+                has_event = true;
+                self.forward_event(listener, event);
+            });
             result.map_err(|error| self.stream_failure(&error))?;
+            if has_event {
+                last_event_at = Instant::now();
+            }
+            // It has started: from here on silence is not a queue.
+            let timeout_now = if decoder.has_finish_reason() { TRAILING_TIMEOUT } else { IDLE_TIMEOUT };
+            if idle_timeout != timeout_now {
+                idle_timeout = timeout_now;
+                idle_timer.as_mut().reset(last_event_at + idle_timeout);
+            }
             if self.reply.n_bytes() > REPLY_BYTES_MAX {
                 listener.on_notice(self.context.size_limit_notice(REPLY_BYTES_MAX));
                 return Ok(AttemptEnd::Finished(ReplyEnd::SizeLimit));

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use crow_model::HttpClients;
+use crow_model::{HttpClients, ModelApi};
 use crow_testkit::{Answer, Script, Step};
 use expect_test::{Expect, expect};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -22,9 +22,14 @@ enum Act {
 
 /// Sends a request to a server with these actions, under a clock that advances as soon as everything waits.
 async fn check_acts(acts: Vec<Act>, expected: Expect) {
+    check_api_acts(ModelApi::CHAT, acts, expected).await;
+}
+
+async fn check_api_acts(api: ModelApi, acts: Vec<Act>, expected: Expect) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let mut settings = settings(&format!("http://{}/v1", listener.local_addr().unwrap()));
     settings.retries_max = 0;
+    settings.provider.api = api;
     let serve = async {
         let (mut stream, _) = listener.accept().await.unwrap();
         act(&mut stream, acts).await;
@@ -130,6 +135,51 @@ async fn silent_stream_times_out() {
         text Hel
         = "" "Hel" connection: `acme` sent nothing for 300 s; try again
     "#]],
+    )
+    .await;
+}
+
+const LAST_CALL: &str = concat!(
+    r#"data: {"choices":[{"delta":{"tool_calls":[{"id":"x","function":{"name":"read","arguments":"{}"}}]}}]}"#,
+    "\n\n",
+    r#"data: {"choices":[{"delta":{},"finish_reason":"tool_calls"}]}"#,
+    "\n\n",
+);
+
+#[tokio::test(start_paused = true)]
+async fn complete_reply_ends_on_an_open_connection() {
+    let usage = "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":10,\"completion_tokens\":2}}\n\n";
+    let comments = || (0..1000).flat_map(|_| [send(":\n\n"), wait(4)]);
+    let silence = || [wait(4000)].into_iter();
+    let expected = || {
+        expect![[r#"
+        = "" "" x:read{} 10+2 Complete
+    "#]]
+    };
+    let acts = [send(HEAD), send(LAST_CALL), wait(8), send(usage)];
+    let started_at = Instant::now();
+    check_acts(acts.into_iter().chain(silence()).collect(), expected()).await;
+    let acts = [send(HEAD), send(LAST_CALL), wait(8), send(usage)];
+    check_acts(acts.into_iter().chain(comments()).collect(), expected()).await;
+    let elapsed = started_at.elapsed();
+    assert!(elapsed < Duration::from_secs(60), "{elapsed:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn messages_reply_ends_on_an_open_connection() {
+    let events = concat!(
+        r#"data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":"Hello"}}"#,
+        "\n\n",
+        r#"data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":2}}"#,
+        "\n\n",
+    );
+    check_api_acts(
+        ModelApi::parse("messages").unwrap(),
+        vec![send(HEAD), send(events), wait(4000)],
+        expect![[r#"
+            text Hello
+            = "" "Hello" 0+2 Complete
+        "#]],
     )
     .await;
 }
