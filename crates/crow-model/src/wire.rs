@@ -101,6 +101,16 @@ impl<'a> WireCallIds<'a> {
         Self(ids.collect())
     }
 
+    /// Replaces Crow's own IDs with IDs made from the sequence number of the reply and the index of the call.
+    pub(crate) fn with_own_ids(mut self, own_id: impl Fn(u64, usize) -> String) -> Self {
+        for (index, (call, wire_id)) in self.0.iter_mut().enumerate() {
+            if let Cow::Owned(wire_id) = wire_id {
+                *wire_id = own_id(call.reply_seq(), index);
+            }
+        }
+        self
+    }
+
     /// The ID of a call.
     pub(crate) fn id_of(&self, call: CallId) -> Option<&Cow<'a, str>> {
         self.0.iter().find(|(id, _)| *id == call).map(|(_, wire_id)| wire_id)

@@ -15,6 +15,13 @@ const MODELS_WITH_CALL_REASONING: [&str; 3] = ["deepseek", "kimi", "mimo"];
 /// Hosts whose models continue the reasoning of a turn if they get it.
 const HOSTS_WITH_TURN_REASONING: [&str; 2] = ["z.ai", "bigmodel.cn"];
 
+/// Models of Mistral, whose prompt templates and checks other hosts use too.
+const MISTRAL_MODELS: [&str; 7] =
+    ["mistral", "mixtral", "devstral", "codestral", "ministral", "magistral", "pixtral"];
+
+/// The length of a call's ID that Mistral accepts.
+const MISTRAL_ID_LEN: usize = 9;
+
 /// The reasoning that is sent back to a model as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReasoningPolicy {
@@ -54,6 +61,24 @@ pub(super) fn max_tokens_field(settings: &ModelSettings) -> &'static str {
     } else {
         "max_tokens"
     }
+}
+
+/// Whether the provider rejects a user message after a result, and IDs of calls that are not in Mistral's format.
+pub(super) fn has_mistral_rules(settings: &ModelSettings) -> bool {
+    let model = settings.model.to_ascii_lowercase();
+    has_host_in(settings, &["mistral.ai"]) || MISTRAL_MODELS.iter().any(|name| model.contains(name))
+}
+
+/// Whether Mistral accepts an ID, and [`mistral_call_id`] never returns it.
+pub(super) fn is_mistral_call_id(id: &str) -> bool {
+    let is_hexadecimal = id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    id.len() == MISTRAL_ID_LEN && !is_hexadecimal && id.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
+
+/// Returns Crow's own ID of a call in Mistral's format. It depends only on the position of the call, so that it is the
+/// same in each request.
+pub(super) fn mistral_call_id(reply_seq: u64, index: usize) -> String {
+    format!("{:06x}{:03x}", reply_seq & 0xff_ffff, index & 0xfff)
 }
 
 /// Whether the provider's host is one of these or a subdomain.

@@ -9,12 +9,16 @@ use crow_core::{ContentPart, ModelTranscript, Reply, ToolCall, ToolResult, ToolS
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::provider_quirks::{ReasoningPolicy, max_tokens_field, needs_cache_marks, reasoning_policy};
+use super::provider_quirks::{
+    ReasoningPolicy, has_mistral_rules, is_mistral_call_id, max_tokens_field, mistral_call_id,
+    needs_cache_marks, reasoning_policy,
+};
 use super::provider_state;
 use crate::ModelSettings;
 use crate::conversation::{ConversationEncoder, ReplyStep, encode_conversation};
 use crate::wire::{
-    BodyFields, NO_OUTPUT, WireCallIds, arguments_json, image_data_url, join_lines, part_text, wire_tool_name,
+    BodyFields, NO_OUTPUT, UsedCallIds, WireCallIds, arguments_json, image_data_url, join_lines, part_text,
+    wire_tool_name,
 };
 
 /// The reasoning for providers that require some; an empty string counts as missing.
@@ -22,6 +26,9 @@ const EMPTY_REASONING: &str = " ";
 
 /// The text of a result that consists of images.
 const IMAGES_FOLLOW: &str = "(the images follow)";
+
+/// The reply between results and a user message, for providers that require one.
+const RESULTS_ACKNOWLEDGED: &str = "OK.";
 
 /// Builds the body of a request.
 pub(crate) fn build_body(
@@ -175,6 +182,7 @@ fn build_messages<'a>(settings: &ModelSettings, transcript: ModelTranscript<'a>)
         messages,
         model_id: settings.qualified_id(),
         reasoning: reasoning_policy(settings),
+        mistral_ids: has_mistral_rules(settings).then(UsedCallIds::default),
         result_images: Vec::new(),
     };
     encode_conversation(transcript, &mut encoder);
@@ -232,6 +240,8 @@ struct ChatEncoder<'a> {
     /// The model, as its provider state names it.
     model_id: String,
     reasoning: ReasoningPolicy,
+    /// The IDs so far, if Mistral's rules apply.
+    mistral_ids: Option<UsedCallIds<'a>>,
     /// The images of the latest results.
     result_images: Vec<ChatContentPart<'a>>,
 }
@@ -239,8 +249,11 @@ struct ChatEncoder<'a> {
 impl<'a> ConversationEncoder<'a> for ChatEncoder<'a> {
     type EncodedReply = ChatMessage<'a>;
 
-    /// The provider's own IDs, unless two calls of the reply share one.
+    /// The provider's own IDs, unless two calls of the reply share one or the API rejects them.
     fn choose_call_ids(&mut self, reply: &'a Reply) -> WireCallIds<'a> {
+        if let Some(used_ids) = &mut self.mistral_ids {
+            return used_ids.choose_ids(reply, is_mistral_call_id).with_own_ids(mistral_call_id);
+        }
         let n_with_id = |call: &ToolCall| {
             reply.calls.iter().filter(|other| other.provider_id == call.provider_id).count()
         };
@@ -276,7 +289,7 @@ impl<'a> ConversationEncoder<'a> for ChatEncoder<'a> {
     fn add_prompt_parts(&mut self, parts: &[&'a ContentPart]) {
         if let Some(content) = user_content(parts) {
             self.add_result_images();
-            self.messages.push(ChatMessage::User { content });
+            self.push_user(content);
         }
     }
 
@@ -312,7 +325,19 @@ impl<'a> ChatEncoder<'a> {
         };
         let mut parts = vec![ChatContentPart::from_text(Cow::Borrowed(label))];
         parts.append(&mut self.result_images);
-        self.messages.push(ChatMessage::User { content: ChatContent::Parts(parts) });
+        self.push_user(ChatContent::Parts(parts));
+    }
+
+    fn push_user(&mut self, content: ChatContent<'a>) {
+        if self.mistral_ids.is_some() && matches!(self.messages.last(), Some(ChatMessage::Tool { .. })) {
+            self.messages.push(ChatMessage::Assistant {
+                content: Some(RESULTS_ACKNOWLEDGED),
+                reasoning_content: None,
+                reasoning_details: None,
+                tool_calls: Vec::new(),
+            });
+        }
+        self.messages.push(ChatMessage::User { content });
     }
 }
 

@@ -332,6 +332,68 @@ fn provider_state_goes_back_to_its_model_only() {
     assert_eq!(other, messages(&sample_settings(), two_turns()));
 }
 
+/// A conversation that Mistral rejects as it is: an image in a result, a cancelled turn, IDs of other providers.
+fn foreign_turns() -> Vec<TranscriptEntry> {
+    let text = |text: &str| vec![ContentPart::Text(text.to_owned())];
+    vec![
+        say("one"),
+        reply(1, "", &["call_LWy3uasib", "D681PevKs"]),
+        result(1, 0, vec![image()]),
+        result(1, 1, text("A")),
+        reply(4, "", &["D681PevKs", "000004000", "übe12345"]),
+        result(4, 0, text("B")),
+        result(4, 1, text("C")),
+        result(4, 2, text("cancelled")),
+        say("two"),
+    ]
+}
+
+#[test]
+fn mistral_gets_its_roles_and_ids() {
+    let settings = at("https://api.mistral.ai/v1", "acme-9");
+    let all = messages(&settings, foreign_turns());
+    expect![[r#"
+        {"role":"system","content":"be good"}
+        {"role":"user","content":"one"}
+        {"role":"assistant","content":null,"tool_calls":[{"id":"000001000","type":"function","function":{"name":"read","arguments":"{\"path\":\"a \\\"b\\\"\"}"}},{"id":"D681PevKs","type":"function","function":{"name":"read","arguments":"{\"path\":\"a \\\"b\\\"\"}"}}]}
+        {"role":"tool","tool_call_id":"000001000","content":"(the images follow)"}
+        {"role":"tool","tool_call_id":"D681PevKs","content":"A"}
+        {"role":"assistant","content":"OK."}
+        {"role":"user","content":[{"type":"text","text":"The image of the result above:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}]}
+        {"role":"assistant","content":null,"tool_calls":[{"id":"000004000","type":"function","function":{"name":"read","arguments":"{\"path\":\"a \\\"b\\\"\"}"}},{"id":"000004001","type":"function","function":{"name":"read","arguments":"{\"path\":\"a \\\"b\\\"\"}"}},{"id":"000004002","type":"function","function":{"name":"read","arguments":"{\"path\":\"a \\\"b\\\"\"}"}}]}
+        {"role":"tool","tool_call_id":"000004000","content":"B"}
+        {"role":"tool","tool_call_id":"000004001","content":"C"}
+        {"role":"tool","tool_call_id":"000004002","content":"cancelled"}
+        {"role":"assistant","content":"OK."}
+        {"role":"user","content":"two"}
+    "#]]
+    .assert_eq(&all.iter().map(|message| format!("{message}\n")).collect::<String>());
+    for n in [1, 4, 8] {
+        let previous = messages(&settings, foreign_turns().into_iter().take(n).collect());
+        assert!(all.starts_with(&previous), "the first {n} entries");
+    }
+}
+
+#[test]
+fn mistral_models_are_recognized_behind_other_hosts() {
+    let has_mistral_roles = |model: &str| {
+        let messages = messages(&at("http://127.0.0.1:8080/v1", model), foreign_turns());
+        messages.windows(2).all(|pair| pair[0]["role"] != "tool" || pair[1]["role"] != "user")
+    };
+    for model in [
+        "mistralai/Mistral-Large-Instruct-2411",
+        "devstral-small-2:24b",
+        "codestral-latest",
+        "Ministral-8B",
+        "magistral-medium-latest",
+        "pixtral-12b",
+        "open-mixtral-8x22b",
+    ] {
+        assert!(has_mistral_roles(model), "{model}");
+    }
+    assert!(!has_mistral_roles("qwen3"));
+}
+
 #[test]
 fn invalid_arguments_are_sent_back_as_an_object() {
     let mut entries = two_turns();
