@@ -271,12 +271,17 @@ async fn empty_sessions_are_deleted_in_time(place: Place) {
     let spoken_in = begin(&store, "/p", 1).await;
     say(&store, &spoken_in, 0, "hello").await.unwrap();
     let young = begin(&store, "/p", 9).await;
+    // A salvaged session may have lost its messages, and its children not.
+    let parent = begin(&store, "/p", 1).await;
+    let child = NewSession { parent: Some(parent.clone()), ..session_in("/p", 1) };
+    let child = named(&store, child).await.unwrap();
+    say(&store, &child, 0, "hello").await.unwrap();
     store.delete_empty_sessions(Timestamp(9)).await.unwrap();
     let mut found = Vec::new();
-    for id in [&old, &spoken_in, &young] {
+    for id in [&old, &spoken_in, &young, &parent, &child] {
         found.push(store.load_session(id).await.unwrap().is_some());
     }
-    assert_eq!(found, [false, true, true]);
+    assert_eq!(found, [false, true, true, true, true]);
 }
 
 async fn session_names_can_be_said(place: Place) {

@@ -58,8 +58,8 @@ pub(super) fn begin_generation(
 ) -> Result<(), SqlError> {
     let verbatim_prompts: Vec<String> = compaction.verbatim_prompts.iter().map(u64::to_string).collect();
     let pruned: Vec<String> = compaction.pruned.iter().map(CallId::to_string).collect();
-    let count = "SELECT count(*) FROM compaction_history WHERE session_id = $1";
-    let n_before = sql.query_one(count, values![session], |columns| columns.read_int(0))?;
+    let newest = "SELECT max(generation) FROM compaction_history WHERE session_id = $1";
+    let last_generation = sql.query_one(newest, values![session], |columns| columns.read_int(0))?;
     let old_first = newest_compaction(sql, session)?.map_or(0, |before| before.keep_from);
     let result = sql.execute(
         "INSERT INTO compaction_history (session_id, generation, old_first, new_first, n_messages,
@@ -67,7 +67,7 @@ pub(super) fn begin_generation(
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
         values![
             session,
-            n_before.unwrap_or_default() + 1,
+            last_generation.unwrap_or_default() + 1,
             old_first,
             compaction.keep_from,
             compaction.at_seq,

@@ -226,9 +226,11 @@ impl Database {
 
     pub(crate) fn delete_empty_sessions(&mut self, before: Timestamp) -> Result<(), StoreError> {
         self.write_transaction(|sql| {
-            // The mailbox entries of a child without messages would be deleted with it, so a task stays.
+            // The mailbox entries of a child without messages would be deleted with it, so a task stays; as would the
+            // children of a session whose messages a salvage lost.
             let empty = "DELETE FROM sessions WHERE n_messages = 0 AND created < $1
-                 AND NOT EXISTS (SELECT 1 FROM tasks t WHERE t.session_id = sessions.id)";
+                 AND NOT EXISTS (SELECT 1 FROM tasks t WHERE t.session_id = sessions.id)
+                 AND NOT EXISTS (SELECT 1 FROM sessions c WHERE c.parent_session_id = sessions.id)";
             sql.execute(empty, values![before.0]).map(drop)
         })
     }
