@@ -11,7 +11,7 @@ use self::kept::{
     intact_database_has_no_findings, messages_are_read_in_pages, newest_active_compaction_counts,
     old_sessions_are_pruned, search_is_limited_to_a_session_and_paged, session_trees_are_listed,
     side_requests_count_as_usage, tables_match_their_description, templates_and_tools_are_stored_by_content,
-    usage_counts_each_request_once,
+    usage_before_the_creation_of_its_session_counts, usage_counts_each_request_once,
 };
 use self::speckit::{
     spec_kit_events_are_listed, spec_kit_state_is_deleted_with_its_session, spec_kit_state_is_stored,
@@ -127,6 +127,7 @@ on_both! {
     fork_ends_before_a_prompt
     side_requests_count_as_usage
     usage_counts_each_request_once
+    usage_before_the_creation_of_its_session_counts
     changes_of_the_last_turn_are_listed
     session_trees_are_listed
     old_sessions_are_pruned

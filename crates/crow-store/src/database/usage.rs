@@ -10,17 +10,19 @@ use crate::{
     sql::{SqlError, SqlRow, SqlTransaction, values},
 };
 
-/// Replies with token counts since `$1`. Messages that a fork copied are older than the fork.
+/// Replies with token counts since `$1`. Messages that a fork copied are older than the fork; those of any other session
+/// may be, if the clock was ahead when it began.
 const REPLIES_SQL: &str = "SELECT m.session_id, m.created, m.input_tokens, m.output_tokens, m.data
      FROM messages m JOIN sessions s ON s.id = m.session_id
-     WHERE m.role = 'assistant' AND m.created >= $1 AND m.created >= s.created AND m.input_tokens IS NOT NULL";
+     WHERE m.role = 'assistant' AND m.created >= $1 AND (s.forked_from IS NULL OR m.created >= s.created)
+       AND m.input_tokens IS NOT NULL";
 
 /// Requests since `$1` that are not messages.
 const SIDE_REQUESTS_SQL: &str =
     "SELECT a.session_id, a.created, a.input_tokens, a.output_tokens, a.cached_tokens,
          a.cache_written_tokens, a.cost
      FROM asides a JOIN sessions s ON s.id = a.session_id
-     WHERE a.created >= $1 AND a.created >= s.created";
+     WHERE a.created >= $1 AND (s.forked_from IS NULL OR a.created >= s.created)";
 
 impl Database {
     pub(crate) fn usage_since(&mut self, since: Timestamp) -> Result<Vec<PeriodUsage>, StoreError> {

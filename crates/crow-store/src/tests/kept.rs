@@ -92,6 +92,7 @@ pub(super) async fn newest_active_compaction_counts(place: Place) {
     assert_eq!(in_force().await, std::slice::from_ref(&first));
     store.record_compaction(&writer, &cleared, Timestamp(7)).await.unwrap();
     assert_eq!(in_force().await, [first.clone(), cleared.clone()]);
+    let later = cleared.clone();
     for taken_back in [Some(cleared), Some(first), None] {
         assert_eq!(store.undo_compaction(&writer, Timestamp(8)).await.unwrap(), taken_back);
     }
@@ -171,6 +172,21 @@ pub(super) async fn usage_counts_each_request_once(place: Place) {
     "#]]
     .assert_eq(&show(store.usage_since(Timestamp(0)).await.unwrap()));
     assert_eq!(store.usage_since(Timestamp(PERIOD + 2)).await.unwrap().len(), 1);
+}
+
+/// The clock may have been ahead when the session began.
+pub(super) async fn usage_before_the_creation_of_its_session_counts(place: Place) {
+    let store = place.open().await;
+    let (session, copy) = (begin(&store, "/p", 9_000).await, crate::invent_name());
+    say(&store, &session, 0, "hello").await.unwrap();
+    put(&store, &session, 1, &reply(1, "hi")).await.unwrap();
+    let writer = store.acquire_session_lease(&session).await.unwrap();
+    store.record_side_request(&writer, TokenUsage::new(5, 1), Timestamp(1_002)).await.unwrap();
+    store.release_session_lease(writer).await;
+    assert!(store.fork_session(&session, &copy, None, Timestamp(9_001)).await.unwrap());
+    let periods = store.usage_since(Timestamp(0)).await.unwrap();
+    let totals: Vec<_> = periods.iter().map(|period| (&period.session, period.n_requests)).collect();
+    assert_eq!(totals, [(&session, 2)]);
 }
 
 pub(super) async fn fork_is_independent(place: Place) {
