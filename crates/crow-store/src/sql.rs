@@ -212,7 +212,7 @@ pub(crate) trait DatabaseBackend: Send {
     /// Erases from the disk what a deletion left.
     fn purge_deleted(&mut self) -> Result<(), StoreError>;
 
-    /// Returns unused space to the disk.
+    /// Returns unused space to the disk, if there is much and no process has to wait for it.
     fn reclaim_space(&mut self) -> Result<(), StoreError>;
 
     /// Checks for damage; each finding is a sentence.

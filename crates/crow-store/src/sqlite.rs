@@ -43,6 +43,9 @@ use crate::{
 /// The findings of a check that users read; a badly damaged file has thousands.
 const FINDINGS_MAX: usize = 20;
 
+/// A file is rewritten if one in this many pages is free: others cannot write meanwhile, and later writes use the pages.
+const PAGES_PER_FREE_PAGE: i64 = 4;
+
 /// An open file.
 pub(crate) struct SqliteBackend {
     connection: Connection,
@@ -80,6 +83,14 @@ impl SqliteBackend {
 
     fn map_error<T>(&self, result: rusqlite::Result<T>) -> Result<T, StoreError> {
         result.map_err(|error| from_sqlite(&self.path, &error))
+    }
+
+    /// Whether a large part of the file is free.
+    fn has_much_free_space(&self) -> Result<bool, StoreError> {
+        let read_count =
+            |pragma: &str| self.map_error(self.connection.query_row(pragma, [], |row| row.get::<_, i64>(0)));
+        let n_free = read_count("PRAGMA freelist_count")?;
+        Ok(n_free > 0 && n_free >= read_count("PRAGMA page_count")? / PAGES_PER_FREE_PAGE)
     }
 
     fn truncate_wal(&self) -> Result<(), StoreError> {
@@ -131,6 +142,10 @@ impl DatabaseBackend for SqliteBackend {
     }
 
     fn reclaim_space(&mut self) -> Result<(), StoreError> {
+        // A rewrite takes longer than a process that works on a session waits for its next write.
+        if !self.has_much_free_space()? || self.leases.is_any_held() {
+            return Ok(());
+        }
         self.map_error(self.connection.execute_batch("VACUUM"))?;
         self.truncate_wal()
     }

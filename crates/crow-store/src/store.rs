@@ -335,7 +335,8 @@ impl Store {
         self.erase_sessions(vec![session.clone()]).await.map(|n_deleted| n_deleted > 0)
     }
 
-    /// Deletes sessions with those they started, and returns their space to the disk; returns how many existed.
+    /// Deletes sessions with those they started, and returns their space to the disk if it is much and no process works
+    /// on a session; returns how many existed.
     pub async fn prune_sessions(&self, sessions: Vec<SessionId>) -> Result<u64, StoreError> {
         let n_deleted = self.erase_sessions(sessions).await?;
         self.run_on_thread(|open| open.database.reclaim_space()).await?;

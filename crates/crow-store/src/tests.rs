@@ -2,6 +2,7 @@ mod crash;
 mod files;
 mod kept;
 mod server;
+mod space;
 mod speckit;
 mod tasks;
 

@@ -94,7 +94,7 @@ fn prune_deletes_old_sessions_and_skips_busy_ones() {
             old      90 days ago  1         sonnet  of day 10  /work
             busy     50 days ago  1         sonnet  of day 50  /work
             skipped busy, which is running in another process
-            deleted 1 session with 1 message; 20 kB freed
+            deleted 1 session with 1 message
             left: young
             left: busy
         "#]],
@@ -105,7 +105,7 @@ fn prune_deletes_old_sessions_and_skips_busy_ones() {
         expect![[r#"
             SESSION  UPDATED      MESSAGES  MODEL   TITLE      DIRECTORY
             old      90 days ago  1         sonnet  of day 10  /work
-            deleted 1 session with 1 message; 20 kB freed
+            deleted 1 session with 1 message
             left: young
             left: busy
         "#]],
@@ -114,7 +114,7 @@ fn prune_deletes_old_sessions_and_skips_busy_ones() {
         "crow-cli sessions prune --older-than 8w -y -j",
         ConfirmAnswer::Unavailable,
         expect![[r#"
-            {"deleted":["old"],"would_delete":[],"at_work":[],"freed_bytes":N}
+            {"deleted":["old"],"would_delete":[],"at_work":[],"freed_bytes":0}
             left: young
             left: busy
         "#]],
@@ -205,7 +205,7 @@ fn delete_removes_all_given_sessions_or_none() {
             ? Delete this session and the sessions it started?
             SESSION  UPDATED      MESSAGES  MODEL   TITLE      DIRECTORY
             old      90 days ago  1         sonnet  of day 10  /work
-            deleted 1 session with 1 message; 20 kB freed
+            deleted 1 session with 1 message
             left: young
             left: busy
         "#]],
@@ -217,7 +217,7 @@ fn delete_removes_all_given_sessions_or_none() {
             SESSION  UPDATED      MESSAGES  MODEL   TITLE      DIRECTORY
             old      90 days ago  1         sonnet  of day 10  /work
             young    yesterday    1         sonnet  of day 99  /work
-            deleted 2 sessions with 2 messages; 69 kB freed
+            deleted 2 sessions with 2 messages
             left: busy
         "#]],
     );

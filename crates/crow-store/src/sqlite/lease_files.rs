@@ -58,6 +58,17 @@ impl LeaseFiles {
         Err(key.busy_error(LeaseHolder::OtherProcess("one that has just ended".into())))
     }
 
+    /// Whether a process holds a lease. The file of one that was killed is unlocked.
+    pub(super) fn is_any_held(&self) -> bool {
+        let Ok(entries) = fs::read_dir(&self.directory) else { return false };
+        let is_locked = |path: &Path| match crow_files::open_to_read(path) {
+            Ok(file) => file.try_lock_shared().is_err(),
+            // It was released meanwhile, or is no lease.
+            Err(_) => false,
+        };
+        entries.flatten().any(|entry| is_locked(&entry.path()))
+    }
+
     pub(super) fn release(&mut self, key: &LeaseKey) {
         if let Some((file, path)) = self.held.remove(key) {
             if let Err(error) = fs::remove_file(&path) {

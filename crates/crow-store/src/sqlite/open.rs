@@ -17,7 +17,8 @@ use super::{
 };
 use crate::StoreError;
 
-/// The longest transaction of another process deletes a session.
+/// The longest transaction of another process deletes a session. Rewriting a large file takes longer, and is only begun
+/// while no process works on a session.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 /// Each time but the last, another process switched first; then there is nothing left to switch.
 const SWITCHES_MAX: usize = 8;
