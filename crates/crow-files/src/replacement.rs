@@ -97,11 +97,13 @@ pub fn replace_file(path: &Path, replacement: FileReplacement<'_>) -> io::Result
     let existing = existing.map(|entry| entry.metadata);
     let mut temp_file = TempFile::new(&dir)?;
     if let Some(existing) = &existing {
-        replaced_file::keep_owner(&temp_file.file, existing);
-        temp_file.file.set_permissions(existing.permissions())?;
-        replaced_file::keep_attributes(&dir, name, &temp_file.file);
-    }
-    if let Some(mode) = replacement.mode {
+        let has_same_group = replaced_file::keep_owner(&temp_file.file, existing)?;
+        replaced_file::keep_permissions(&temp_file.file, existing, None, has_same_group)?;
+        replaced_file::keep_attributes(&dir, name, &temp_file.file, has_same_group);
+        if replacement.mode.is_some() {
+            replaced_file::keep_permissions(&temp_file.file, existing, replacement.mode, has_same_group)?;
+        }
+    } else if let Some(mode) = replacement.mode {
         set_permission_bits(&temp_file.file, mode)?;
     }
     temp_file.file.write_all(replacement.bytes)?;

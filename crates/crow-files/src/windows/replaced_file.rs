@@ -14,10 +14,23 @@ pub(crate) fn file_state(file: &File, _metadata: &Metadata) -> io::Result<[i64; 
 }
 
 /// The user who replaces a file owns the new one: only administrators can give files away.
-pub(crate) fn keep_owner(_file: &File, _existing: &Metadata) {}
+#[expect(clippy::unnecessary_wraps, reason = "the same signature as on other systems")]
+pub(crate) fn keep_owner(_file: &File, _existing: &Metadata) -> io::Result<bool> {
+    Ok(true)
+}
+
+/// Sets the attributes of the existing file.
+pub(crate) fn keep_permissions(
+    file: &File,
+    existing: &Metadata,
+    _mode: Option<u32>,
+    _has_same_group: bool,
+) -> io::Result<()> {
+    file.set_permissions(existing.permissions())
+}
 
 /// Copies the access control list to the new file, as far as its file system supports it.
-pub(crate) fn keep_attributes(dir: &DirHandle, name: &OsStr, file: &File) {
+pub(crate) fn keep_attributes(dir: &DirHandle, name: &OsStr, file: &File, _has_same_group: bool) {
     let Ok(existing) = dir.open_entry(name) else { return };
     let _ = nt_calls::copy_access_list(&existing, file);
 }
