@@ -4,6 +4,7 @@
 //! permission through the client, or are rejected.
 
 mod call_mode;
+mod call_schedule;
 mod convert;
 mod elicitation;
 mod handler;
@@ -124,3 +125,6 @@ pub async fn serve_stdio(
     tools.stop_programs();
     result
 }
+
+#[cfg(test)]
+mod tests;

@@ -23,8 +23,12 @@ use rmcp::{
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
-use super::{McpServeConfig, call_mode, convert, elicitation::PermissionElicitation};
-use crate::{PermissionPolicy, PolicySources, ToolCx, ToolProgress, Workspace, title::to_title};
+use super::{
+    McpServeConfig, call_mode, call_schedule::ServedCallSchedule, convert, elicitation::PermissionElicitation,
+};
+use crate::{
+    PermissionPolicy, PolicySources, ToolCx, ToolProgress, Workspace, title::to_title, tool_error::CANCELLED,
+};
 
 /// A client that has roots lists them immediately.
 const ROOTS_WAIT_MAX: Duration = Duration::from_secs(10);
@@ -43,17 +47,20 @@ pub(super) enum RootsPolicy {
     Configured,
 }
 
+/// Handles the requests of one session. Clones share the workspace and the order of the calls.
 #[derive(Clone)]
 pub(super) struct ToolServerHandler {
     config: Arc<McpServeConfig>,
     roots_policy: RootsPolicy,
     workspace: Arc<RwLock<Arc<Workspace>>>,
+    schedule: ServedCallSchedule,
 }
 
 impl ToolServerHandler {
     pub(super) fn new(config: Arc<McpServeConfig>, roots_policy: RootsPolicy) -> Self {
         let workspace = Workspace::new(config.cwd.clone(), &[], config.secret_variables.clone());
-        Self { config, roots_policy, workspace: Arc::new(RwLock::new(Arc::new(workspace))) }
+        let workspace = Arc::new(RwLock::new(Arc::new(workspace)));
+        Self { config, roots_policy, workspace, schedule: ServedCallSchedule::new() }
     }
 
     fn workspace(&self) -> Arc<Workspace> {
@@ -143,13 +150,29 @@ impl ToolServerHandler {
         let workspace = self.workspace();
         let info = self.config.tools.call_info(call, &workspace);
         let confinement = match self.check_permission(&workspace, call, &info, &elicitation).await {
-            // A link may lead elsewhere by now.
-            Ok(_) if self.config.tools.call_info(call, &workspace).access != info.access => {
-                return convert::error_result("not run: its access has changed since it was allowed").into();
-            }
             Ok(confinement) => confinement,
             Err(response) => return response,
         };
+        // Only now, so that a pending question delays no other call.
+        let admission = async {
+            match &info.access {
+                // A command may be a client of this server, and wait for itself.
+                ToolAccess::Runs(_) => None,
+                ToolAccess::Nothing
+                | ToolAccess::Reads(_)
+                | ToolAccess::Writes(_)
+                | ToolAccess::Calls { .. }
+                | ToolAccess::Fetches { .. }
+                | ToolAccess::Searches => Some(self.schedule.admit_call(&info).await),
+            }
+        };
+        let Some(_permit) = context.ct.run_until_cancelled(admission).await else {
+            return convert::error_result(CANCELLED).into();
+        };
+        // A link may lead elsewhere by now.
+        if self.config.tools.call_info(call, &workspace).access != info.access {
+            return convert::error_result("not run: its access has changed since it was allowed").into();
+        }
         let (progress_sender, progress_receiver) = watch::channel(String::new());
         let progress = |progress: ToolProgress| {
             if let ToolProgress::Content(content) = progress {
