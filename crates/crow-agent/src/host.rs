@@ -125,6 +125,9 @@ where
         runtime.launcher.kill_all();
     }
     host.abort();
+    if let Some(runtime) = runtime.get() {
+        runtime.shared_tools.finish_token_refreshes().await;
+    }
     result
 }
 

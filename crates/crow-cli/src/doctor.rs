@@ -358,6 +358,7 @@ async fn check_mcp_servers<W: Write>(
         report.add(CheckResult::new(format!("mcp {}", server.name), state, text))?;
     }
     builtin_tools.stop_programs();
+    builtin_tools.finish_token_refreshes().await;
     Ok(())
 }
 

@@ -21,6 +21,7 @@ mod read;
 mod str_replace;
 mod terminal;
 mod todo;
+mod token_refreshes;
 mod write;
 
 mod web;

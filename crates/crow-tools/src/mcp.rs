@@ -19,6 +19,7 @@ mod notices;
 mod pagination;
 mod prompt_list;
 mod prompts;
+mod request_authorizer;
 mod request_error;
 mod resources;
 mod sampling;
@@ -71,6 +72,7 @@ impl McpServers {
                 settings: McpServer { transport: supervise_transport(settings.transport, tools), ..settings },
                 environment: environment.clone(),
                 groups: tools.process_groups().clone(),
+                refreshes: tools.token_refreshes().clone(),
                 notices: notices.clone(),
                 cancel: cancel.clone(),
             };

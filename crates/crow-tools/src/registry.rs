@@ -21,6 +21,7 @@ use crate::{
     str_replace::StrReplaceTool,
     terminal::TerminalTool,
     todo::TodoTool,
+    token_refreshes::TokenRefreshTasks,
     tool_error::{CANCELLED, ToolError},
     tool_names::{RenamedTool, unique_tool_name},
     web::{self, WebContext},
@@ -37,6 +38,7 @@ pub struct ToolRegistry {
     /// Tools that can be called and are offered only in place of others, or by name.
     alternatives: Vec<Arc<dyn Tool>>,
     groups: ProcessGroups,
+    token_refreshes: TokenRefreshTasks,
     sandbox: Option<SandboxWrapper>,
     web: Arc<WebContext>,
 }
@@ -64,7 +66,8 @@ impl ToolRegistry {
         ];
         let alternatives: Vec<Arc<dyn Tool>> =
             vec![Arc::new(ApplyPatchTool::new()), Arc::new(StrReplaceTool::new())];
-        Self { tools, alternatives, groups, sandbox: config.sandbox, web }
+        let token_refreshes = TokenRefreshTasks::default();
+        Self { tools, alternatives, groups, token_refreshes, sandbox: config.sandbox, web }
     }
 
     /// Returns a registry with further tools. A name that providers would reject is sanitized, and one that is taken
@@ -95,6 +98,11 @@ impl ToolRegistry {
         self.groups.kill_all();
     }
 
+    /// Waits at the end of the process until refreshed logins of MCP servers are stored, for a few seconds at most.
+    pub async fn finish_token_refreshes(&self) {
+        self.token_refreshes.wait_until_stored().await;
+    }
+
     /// Returns the command that runs a program unconfined under the supervisor, so that none of its processes is left
     /// over.
     pub(crate) fn supervised_command(&self, program: &str, args: &[String]) -> (String, Vec<String>) {
@@ -102,6 +110,10 @@ impl ToolRegistry {
             Some(sandbox) => sandbox.wrap_command(&CommandConfinement::UNCONFINED, program, args),
             None => (program.to_owned(), args.to_owned()),
         }
+    }
+
+    pub(crate) fn token_refreshes(&self) -> &TokenRefreshTasks {
+        &self.token_refreshes
     }
 
     pub(crate) fn process_groups(&self) -> &ProcessGroups {

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    connect::{McpConnection, connect_server},
+    connect::{McpConnection, ServerResources, connect_server},
     environment::McpEnvironment,
     link::McpLink,
     notices::McpNotices,
@@ -17,6 +17,7 @@ use super::{
     server::{McpCatalog, McpServerExit, McpServerHandle, McpServerStatus},
     tool_list::{self, ToolListing},
 };
+use crate::token_refreshes::TokenRefreshTasks;
 
 /// Long enough for a program that unpacks itself first, short enough to notice its absence.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -36,6 +37,7 @@ pub(super) struct McpServerActor {
     pub(super) settings: McpServer,
     pub(super) environment: Arc<McpEnvironment>,
     pub(super) groups: ProcessGroups,
+    pub(super) refreshes: TokenRefreshTasks,
     pub(super) notices: Arc<McpNotices>,
     pub(super) cancel: CancellationToken,
 }
@@ -112,7 +114,8 @@ impl McpServerActor {
     async fn run_connection(&self, attempt: u32) -> ConnectionOutcome {
         let mut variables = self.environment.variables.clone();
         variables.mark_unchanged();
-        let connecting = connect_server(&self.server.name, &self.settings, &self.environment, &self.groups);
+        let resources = ServerResources { groups: &self.groups, refreshes: &self.refreshes };
+        let connecting = connect_server(&self.server.name, &self.settings, &self.environment, resources);
         let connection = tokio::select! {
             () = self.cancel.cancelled() => return ConnectionOutcome::Cancelled,
             connected = connect_with_timeout(connecting) => match connected {

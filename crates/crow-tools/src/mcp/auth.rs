@@ -13,6 +13,7 @@ use reqwest::Url;
 use rmcp::transport::auth::{AuthError, AuthorizationManager, OAuthClientConfig};
 use tokio::{net::TcpListener, time::timeout};
 
+pub(super) use self::store::{is_already_refreshed, token_value};
 use self::{
     callback::{OAuthCallback, wait_for_callback},
     http_client::SignInHttpClient,
@@ -131,14 +132,11 @@ impl McpSignIn {
     }
 }
 
-/// Authorizes a server's requests and refreshes its token.
-pub(super) type RequestAuthorizer = AuthorizationManager;
-
-/// Returns the authorizer of a server with a stored login.
-pub(super) async fn load_authorizer(
+/// Returns the manager of a server's stored login.
+pub(super) async fn load_auth_manager(
     server: &McpServer,
     dir: &Path,
-) -> Result<Option<RequestAuthorizer>, String> {
+) -> Result<Option<AuthorizationManager>, String> {
     let Some(url) = server.transport.url().filter(|_| !server.transport.has_authorization()) else {
         return Ok(None);
     };
@@ -161,15 +159,6 @@ pub(super) async fn load_authorizer(
     Ok(Some(manager))
 }
 
-/// Returns a request's access token; `None` if the user has to log in again.
-pub(super) async fn fetch_access_token(authorizer: &RequestAuthorizer) -> Result<Option<String>, String> {
-    match authorizer.get_access_token().await {
-        Ok(token) => Ok(Some(token)),
-        Err(AuthError::AuthorizationRequired) => Ok(None),
-        Err(error) => Err(describe_auth_error(&error)),
-    }
-}
-
 async fn create_auth_manager(url: &str) -> Result<AuthorizationManager, String> {
     let url = parse_secure_url(url)?;
     let web = SignInHttpClient::for_server(&url).await?;
@@ -187,7 +176,7 @@ fn parse_secure_url(url: &str) -> Result<Url, String> {
 }
 
 /// Describes an error in one line, without addresses and keys.
-fn describe_auth_error(error: &AuthError) -> String {
+pub(super) fn describe_auth_error(error: &AuthError) -> String {
     #[expect(clippy::wildcard_enum_match_arm, reason = "the SDK may add to its errors")]
     match error {
         AuthError::DiscoveryRequestFailed { source, .. } => {

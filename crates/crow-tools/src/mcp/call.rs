@@ -172,6 +172,10 @@ async fn describe_failure(server: &McpServerHandle, link: &Arc<McpLink>, error: 
             };
             format!("could not send a request to the MCP server {name}: {reason}{hint}")
         }
+        // Over HTTP one response can end early, and the connection stays open.
+        _ if link.is_open() && !link.has_program => {
+            format!("the MCP server {name} did not answer: its response ended early")
+        }
         _ => match timeout(EXIT_TIMEOUT, server.wait_for_exit(link)).await {
             Ok(exit) => format!("the MCP server {name} ended before it answered: {}", exit.full_reason()),
             Err(_) => format!("the MCP server {name} did not answer: the connection broke"),

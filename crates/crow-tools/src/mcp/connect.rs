@@ -9,22 +9,23 @@ use crow_process::{
 use rmcp::{
     Peer, RoleClient,
     service::{ClientInitializeError, QuitReason, RunningService, serve_client_with_ct},
-    transport::{AuthClient, IntoTransport, StreamableHttpClientTransport},
+    transport::{IntoTransport, StreamableHttpClientTransport},
 };
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
-    auth::{self, RequestAuthorizer},
+    auth,
     environment::McpEnvironment,
     filtered_reader::{FilteredReader, McpHandshakeState},
     http,
     link::{McpClientHandler, McpLink},
+    request_authorizer::RequestAuthorizer,
     request_error::root_cause,
     server::McpServerExit,
     sse,
 };
-use crate::title::to_title;
+use crate::{title::to_title, token_refreshes::TokenRefreshTasks};
 
 /// Time to read the last output of a program that exited, and to close a connection.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(500);
@@ -46,12 +47,19 @@ struct ServerProgram {
     stderr: StderrReader,
 }
 
+/// The owners of a server's program and of the refreshes of its login, which outlive a connection.
+#[derive(Clone, Copy)]
+pub(super) struct ServerResources<'a> {
+    pub(super) groups: &'a ProcessGroups,
+    pub(super) refreshes: &'a TokenRefreshTasks,
+}
+
 /// Connects to a server.
 pub(super) async fn connect_server(
     name: &str,
     server: &McpServer,
     environment: &McpEnvironment,
-    groups: &ProcessGroups,
+    ServerResources { groups, refreshes }: ServerResources<'_>,
 ) -> Result<McpConnection, McpServerExit> {
     let handler = McpClientHandler::new(name, &environment.roots, environment.features);
     match &server.transport {
@@ -70,13 +78,13 @@ pub(super) async fn connect_server(
         }
         McpTransport::Http { url, headers } => {
             let address = McpAddress { url, headers };
-            let authorizer = server_authorizer(server, environment).await?;
+            let authorizer = server_authorizer(server, environment, refreshes).await?;
             let connected = connect_http(&address, server, authorizer, handler.clone()).await;
             let exit = match connected {
                 Err(exit) if is_older_transport(&exit) => exit,
                 connected => return connected,
             };
-            let authorizer = server_authorizer(server, environment).await?;
+            let authorizer = server_authorizer(server, environment, refreshes).await?;
             connect_sse(&address, server, authorizer, handler).await.map_err(|older| {
                 McpServerExit::from_reason(format!(
                     "{}; the older transport (`transport: sse`) was tried too: {}",
@@ -85,7 +93,7 @@ pub(super) async fn connect_server(
             })
         }
         McpTransport::Sse { url, headers } => {
-            let authorizer = server_authorizer(server, environment).await?;
+            let authorizer = server_authorizer(server, environment, refreshes).await?;
             connect_sse(&McpAddress { url, headers }, server, authorizer, handler).await
         }
     }
@@ -103,15 +111,10 @@ async fn connect_http(
     authorizer: Option<RequestAuthorizer>,
     handler: McpClientHandler,
 ) -> Result<McpConnection, McpServerExit> {
-    let prepared = http::prepare_transport(address.url, address.headers).await;
+    let prepared = http::prepare_transport(address.url, address.headers, authorizer).await;
     let (client, config) = prepared.map_err(McpServerExit::from_reason)?;
-    let running_client = match authorizer {
-        None => initialize_client(StreamableHttpClientTransport::with_client(client, config), handler).await,
-        Some(auth_manager) => {
-            let client = AuthClient::new(client, auth_manager);
-            initialize_client(StreamableHttpClientTransport::with_client(client, config), handler).await
-        }
-    };
+    let transport = StreamableHttpClientTransport::with_client(client, config);
+    let running_client = initialize_client(transport, handler).await;
     let running_client =
         running_client.map_err(|error| McpServerExit::from_reason(connect_error(&error, server)))?;
     Ok(McpConnection::new(running_client, None))
@@ -143,8 +146,11 @@ fn is_older_transport(exit: &McpServerExit) -> bool {
 async fn server_authorizer(
     server: &McpServer,
     environment: &McpEnvironment,
+    refreshes: &TokenRefreshTasks,
 ) -> Result<Option<RequestAuthorizer>, McpServerExit> {
-    let authorizer = auth::load_authorizer(server, &environment.auth_dir).await;
+    let manager = auth::load_auth_manager(server, &environment.auth_dir).await;
+    let authorizer =
+        manager.map(|manager| manager.map(|manager| RequestAuthorizer::new(manager, refreshes.clone())));
     authorizer.map_err(|reason| McpServerExit::from_reason(format!("its login could not be used: {reason}")))
 }
 
@@ -215,7 +221,11 @@ impl McpConnection {
 
     /// Returns the handle for requests.
     pub(super) fn link(&self) -> McpLink {
-        McpLink { peer: self.peer.clone(), handler: self.handler.clone() }
+        McpLink {
+            peer: self.peer.clone(),
+            handler: self.handler.clone(),
+            has_program: self.program.is_some(),
+        }
     }
 
     /// Waits until the connection has closed or the program has exited.

@@ -1,6 +1,6 @@
 //! HTTP clients for MCP servers: address, headers, redirects.
 
-use std::{collections::HashMap, net::IpAddr};
+use std::{collections::HashMap, net::IpAddr, sync::Arc, time::Duration};
 
 use crow_core::McpServer;
 use reqwest::{
@@ -8,13 +8,25 @@ use reqwest::{
     header::{HeaderName, HeaderValue},
     redirect::{Attempt, Policy},
 };
-use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rmcp::transport::{
+    common::client_side_sse::ExponentialBackoff, streamable_http_client::StreamableHttpClientTransportConfig,
+};
 
-use super::http_client::McpHttpClient;
+use super::{http_client::McpHttpClient, request_authorizer::RequestAuthorizer};
 use crate::title::to_title;
 
 /// A redirect from `/mcp` to `/mcp/` is one; more are a loop.
 const REDIRECTS_MAX: usize = 3;
+
+/// Failed attempts in a row to resume a response before its call fails. With pauses that double they take half a
+/// minute, in which a server that restarts is back.
+const RESUME_ATTEMPTS_MAX: usize = 5;
+
+/// The first of these pauses.
+const RESUME_PAUSE_MIN: Duration = Duration::from_secs(1);
+
+/// No pause is longer, unless the server asks for it.
+const RESUME_PAUSE_MAX: Duration = Duration::from_secs(30);
 
 /// The reason if a server requires authentication.
 pub(super) const AUTHENTICATION_REQUIRED: &str = "it requires authentication";
@@ -34,13 +46,22 @@ pub(super) fn unauthorized_message(server: &McpServer) -> String {
 pub(super) async fn prepare_transport(
     url: &str,
     headers: &[(String, String)],
+    authorizer: Option<RequestAuthorizer>,
 ) -> Result<(McpHttpClient, StreamableHttpClientTransportConfig), String> {
     let (client, url) = client_for_url(url).await?;
     let headers = parse_headers(headers)?;
-    Ok((
-        McpHttpClient(client),
-        StreamableHttpClientTransportConfig::with_uri(url.as_str()).custom_headers(headers),
-    ))
+    let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str()).custom_headers(headers);
+    config.retry_config = Arc::new(resume_policy());
+    Ok((McpHttpClient { client, authorizer }, config))
+}
+
+/// Returns how often and when a stream that ended is resumed; the default of the SDK is without end.
+fn resume_policy() -> ExponentialBackoff {
+    let mut policy = ExponentialBackoff::default();
+    policy.max_times = Some(RESUME_ATTEMPTS_MAX);
+    policy.base_duration = RESUME_PAUSE_MIN;
+    policy.max_delay = Some(RESUME_PAUSE_MAX);
+    policy
 }
 
 /// Builds a client for an address.

@@ -1,11 +1,12 @@
-//! The HTTP client of the SDK, with a repair: a server that has restarted should answer 404 to a session that it does not
-//! know, but some answer with an error that names no request. The SDK would wait for the request's answer forever.
+//! The HTTP client of the SDK, with two repairs for a server that has forgotten its session. It should answer 404, but
+//! some answer with an error that names no request, and the SDK would wait for the request's answer forever. And the SDK
+//! would try to resume a response even after a 404.
 
 use std::{collections::HashMap, sync::Arc};
 
 use futures_util::stream::BoxStream;
 use reqwest::{
-    Client,
+    Client, StatusCode,
     header::{HeaderName, HeaderValue},
 };
 use rmcp::{
@@ -16,12 +17,18 @@ use rmcp::{
 };
 use sse_stream::Sse;
 
+use super::request_authorizer::RequestAuthorizer;
+
 type SseEvents = BoxStream<'static, Result<Sse, SseError>>;
 type HttpResult<T> = Result<T, StreamableHttpError<reqwest::Error>>;
 
-/// A client that recognises a forgotten session, so that the SDK begins a new one.
-#[derive(Debug, Clone)]
-pub(super) struct McpHttpClient(pub(super) Client);
+/// A client that authorizes its requests and recognises a forgotten session, so that the SDK begins a new one.
+#[derive(Clone)]
+pub(super) struct McpHttpClient {
+    pub(super) client: Client,
+    /// The server's login, if there is one. The SDK's own client would drop a refresh with its request.
+    pub(super) authorizer: Option<RequestAuthorizer>,
+}
 
 /// Takes an error that answers no request for the end of the session, if there is one and a request waits.
 fn check_response(
@@ -38,6 +45,43 @@ fn check_response(
     Ok(response)
 }
 
+/// Ends a stream of a session that the server does not know: this error is one that the SDK does not try again.
+fn check_stream(opened: HttpResult<SseEvents>, is_in_session: bool) -> HttpResult<SseEvents> {
+    match opened {
+        Err(StreamableHttpError::Client(error))
+            if is_in_session && matches!(error.status(), Some(StatusCode::NOT_FOUND | StatusCode::GONE)) =>
+        {
+            tracing::info!("an MCP server has forgotten the session of a stream");
+            Err(StreamableHttpError::ServerDoesNotSupportSse)
+        }
+        opened => opened,
+    }
+}
+
+impl McpHttpClient {
+    /// Sends a request with the token of the login, if there is one, and again with another if the server rejects it.
+    async fn send_authorized<T, F>(
+        &self,
+        auth_header: Option<String>,
+        send: impl Fn(Option<String>) -> F + Send + Sync,
+    ) -> HttpResult<T>
+    where
+        F: Future<Output = HttpResult<T>> + Send,
+    {
+        let Some(authorizer) = &self.authorizer else { return send(auth_header).await };
+        let token = authorizer.fetch_token().await?;
+        match (send(token.clone()).await, token) {
+            (Err(StreamableHttpError::AuthRequired(challenge)), Some(rejected)) => {
+                match authorizer.replace_token(rejected).await? {
+                    Some(token) => send(Some(token)).await,
+                    None => Err(StreamableHttpError::AuthRequired(challenge)),
+                }
+            }
+            (sent, _) => sent,
+        }
+    }
+}
+
 impl StreamableHttpClient for McpHttpClient {
     type Error = reqwest::Error;
 
@@ -51,8 +95,11 @@ impl StreamableHttpClient for McpHttpClient {
     ) -> HttpResult<StreamableHttpPostResponse> {
         let is_request_in_session =
             matches!(message, ClientJsonRpcMessage::Request(_)) && session_id.is_some();
-        let response = self.0.post_message(uri, message, session_id, auth_header, custom_headers).await?;
-        check_response(response, is_request_in_session)
+        let response = self.send_authorized(auth_header, |token| {
+            let (message, custom_headers) = (message.clone(), custom_headers.clone());
+            self.client.post_message(uri.clone(), message, session_id.clone(), token, custom_headers)
+        });
+        check_response(response.await?, is_request_in_session)
     }
 
     async fn post_message_with_max_sse_event_size(
@@ -66,15 +113,17 @@ impl StreamableHttpClient for McpHttpClient {
     ) -> HttpResult<StreamableHttpPostResponse> {
         let is_request_in_session =
             matches!(message, ClientJsonRpcMessage::Request(_)) && session_id.is_some();
-        let posting = self.0.post_message_with_max_sse_event_size(
-            uri,
-            message,
-            session_id,
-            auth_header,
-            custom_headers,
-            max_sse_event_size,
-        );
-        check_response(posting.await?, is_request_in_session)
+        let response = self.send_authorized(auth_header, |token| {
+            self.client.post_message_with_max_sse_event_size(
+                uri.clone(),
+                message.clone(),
+                session_id.clone(),
+                token,
+                custom_headers.clone(),
+                max_sse_event_size,
+            )
+        });
+        check_response(response.await?, is_request_in_session)
     }
 
     async fn delete_session(
@@ -84,7 +133,10 @@ impl StreamableHttpClient for McpHttpClient {
         auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> HttpResult<()> {
-        self.0.delete_session(uri, session_id, auth_header, custom_headers).await
+        let deletion = self.send_authorized(auth_header, |token| {
+            self.client.delete_session(uri.clone(), session_id.clone(), token, custom_headers.clone())
+        });
+        deletion.await
     }
 
     async fn get_stream(
@@ -95,7 +147,11 @@ impl StreamableHttpClient for McpHttpClient {
         auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> HttpResult<SseEvents> {
-        self.0.get_stream(uri, session_id, last_event_id, auth_header, custom_headers).await
+        let opening = self.send_authorized(auth_header, |token| {
+            let (last_event_id, custom_headers) = (last_event_id.clone(), custom_headers.clone());
+            self.client.get_stream(uri.clone(), session_id.clone(), last_event_id, token, custom_headers)
+        });
+        check_stream(opening.await, session_id.is_some())
     }
 
     async fn get_stream_with_max_sse_event_size(
@@ -107,14 +163,16 @@ impl StreamableHttpClient for McpHttpClient {
         custom_headers: HashMap<HeaderName, HeaderValue>,
         max_sse_event_size: usize,
     ) -> HttpResult<SseEvents> {
-        let stream = self.0.get_stream_with_max_sse_event_size(
-            uri,
-            session_id,
-            last_event_id,
-            auth_header,
-            custom_headers,
-            max_sse_event_size,
-        );
-        stream.await
+        let opening = self.send_authorized(auth_header, |token| {
+            self.client.get_stream_with_max_sse_event_size(
+                uri.clone(),
+                session_id.clone(),
+                last_event_id.clone(),
+                token,
+                custom_headers.clone(),
+                max_sse_event_size,
+            )
+        });
+        check_stream(opening.await, session_id.is_some())
     }
 }

@@ -32,6 +32,8 @@ const PROGRESS_CHARS_MAX: usize = 1000;
 pub(super) struct McpLink {
     pub(super) peer: Peer<RoleClient>,
     pub(super) handler: McpClientHandler,
+    /// Whether the server is a program of ours, which may exit.
+    pub(super) has_program: bool,
 }
 
 impl McpLink {

@@ -1,7 +1,7 @@
 //! The older HTTP transport: responses arrive on one event stream, requests go to an endpoint that the stream gives
 //! first. The SDK no longer supports it.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::collections::VecDeque;
 
 use crow_core::SseParser;
 use reqwest::{
@@ -14,13 +14,7 @@ use rmcp::{
     transport::Transport,
 };
 
-use tokio::sync::Mutex;
-
-use super::{
-    auth::{self, RequestAuthorizer},
-    http,
-    message_filter::error_response_for,
-};
+use super::{auth, http, message_filter::error_response_for, request_authorizer::RequestAuthorizer};
 
 /// Reason why a request failed.
 #[derive(Debug, thiserror::Error)]
@@ -37,8 +31,7 @@ pub(super) enum SseError {
 pub(super) struct SseTransport {
     client: Client,
     headers: HeaderMap,
-    /// Shared by the requests: one of them refreshes the token.
-    authorizer: Option<Arc<Mutex<RequestAuthorizer>>>,
+    authorizer: Option<RequestAuthorizer>,
     endpoint: Url,
     stream: EventStream,
 }
@@ -52,7 +45,6 @@ pub(super) async fn open_transport(
     let (client, url) = http::client_for_url(url).await?;
     let headers: HeaderMap = http::parse_headers(headers)?.into_iter().collect();
     let request = client.get(url.clone()).header(ACCEPT, "text/event-stream").headers(headers.clone());
-    let authorizer = authorizer.map(|signer| Arc::new(Mutex::new(signer)));
     let response = authorize_request(request, authorizer.as_ref()).await?.send().await;
     let response = response.map_err(|error| super::request_error::root_cause(&error))?;
     match response.status().as_u16() {
@@ -89,10 +81,10 @@ async fn wait_for_endpoint(url: &Url, response: Response) -> Result<(Url, EventS
 /// Adds an access token if a login is stored.
 async fn authorize_request(
     request: RequestBuilder,
-    authorizer: Option<&Arc<Mutex<RequestAuthorizer>>>,
+    authorizer: Option<&RequestAuthorizer>,
 ) -> Result<RequestBuilder, String> {
     let Some(authorizer) = authorizer else { return Ok(request) };
-    let token = auth::fetch_access_token(&*authorizer.lock().await).await?;
+    let token = authorizer.fetch_token().await.map_err(|error| auth::describe_auth_error(&error))?;
     Ok(match token {
         Some(token) => request.bearer_auth(token),
         None => request,

@@ -4,6 +4,7 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicU32, Ordering},
     },
+    time::{Duration, Instant},
 };
 
 use crow_core::{McpServer, McpTransport};
@@ -15,7 +16,7 @@ use tokio::{
     sync::mpsc,
 };
 
-use super::mcp::{check, check_listed};
+use super::mcp::{Session, check, check_listed};
 
 /// Serves MCP at `/mcp/` for clients with the key, and redirects `/mcp` there.
 async fn serve() -> String {
@@ -81,25 +82,39 @@ async fn stream_events(mut stream: BufReader<TcpStream>, head: &[String], events
     Some(())
 }
 
+/// Returns the status and the headers of a request that gets no answer.
+fn refusal(head: &[String]) -> Option<(&'static str, Vec<&'static str>)> {
+    if head[0].starts_with("post /mcp http") {
+        return Some(("307 Temporary Redirect", vec!["location: /mcp/"]));
+    }
+    if head[0].starts_with("post /away http") {
+        return Some(("307 Temporary Redirect", vec!["location: http://127.0.0.2:1/mcp/"]));
+    }
+    // The server has forgotten the first response, and cannot be reached for the second.
+    if head[0].starts_with("get /mcp/ http") && head.iter().any(|line| line == "last-event-id: gone") {
+        return Some(("404 Not Found", vec![]));
+    }
+    if head[0].starts_with("get /mcp/ http") && head.iter().any(|line| line == "last-event-id: down") {
+        return Some(("503 Service Unavailable", vec![]));
+    }
+    if !head[0].starts_with("post /mcp/ http") && !head[0].starts_with("post /messages") {
+        return Some(("405 Method Not Allowed", vec![]));
+    }
+    if !head.iter().any(|line| line == "x-key: secret") {
+        return Some(("401 Unauthorized", vec!["www-authenticate: Bearer"]));
+    }
+    None
+}
+
 fn reply(
     head: &[String],
     message: &Value,
     sessions: &AtomicU32,
 ) -> (&'static str, Vec<&'static str>, String) {
-    let none = String::new;
+    if let Some((status, header)) = refusal(head) {
+        return (status, header, String::new());
+    }
     let mut session = "mcp-session-id: 1";
-    if head[0].starts_with("post /mcp http") {
-        return ("307 Temporary Redirect", vec!["location: /mcp/"], none());
-    }
-    if head[0].starts_with("post /away http") {
-        return ("307 Temporary Redirect", vec!["location: http://127.0.0.2:1/mcp/"], none());
-    }
-    if !head[0].starts_with("post /mcp/ http") && !head[0].starts_with("post /messages") {
-        return ("405 Method Not Allowed", vec![], none());
-    }
-    if !head.iter().any(|line| line == "x-key: secret") {
-        return ("401 Unauthorized", vec!["www-authenticate: Bearer"], none());
-    }
     let result = match message["method"].as_str().unwrap_or_default() {
         "initialize" => {
             if sessions.fetch_add(1, Ordering::Relaxed) > 0 {
@@ -117,7 +132,7 @@ fn reply(
             if message["params"]["arguments"]["text"] == "forgotten"
                 && head.iter().any(|line| line == "mcp-session-id: 1") =>
         {
-            return ("404 Not Found", vec![], none());
+            return ("404 Not Found", vec![], String::new());
         }
         // The same, as some servers say it: with an error that names no request.
         "tools/call"
@@ -130,11 +145,23 @@ fn reply(
         "tools/call" if message["params"]["arguments"]["text"] == "fail" => {
             return ("503 Service Unavailable", vec![], "down".to_owned());
         }
+        // Event streams that end without an answer.
+        "tools/call" if message["params"]["arguments"]["text"] == "cut" => {
+            return ("200 OK", vec!["content-type: text/event-stream"], ": hello\n\n".to_owned());
+        }
+        // The same with an event, so that the client may resume them.
+        "tools/call"
+            if ["gone", "down"].iter().any(|text| message["params"]["arguments"]["text"] == *text) =>
+        {
+            let event =
+                format!("id: {}\ndata: \n\n", message["params"]["arguments"]["text"].as_str().unwrap());
+            return ("200 OK", vec!["content-type: text/event-stream"], event);
+        }
         "tools/call" => {
             let text = message["params"]["arguments"]["text"].as_str().unwrap_or_default().to_uppercase();
             json!({"content": [{"type": "text", "text": text}]})
         }
-        _ => return ("202 Accepted", vec![], none()),
+        _ => return ("202 Accepted", vec![], String::new()),
     };
     let body = json!({"jsonrpc": "2.0", "id": message["id"], "result": result}).to_string();
     ("200 OK", vec!["content-type: application/json", session], body)
@@ -166,6 +193,56 @@ async fn calls_return_their_results() {
         "#]],
     )
     .await;
+}
+
+#[tokio::test]
+async fn response_that_ends_without_an_answer_fails_its_call_at_once() {
+    let calls = [("shout", json!({"text": "cut"})), ("shout", json!({"text": "again"}))];
+    let server = http(serve().await + "/mcp/", &[("X-Key", "secret")]);
+    let began = Instant::now();
+    check(
+        server,
+        &calls,
+        expect![[r#"
+            > web: shout Other Calls { server: "web", tool: "shout" }
+            Failed: the MCP server web did not answer: its response ended early
+            > web: shout Other Calls { server: "web", tool: "shout" }
+            Completed: AGAIN
+        "#]],
+    )
+    .await;
+    // The time that a program gets to exit.
+    assert!(began.elapsed() < Duration::from_secs(5));
+}
+
+#[tokio::test]
+async fn response_of_a_session_that_the_server_forgot_is_not_resumed() {
+    let session = Session::settled(vec![http(serve().await + "/mcp/", &[("X-Key", "secret")])]).await;
+    tokio::time::pause();
+    let began = tokio::time::Instant::now();
+    let said = session.call("shout", json!({"text": "gone"})).await;
+    // One attempt after the first pause.
+    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+    expect![[r#"
+        > web: shout Other Calls { server: "web", tool: "shout" }
+        Failed: the MCP server web did not answer: its response ended early
+    "#]]
+    .assert_eq(&said);
+}
+
+#[tokio::test]
+async fn response_is_resumed_for_a_limited_time() {
+    let session = Session::settled(vec![http(serve().await + "/mcp/", &[("X-Key", "secret")])]).await;
+    tokio::time::pause();
+    let began = tokio::time::Instant::now();
+    let said = session.call("shout", json!({"text": "down"})).await;
+    let n_seconds = began.elapsed().as_secs();
+    assert!((15..60).contains(&n_seconds), "{n_seconds}");
+    expect![[r#"
+        > web: shout Other Calls { server: "web", tool: "shout" }
+        Failed: the MCP server web did not answer: its response ended early
+    "#]]
+    .assert_eq(&said);
 }
 
 #[tokio::test]

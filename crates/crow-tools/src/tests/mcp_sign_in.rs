@@ -19,8 +19,12 @@ use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
     net::{TcpListener, TcpStream},
 };
+use tokio_util::sync::CancellationToken;
 
-use super::{Machine, mcp::Session};
+use super::{
+    Machine,
+    mcp::{Session, until},
+};
 use crate::{McpSignIn, SignInStatus, forget_sign_in, sign_in_status};
 
 /// An MCP server and its authorization server. Shared by its connections.
@@ -40,6 +44,8 @@ struct State {
     access: Vec<String>,
     refresh: Vec<String>,
     n_issued: u32,
+    /// Delays the responses to refreshes until it is cancelled.
+    held: Option<CancellationToken>,
     /// The requests, without random values.
     log: Vec<String>,
 }
@@ -86,6 +92,19 @@ impl Place {
         self.state.lock().unwrap().access.clear();
     }
 
+    /// Holds back the responses to refreshes until the token is cancelled.
+    fn hold_refreshes(&self) -> CancellationToken {
+        let held = CancellationToken::new();
+        self.state.lock().unwrap().held = Some(held.clone());
+        held
+    }
+
+    /// Waits until a refresh has been requested.
+    async fn wait_for_refresh(&self) {
+        let is_refresh = |line: &String| line.starts_with("token by refresh_token");
+        until("a refresh is requested", || self.state.lock().unwrap().log.iter().any(is_refresh)).await;
+    }
+
     async fn serve(self, stream: TcpStream) -> Option<()> {
         let mut stream = BufReader::new(stream);
         loop {
@@ -116,6 +135,10 @@ impl Place {
                 body: String::from_utf8(body).unwrap(),
             };
             let (status, headers, body) = self.reply(&request);
+            let held = self.state.lock().unwrap().held.clone();
+            if let Some(held) = held.filter(|_| request.body.contains("grant_type=refresh_token")) {
+                held.cancelled().await;
+            }
             let mut text = format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\n", body.len());
             for header in headers {
                 write!(text, "{header}\r\n").unwrap();
@@ -387,6 +410,26 @@ async fn token_is_refreshed_by_one_session_at_a_time() {
 }
 
 #[tokio::test]
+async fn token_that_expired_is_refreshed_once_by_all_sessions() {
+    let (place, home) = (Place::open(&[]).await, Home::new());
+    sign_in(&place, &home.dir()).await.unwrap();
+    let file = home.dir().join("web.json");
+    let mut stored: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    stored["credentials"]["token_received_at"] = json!(0);
+    fs::write(&file, stored.to_string()).unwrap();
+    let others = [Home::new(), Home::new(), Home::new()];
+    for other in &others {
+        std::os::unix::fs::symlink(home.dir(), other.dir()).unwrap();
+    }
+    let opening = others.map(|other| session(place.server(), other));
+    for session in futures_util::future::join_all(opening).await {
+        assert_eq!(session.servers.tools().len(), 1, "{}", session.news());
+    }
+    let n_refreshes = place.log().matches("token by refresh_token").count();
+    assert_eq!(n_refreshes, 1);
+}
+
+#[tokio::test]
 async fn token_that_was_revoked_requires_a_login() {
     let (place, home) = (Place::open(&["no more"]).await, Home::new());
     sign_in(&place, &home.dir()).await.unwrap();
@@ -400,6 +443,52 @@ async fn token_that_was_revoked_requires_a_login() {
         Failed: could not send a request to the MCP server web: it requires authentication; log in with `crow-cli auth web`
     "#]]
     .assert_eq(&(said + &session.news()));
+}
+
+/// The authorization server accepts a refresh token once.
+#[tokio::test]
+async fn refreshed_login_is_stored_after_its_call_was_cancelled_and_its_session_has_ended() {
+    let (place, home) = (Place::open(&[]).await, Home::new());
+    sign_in(&place, &home.dir()).await.unwrap();
+    let file = home.dir().join("web.json");
+    let session = session(place.server(), home).await;
+    place.revoke();
+    let held = place.hold_refreshes();
+    let (said, ()) = tokio::join!(session.call("shout", json!({})), async {
+        place.wait_for_refresh().await;
+        session.machine.cancel.cancel();
+    });
+    expect![[r#"
+        > web: shout Other Calls { server: "web", tool: "shout" }
+        Failed: stopped: the turn was cancelled
+    "#]]
+    .assert_eq(&said);
+    let Session { machine, servers } = session;
+    drop(servers);
+    assert!(fs::read_to_string(&file).unwrap().contains("secret-r1"));
+    // The process ends.
+    tokio::join!(machine.tools.finish_token_refreshes(), async { held.cancel() });
+    assert!(fs::read_to_string(&file).unwrap().contains("secret-r2"));
+}
+
+#[tokio::test]
+async fn login_that_was_renewed_meanwhile_is_not_deleted() {
+    let (place, home) = (Place::open(&["no more"]).await, Home::new());
+    sign_in(&place, &home.dir()).await.unwrap();
+    let file = home.dir().join("web.json");
+    let session = session(place.server(), home).await;
+    place.revoke();
+    let held = place.hold_refreshes();
+    let (said, renewed) = tokio::join!(session.call("shout", json!({})), async {
+        place.wait_for_refresh().await;
+        // Another process stores a login in the same second.
+        let renewed = fs::read_to_string(&file).unwrap().replace("secret-r1", "secret-r9");
+        fs::write(&file, &renewed).unwrap();
+        held.cancel();
+        renewed
+    });
+    assert!(said.contains("it requires authentication"), "{said}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), renewed);
 }
 
 #[tokio::test]

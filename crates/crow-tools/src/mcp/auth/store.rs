@@ -6,16 +6,37 @@ use std::{
     io::{self, Write as _},
     path::{Path, PathBuf},
     pin::Pin,
+    sync::{Mutex, PoisonError},
     time::Duration,
 };
 
 use crow_files::create_private_dir;
-use rmcp::transport::auth::{AuthError, CredentialRefreshGuard, CredentialStore, StoredCredentials};
+use rmcp::transport::auth::{
+    AuthError, CredentialRefreshGuard, CredentialStore, OAuthTokenResponse, StoredCredentials,
+};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tokio::time::timeout;
 
 /// A token refresh takes less than this; another process must not wait forever.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(40);
+
+/// The wait for the lock and half a minute, in which the SDK takes a token for one that expires soon.
+const LIFETIME_MIN: Duration = Duration::from_secs(80);
+
+/// Reason why a token is not refreshed: another process has done it. The SDK would refresh it again.
+const ALREADY_REFRESHED: &str = "another process has refreshed it";
+
+/// Returns a token of an authorization server's response. The SDK exports no other way to read it.
+pub(crate) fn token_value(response: &OAuthTokenResponse, name: &str) -> Option<String> {
+    let response = serde_json::to_value(response).ok()?;
+    response.get(name).and_then(Value::as_str).map(str::to_owned)
+}
+
+/// Whether a refresh was not made because another process has stored a new token.
+pub(crate) fn is_already_refreshed(error: &AuthError) -> bool {
+    matches!(error, AuthError::CredentialStoreError(reason) if reason == ALREADY_REFRESHED)
+}
 
 /// A client secret that some authorization servers issue.
 #[derive(Clone, Default, Serialize, Deserialize)]
@@ -93,7 +114,7 @@ impl TokenFile {
 
     /// Returns a store that writes logins with this client secret to the file.
     pub(super) fn into_store(self, secret: ClientSecret) -> TokenStore {
-        TokenStore { file: self, secret }
+        TokenStore { file: self, secret, loaded_token: Mutex::default() }
     }
 }
 
@@ -107,10 +128,28 @@ fn file_name(server: &str) -> String {
     encoded.collect()
 }
 
+fn refresh_token(credentials: &StoredCredentials) -> Option<String> {
+    credentials.token_response.as_ref().and_then(|response| token_value(response, "refresh_token"))
+}
+
+fn access_token(credentials: &StoredCredentials) -> Option<String> {
+    credentials.token_response.as_ref().and_then(|response| token_value(response, "access_token"))
+}
+
+/// Whether the SDK uses a token without a refresh that was stored during the wait for the lock.
+fn is_usable(credentials: &StoredCredentials) -> bool {
+    let response =
+        credentials.token_response.as_ref().and_then(|response| serde_json::to_value(response).ok());
+    let expires_in = response.as_ref().and_then(|response| response.get("expires_in")?.as_u64());
+    expires_in.is_none_or(|seconds| Duration::from_secs(seconds) >= LIFETIME_MIN)
+}
+
 /// The file as the SDK's credential store.
 pub(super) struct TokenStore {
     file: TokenFile,
     secret: ClientSecret,
+    /// The access token that the SDK has read last, and may want to refresh.
+    loaded_token: Mutex<Option<String>>,
 }
 
 /// The return type of the SDK's async trait methods.
@@ -134,7 +173,12 @@ impl CredentialStore for TokenStore {
         'a: 'b,
         Self: 'b,
     {
-        Box::pin(async { Ok(self.run_blocking(TokenFile::read).await?.map(|stored| stored.credentials)) })
+        Box::pin(async {
+            let credentials = self.run_blocking(TokenFile::read).await?.map(|stored| stored.credentials);
+            let token = credentials.as_ref().and_then(access_token);
+            *self.loaded_token.lock().unwrap_or_else(PoisonError::into_inner) = token;
+            Ok(credentials)
+        })
     }
 
     fn save<'a, 'b>(&'a self, credentials: StoredCredentials) -> StoreFuture<'b, ()>
@@ -154,16 +198,16 @@ impl CredentialStore for TokenStore {
         Box::pin(async { self.run_blocking(TokenFile::remove).await.map(drop) })
     }
 
-    // A rejected refresh token is useless.
+    // A rejected refresh token is useless. Another process may have stored a newer one by a login.
     fn on_refresh_token_rejected<'a, 'b, 'c>(&'a self, rejected: &'b StoredCredentials) -> StoreFuture<'c, ()>
     where
         'a: 'c,
         'b: 'c,
         Self: 'c,
     {
-        let received_at = rejected.token_received_at;
+        let rejected = refresh_token(rejected);
         Box::pin(self.run_blocking(move |file| match file.read()? {
-            Some(stored) if stored.credentials.token_received_at == received_at => file.remove().map(drop),
+            Some(stored) if refresh_token(&stored.credentials) == rejected => file.remove().map(drop),
             Some(_) | None => Ok(()),
         }))
     }
@@ -178,7 +222,55 @@ impl CredentialStore for TokenStore {
                 |_| Err(AuthError::CredentialStoreError("another process is refreshing it".to_owned()));
             let lock =
                 timeout(LOCK_TIMEOUT, self.run_blocking(TokenFile::lock)).await.unwrap_or_else(timed_out)?;
-            Ok(Some(CredentialRefreshGuard::new(lock)))
+            let stored = self.run_blocking(TokenFile::read).await?.map(|stored| stored.credentials);
+            let loaded_token = self.loaded_token.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let is_replaced = |credentials: &StoredCredentials| access_token(credentials) != loaded_token;
+            match stored.filter(|credentials| is_replaced(credentials) && is_usable(credentials)) {
+                Some(_) => Err(AuthError::CredentialStoreError(ALREADY_REFRESHED.to_owned())),
+                None => Ok(Some(CredentialRefreshGuard::new(lock))),
+            }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{
+        ClientSecret, CredentialStore, StoredCredentials, TokenFile, TokenStore, is_already_refreshed,
+    };
+
+    fn credentials(token: &str, expires_in: u64) -> StoredCredentials {
+        let response = json!({
+            "access_token": token, "token_type": "bearer", "refresh_token": "r", "expires_in": expires_in,
+        });
+        let credentials = json!({
+            "client_id": "c", "token_response": response, "granted_scopes": [], "token_received_at": 0,
+        });
+        serde_json::from_value(credentials).unwrap()
+    }
+
+    async fn is_refused(store: &TokenStore) -> bool {
+        store.acquire_refresh_guard().await.err().is_some_and(|error| is_already_refreshed(&error))
+    }
+
+    #[tokio::test]
+    async fn token_that_another_process_refreshed_is_not_refreshed_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = TokenFile::new(dir.path(), "web", "https://example.org/mcp");
+        let (store, other) =
+            (file.clone().into_store(ClientSecret::default()), file.into_store(ClientSecret::default()));
+        store.save(credentials("a1", 3600)).await.unwrap();
+        store.load().await.unwrap();
+        assert!(!is_refused(&store).await);
+        // It expires so soon that it must be refreshed as well.
+        other.save(credentials("a2", 60)).await.unwrap();
+        assert!(!is_refused(&store).await);
+        other.save(credentials("a3", 3600)).await.unwrap();
+        assert!(is_refused(&store).await);
+        // The server has rejected the new one.
+        store.load().await.unwrap();
+        assert!(!is_refused(&store).await);
     }
 }
