@@ -105,7 +105,7 @@ pub async fn undo_changes(cx: UndoContext<'_>, recorded: Vec<RecordedChange>) ->
             return Vec::new();
         }
         if files.iter().all(|file| file.path != Path::new(&change.path)) {
-            files.push(inspect_file(&cx, &changes, PathBuf::from(&change.path)).await);
+            files.push(inspect_file(&cx, &recorded, &changes, PathBuf::from(&change.path)).await);
         }
     }
     let at = |path: &str| files.iter().find(|file| file.path == Path::new(path));
@@ -189,7 +189,12 @@ enum DiffBase<'a> {
 }
 
 /// Reads the current state of a file, including changes that the client has not saved.
-async fn inspect_file(cx: &UndoContext<'_>, changes: &[UndoChange], path: PathBuf) -> CurrentFile {
+async fn inspect_file(
+    cx: &UndoContext<'_>,
+    recorded: &Arc<Vec<RecordedChange>>,
+    changes: &[UndoChange],
+    path: PathBuf,
+) -> CurrentFile {
     let lookup = {
         let path = path.clone();
         run_blocking(move || {
@@ -218,12 +223,15 @@ async fn inspect_file(cx: &UndoContext<'_>, changes: &[UndoChange], path: PathBu
                 (text_before(&snapshot.before), WriteTarget::Client)
             }
             EditorBuffer::Text(text) => {
-                let state = classify_unsaved(
-                    changes,
-                    &path,
-                    &state,
-                    hash_content(&to_disk_bytes(&text, &snapshot.before)),
-                );
+                let hashed = {
+                    let (recorded, path) = (recorded.clone(), path.clone());
+                    run_blocking(move || Ok((hash_unsaved(&recorded, &path, &text, &snapshot.before), text)))
+                };
+                let (buffer_hash, text) = match hashed.await {
+                    Ok(hashed) => hashed,
+                    Err(ToolError(reason)) => return CurrentFile::from_problem(path, reason),
+                };
+                let state = classify_unsaved(changes, &path, &state, buffer_hash);
                 return CurrentFile {
                     path,
                     state,
@@ -235,6 +243,16 @@ async fn inspect_file(cx: &UndoContext<'_>, changes: &[UndoChange], path: PathBu
             }
         };
     CurrentFile { path, state, fingerprint, mode, text, target }
+}
+
+/// Hashes a client's unsaved text as a file: as the recorded content with this text, whose encoding and line endings
+/// the client does not show, or as it would be saved now.
+fn hash_unsaved(recorded: &[RecordedChange], path: &Path, text: &str, disk: &UndoSnapshot) -> ContentHash {
+    let stamp = Some(ContentStamp::from_text(text));
+    let mut of_file = recorded.iter().filter(|change| Path::new(&change.path) == path);
+    let same = of_file.rfind(|change| stamp_before(&change.before) == stamp);
+    same.and_then(|change| hash_before(&change.before))
+        .unwrap_or_else(|| hash_content(&to_disk_bytes(text, disk)))
 }
 
 /// Classifies a client's unsaved text. The file on disk may have changes that the client has not read.
@@ -254,9 +272,19 @@ fn classify_unsaved(
             || change.after.map_or(CurrentFileState::Missing, CurrentFileState::File) == *on_disk
     });
     match is_known {
+        // What is restored in the editor alone is missing on disk.
+        true if is_goal(changes, path, buffer_hash) => on_disk.clone(),
         true => CurrentFileState::File(buffer_hash),
         false => CurrentFileState::Unreadable("it differs between the disk and the editor".into()),
     }
+}
+
+/// Whether an undo would leave a file with this content as it is.
+fn is_goal(changes: &[UndoChange], path: &Path, hash: ContentHash) -> bool {
+    let of_file: Vec<UndoChange> =
+        changes.iter().filter(|change| Path::new(&change.path) == path).cloned().collect();
+    let planned = plan_undo(&of_file, |_| CurrentFileState::File(hash));
+    planned.iter().any(|planned| planned.action == UndoAction::AlreadyRestored)
 }
 
 /// Reason to leave a file unchanged that may have unsaved changes.
@@ -457,6 +485,44 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+
+    #[test]
+    fn text_before_the_change_in_the_editor_alone_is_not_restored() {
+        let hash = |text: &str| hash_content(text.as_bytes());
+        let path = Path::new("/a");
+        let change = |before: &str, after| UndoChange {
+            path: "/a".into(),
+            before: PriorFileState::File(hash(before)),
+            after,
+        };
+        let removed = [change("one", Some(hash("two"))), change("two", None)];
+        let edited = [change("one", Some(hash("two")))];
+        let twice = [change("one", Some(hash("two"))), change("person", Some(hash("three")))];
+        let file = |text: &str| CurrentFileState::File(hash(text));
+        let cases = [
+            (&removed[..], CurrentFileState::Missing, "one", CurrentFileState::Missing),
+            (&removed[..], CurrentFileState::Missing, "typed", file("typed")),
+            (&edited[..], file("two"), "one", file("two")),
+            (&edited[..], file("two"), "typed", file("typed")),
+            (&edited[..], file("one"), "two", file("two")),
+            (&twice[..], file("three"), "person", file("three")),
+            (&twice[..], file("three"), "one", file("one")),
+        ];
+        for (changes, on_disk, buffer, expected) in cases {
+            let classified = classify_unsaved(changes, path, &on_disk, hash(buffer));
+            assert_eq!(classified, expected, "{buffer} in the editor, {on_disk:?} on disk");
+        }
+    }
+
+    #[test]
+    fn unsaved_text_has_the_bytes_of_the_recorded_file() {
+        let utf16: Vec<u8> = "\u{feff}one\r\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let before = UndoSnapshot::Content { bytes: utf16.clone(), mode: None };
+        let recorded = [RecordedChange { path: "/a".into(), before, after: None }];
+        let hash = |text: &str| hash_unsaved(&recorded, Path::new("/a"), text, &UndoSnapshot::Missing);
+        assert_eq!(hash("one\n"), hash_content(&utf16));
+        assert_eq!(hash("typed\n"), hash_content(b"typed\n"));
+    }
 
     #[test]
     fn silent_client_may_have_unsaved_changes() {

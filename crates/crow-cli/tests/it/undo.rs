@@ -395,6 +395,17 @@ fn undo_writes_through_the_client() {
 }
 
 #[test]
+fn text_that_is_restored_only_in_the_editor_is_restored_on_disk() {
+    check(async {
+        let mut stage = Stage::new(json!({"fs": {"readTextFile": true, "writeTextFile": true}})).await;
+        stage.turn(TURN).await;
+        stage.client.editor.buffers.insert(stage.path("a.txt"), "one\ntwo\n".to_owned());
+        assert_eq!(stage.say("/undo").await, "- `a.txt`: restored\n- `new/b.txt`: removed\n");
+        assert_eq!(stage.read("a.txt"), "one\ntwo\n");
+    });
+}
+
+#[test]
 fn file_unreadable_by_the_client_is_not_written_through_it() {
     check(async {
         let mut stage = Stage::new(json!({"fs": {"readTextFile": true, "writeTextFile": true}})).await;
