@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     PreviewFuture, Tool, ToolCx, ToolFuture, Workspace,
-    editor_buffers::{self, OpenFileError, ReadPurpose},
+    editor_buffers::{self, OpenFileError, ReadPurpose, WriteTarget},
     file_write::{self, FileWrite, PriorContent, WrittenFile},
     read,
     text_encoding::TextEncoding,
@@ -33,8 +33,8 @@ const APPLY_PATCH: &str = "apply_patch";
 /// The title of a call whose patch cannot be parsed.
 const UNKNOWN_TITLE: &str = "Apply a patch";
 
-/// The permission bits of programs.
-const EXECUTABLE_BITS: u32 = 0o111;
+/// The usual permission bits of new files: a client creates a file with them too.
+const NEW_FILE_MODES: [u32; 3] = [0o644, 0o664, 0o666];
 
 pub(crate) struct ApplyPatchTool {
     spec: ToolSpec,
@@ -50,7 +50,7 @@ struct PlannedPatch {
     files: Vec<PlannedFile>,
     /// The encodings of existing files; `None` if the client writes them.
     encodings: BTreeMap<String, Option<TextEncoding>>,
-    /// The permission bits of programs that are moved or removed.
+    /// The permission bits of the files that are moved or removed.
     modes: BTreeMap<String, u32>,
 }
 
@@ -213,7 +213,7 @@ async fn open_text(
     Ok(Some(file))
 }
 
-/// Rejects the removal of a link, whose target would be removed, and returns the permission bits of programs.
+/// Rejects the removal of a link, whose target would be removed, and returns the permission bits of the files.
 async fn inspect_removed_files(
     cx: &ToolCx<'_>,
     files: &[PlannedFile],
@@ -229,9 +229,7 @@ async fn inspect_removed_files(
                 let reason = format!("{path} is a link; remove or rename it with `terminal`");
                 return Err(patch_error(&reason));
             }
-            if let Some(mode) =
-                crow_files::permission_bits(&metadata).filter(|mode| mode & EXECUTABLE_BITS != 0)
-            {
+            if let Some(mode) = crow_files::permission_bits(&metadata) {
                 modes.insert(path, mode);
             }
         }
@@ -296,7 +294,7 @@ async fn apply_change(
         text: file.new.clone().unwrap_or_default(),
         is_whole: false,
         encoding: encoding.flatten().or(moved_encoding).unwrap_or(TextEncoding::Utf8),
-        mode: file.source.as_ref().and_then(|source| planned.modes.get(source).copied()),
+        mode: file.source.as_ref().and_then(|source| created_mode(cx, planned, source, &file.path)),
     };
     match file.new {
         Some(_) => file_write::apply_write(cx, change).await,
@@ -305,6 +303,13 @@ async fn apply_change(
             Ok(WrittenFile { text: String::new(), note: String::new() })
         }
     }
+}
+
+/// Returns the permission bits of a removed file for a file that is created from it. A client, which cannot set them,
+/// only creates files with the usual ones.
+fn created_mode(cx: &ToolCx<'_>, planned: &PlannedPatch, removed: &str, created: &str) -> Option<u32> {
+    let is_disk = editor_buffers::write_target(cx, created) == WriteTarget::Disk;
+    planned.modes.get(removed).copied().filter(|mode| is_disk || !NEW_FILE_MODES.contains(mode))
 }
 
 /// Restores the files that were written, the last one first; returns those that could not be restored.
@@ -318,7 +323,7 @@ async fn restore_files(cx: &ToolCx<'_>, planned: &PlannedPatch, done: &[DoneChan
             text: file.old.clone().unwrap_or_default(),
             is_whole: false,
             encoding: planned.encodings.get(&file.path).copied().flatten().unwrap_or(TextEncoding::Utf8),
-            mode: planned.modes.get(&file.path).copied(),
+            mode: created_mode(cx, planned, &file.path, &file.path),
         };
         let restored = match file.old {
             Some(_) => file_write::apply_write(cx, change).await.map(drop),

@@ -174,6 +174,25 @@ async fn files_are_restored_if_a_later_one_cannot_be_written() {
     .assert_eq(&stage.undo(UndoMode::Preview).await);
 }
 
+#[tokio::test]
+async fn moved_file_keeps_its_permission_bits() {
+    let machine = Machine::new(|cwd| {
+        for (name, mode) in [("private", 0o600), ("shared", 0o664), ("program", 0o750)] {
+            fs::write(cwd.join(name), "one\ntwo\n").unwrap();
+            fs::set_permissions(cwd.join(name), fs::Permissions::from_mode(mode)).unwrap();
+        }
+    });
+    let section = |name: &str| format!("*** Update File: {name}\n*** Move to: moved/{name}\n@@\n-one\n+1");
+    let (name, arguments) = patch(&["private", "shared", "program"].map(section).join("\n"));
+    let said = machine.call(name, arguments).await;
+    assert!(said.contains("Completed: "), "{said}");
+    let modes = ["private", "shared", "program"].map(|name| {
+        let metadata = fs::metadata(machine.path("moved").join(name)).unwrap();
+        format!("{name} {:o}", metadata.permissions().mode() & 0o777)
+    });
+    assert_eq!(modes, ["private 600", "shared 664", "program 750"]);
+}
+
 fn resolve(name: &str, arguments: Value) -> String {
     let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
     let arguments = ToolArguments::Valid(arguments);
