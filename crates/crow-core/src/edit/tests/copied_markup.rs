@@ -3,6 +3,7 @@
 use expect_test::expect;
 
 use super::check;
+use crate::edit::{AppliedEdit, EditOccurrences, EditRefusal, apply_edit};
 
 const FILE: &str = "fn a() {\n    one();\n\n    two();\n}\n";
 
@@ -376,6 +377,66 @@ fn placeholder_lines_are_refused() {
         |    ...\n
     "#]],
     );
+}
+
+/// The edit that writes this line.
+fn write_line(line: &str) -> Result<AppliedEdit, EditRefusal> {
+    apply_edit(FILE, "    one();\n", &format!("    1();\n    {line}\n"), EditOccurrences::One)
+}
+
+#[test]
+fn usual_placeholders_are_refused() {
+    let placeholders = [
+        "// ...existing code...",
+        "// ... rest of the user handling",
+        "// … rest of file",
+        "# ... (remaining code unchanged) ...",
+        "... existing code ...",
+        "... (rest of the function)",
+        "...(rest of file)",
+        "{/* ... existing code ... */}",
+        "<!-- ... rest of the page ... -->",
+        "[... other methods ...]",
+        "/* existing code */",
+        "// Rest of the function remains unchanged.",
+        "# remaining code here",
+        "-- rest of file (unchanged)",
+        "// (existing code)",
+        "(existing code unchanged)",
+        "…existing code…",
+        "* Keep existing code as before",
+    ];
+    for line in placeholders {
+        assert!(write_line(line).is_err(), "{line}");
+    }
+}
+
+#[test]
+fn lines_that_resemble_placeholders_are_written() {
+    let lines = [
+        "...existing,",
+        "...existing",
+        "...remaining,",
+        "...previousState,",
+        "...otherProps",
+        "...(existing ?? [])",
+        "...(previous.items)",
+        "[...existing, item],",
+        "(...remaining)",
+        "...rest",
+        "...",
+        "# ...",
+        "// Existing code relies on the order.",
+        "# Rest of the arguments …",
+        "# Rest of the arguments are passed on.",
+        "* Existing code keeps working",
+        "// ...existing,",
+        "... existing,",
+    ];
+    for line in lines {
+        let written = write_line(line);
+        assert!(written.is_ok(), "{line}: {written:?}");
+    }
 }
 
 #[test]
