@@ -43,6 +43,8 @@ pub(super) struct JobEntry {
     pub(super) backend: JobBackend,
     /// Whether the model was told that it has ended.
     is_reported: AtomicBool,
+    /// Whether its output was taken after its end.
+    is_drained: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -57,16 +59,16 @@ pub(super) struct JobSlot<'a> {
 }
 
 impl JobTable {
-    /// Reserves a place for a job. If all are taken, the oldest job that has ended is forgotten.
+    /// Reserves a place for a job. If all are taken, a job that has ended is forgotten, if possible one that was read.
     pub(super) fn reserve_slot(&self) -> Result<JobSlot<'_>, ToolError> {
         let mut state = self.lock();
         if state.jobs.len() + state.n_reserved >= JOBS_MAX {
-            match state.jobs.iter().position(|job| job.command_exit().is_some()) {
+            match state.ended_position() {
                 Some(index) => drop(state.jobs.remove(index)),
                 None => {
                     let reason = format!(
-                        "not started: {JOBS_MAX} jobs are running, which is the limit; end one with reset and \
-                         its `job`. {}",
+                        "not started: {JOBS_MAX} jobs are running or starting, which is the limit; end one \
+                         with reset and its `job`. {}",
                         state.render_list()
                     );
                     return Err(ToolError(reason));
@@ -119,6 +121,18 @@ impl JobTable {
 }
 
 impl JobTableState {
+    /// The index of the job that is missed least: of those that have ended, the oldest that was read, else the oldest
+    /// whose end was reported, else the oldest.
+    fn ended_position(&self) -> Option<usize> {
+        let ended = self.jobs.iter().enumerate().filter(|(_, job)| job.command_exit().is_some());
+        // The first of equal ones is the oldest.
+        let least_missed = ended.min_by_key(|(_, job)| {
+            let is_reported = job.is_reported.load(Ordering::Relaxed);
+            (!is_reported, !job.is_drained.load(Ordering::Relaxed))
+        });
+        least_missed.map(|(index, _)| index)
+    }
+
     fn missing_message(&self, name: Option<&str>) -> String {
         match name {
             Some(name) => format!("there is no job `{name}` in this session. {}", self.render_list()),
@@ -128,7 +142,14 @@ impl JobTableState {
 
     fn render_list(&self) -> String {
         let jobs: Vec<String> = self.jobs.iter().map(|job| format!("{} ({})", job.name, job.title)).collect();
-        if jobs.is_empty() { "There are none.".into() } else { format!("The jobs are: {}.", jobs.join(", ")) }
+        match (jobs.is_empty(), self.n_reserved) {
+            (true, 0) => "There are none.".into(),
+            (true, n_starting) => format!("{n_starting} jobs are just starting."),
+            (false, 0) => format!("The jobs are: {}.", jobs.join(", ")),
+            (false, n_starting) => {
+                format!("The jobs are: {}; and {n_starting} more are just starting.", jobs.join(", "))
+            }
+        }
     }
 }
 
@@ -144,8 +165,14 @@ impl JobSlot<'_> {
         state.n_started += 1;
         let name = format!("job-{}", state.n_started);
         let title = format!("`{}`", to_title(command));
-        let entry =
-            Arc::new(JobEntry { name, title, confinement, backend, is_reported: AtomicBool::new(false) });
+        let entry = Arc::new(JobEntry {
+            name,
+            title,
+            confinement,
+            backend,
+            is_reported: AtomicBool::new(false),
+            is_drained: AtomicBool::new(false),
+        });
         state.jobs.push(entry.clone());
         entry
     }
@@ -184,10 +211,13 @@ impl JobEntry {
 
     /// Returns the output since the last call.
     pub(super) async fn take_output(&self, cancel: &CancellationToken) -> CapturedOutput {
-        match &self.backend {
+        let has_ended = self.command_exit().is_some();
+        let output = match &self.backend {
             JobBackend::Local(job) => job.take_output().await,
             JobBackend::Client(job) => job.take_output(cancel).await,
-        }
+        };
+        self.is_drained.fetch_or(has_ended, Ordering::Relaxed);
+        output
     }
 
     /// Marks the end as reported; returns whether it was before.
@@ -210,4 +240,21 @@ pub(super) async fn end_jobs(jobs: &[Arc<JobEntry>]) {
         tasks.spawn(async move { job.end_job().await });
     }
     while tasks.join_next().await.is_some() {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jobs_that_are_starting_are_named() {
+        let jobs = JobTable::default();
+        let slots: Vec<_> = (0..JOBS_MAX).map(|_| jobs.reserve_slot()).collect();
+        let reason = jobs.reserve_slot().err().map(|ToolError(reason)| reason);
+        let expected = "not started: 16 jobs are running or starting, which is the limit; end one with reset and its \
+                        `job`. 16 jobs are just starting.";
+        assert_eq!(reason.as_deref(), Some(expected));
+        drop(slots);
+        assert!(jobs.reserve_slot().is_ok());
+    }
 }

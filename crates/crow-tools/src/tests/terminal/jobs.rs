@@ -219,6 +219,33 @@ async fn jobs_are_limited() {
 }
 
 #[tokio::test]
+async fn job_that_was_not_read_outlives_those_that_were() {
+    let machine = Machine::new(|_| ());
+    let until_there =
+        |name: &str, after: &str| format!("echo up; while [ ! -e {name} ]; do sleep 0.02; done; {after}");
+    start(&machine, &until_there("go", "echo failed; exit 5")).await;
+    for _ in 1..16 {
+        start(&machine, &until_there("short", "true")).await;
+    }
+    std::fs::write(machine.path("short"), "").unwrap();
+    for number in 2..=16 {
+        let call = json!({"is_input": true, "job": format!("job-{number}"), "timeout": 60});
+        let said = machine.call("terminal", call).await;
+        assert!(said.contains("is over: exit code 0"), "{said}");
+    }
+    std::fs::write(machine.path("go"), "").unwrap();
+    let began = Instant::now();
+    while machine.workspace.has_running_jobs() {
+        assert!(began.elapsed() < STUCK);
+        tokio::task::yield_now().await;
+    }
+    let said = start(&machine, "echo up; sleep 1000").await;
+    assert!(said.contains("job-17 is running") && said.contains("is over: exit code 5"), "{said}");
+    let said = machine.call("terminal", json!({"is_input": true, "job": "job-1"})).await;
+    assert!(said.ends_with("Failed: failed\njob-1 is over: exit code 5\n"), "{said}");
+}
+
+#[tokio::test]
 async fn input_with_fewer_rights_than_the_job_is_rejected() {
     let machine = Machine::new(|_| ());
     start(&machine, "echo up; cat").await;
