@@ -165,8 +165,9 @@ pub(super) fn parameters_schema() -> Value {
         "properties": {
             "command": {
                 "type": "string",
-                "description": "The command line. With is_input: the line to type, or one key (C-c, C-d, C-z, Enter, \
-                                Tab, Esc, Up, Down, Left, Right); empty to only read what the job said"
+                "description": "The command line. With is_input: the line to type, or one key, spelled exactly so \
+                                (C-c, C-d, C-z or another letter, Enter, Tab, Esc, Backspace, Up, Down, Left, Right, \
+                                Home, End, PageUp, PageDown); empty to only read what the job said"
             },
             "cwd": {
                 "type": "string",

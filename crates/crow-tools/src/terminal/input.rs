@@ -15,23 +15,23 @@ pub(super) enum JobInput {
     },
 }
 
+/// The keys as the parameter's description spells them. In lower case they are commands, such as `up` of a debugger.
 const KEYS: &[(&str, &str)] = &[
-    ("enter", "\r"),
-    ("tab", "\t"),
-    ("esc", "\x1b"),
-    ("escape", "\x1b"),
-    ("backspace", "\x7f"),
-    ("up", "\x1b[A"),
-    ("down", "\x1b[B"),
-    ("right", "\x1b[C"),
-    ("left", "\x1b[D"),
-    ("home", "\x1b[H"),
-    ("end", "\x1b[F"),
-    ("pageup", "\x1b[5~"),
-    ("pagedown", "\x1b[6~"),
+    ("Enter", "\r"),
+    ("Tab", "\t"),
+    ("Esc", "\x1b"),
+    ("Backspace", "\x7f"),
+    ("Up", "\x1b[A"),
+    ("Down", "\x1b[B"),
+    ("Right", "\x1b[C"),
+    ("Left", "\x1b[D"),
+    ("Home", "\x1b[H"),
+    ("End", "\x1b[F"),
+    ("PageUp", "\x1b[5~"),
+    ("PageDown", "\x1b[6~"),
 ];
 
-const CONTROL_PREFIXES: &[&str] = &["c-", "ctrl-", "ctrl+"];
+const CONTROL_PREFIX: &str = "C-";
 
 const INTERRUPT: u8 = 0x03;
 const END_OF_INPUT: u8 = 0x04;
@@ -41,12 +41,10 @@ const QUIT: u8 = 0x1C;
 impl JobInput {
     /// Parses a model's input: exactly the name of a key is that key, anything else is a line.
     pub(super) fn parse(text: &str) -> Self {
-        let name = text.to_ascii_lowercase();
-        if let Some((_, sequence)) = KEYS.iter().find(|(key, _)| *key == name) {
+        if let Some((_, sequence)) = KEYS.iter().find(|(key, _)| *key == text) {
             return Self::Key { bytes: sequence.as_bytes().to_vec(), only_stops: false, interrupts: false };
         }
-        let letter = CONTROL_PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix));
-        match letter.map(str::as_bytes) {
+        match text.strip_prefix(CONTROL_PREFIX).map(str::as_bytes) {
             Some(&[letter @ (b'a'..=b'z' | b'\\')]) => {
                 let byte = letter & 0x1F;
                 let only_stops = matches!(byte, INTERRUPT | END_OF_INPUT | SUSPEND | QUIT);
@@ -91,7 +89,6 @@ mod tests {
     #[test]
     fn keys_and_lines_are_parsed() {
         assert_input("C-c", "\x03", true);
-        assert_input("ctrl+C", "\x03", true);
         assert_input("C-d", "\x04", true);
         assert_input("C-z", "\x1a", true);
         assert_input("C-\\", "\x1c", true);
@@ -105,5 +102,13 @@ mod tests {
         assert_input("two\nlines\n", "two\rlines\r", false);
         assert_input("two\r\nlines", "two\rlines\r", false);
         assert_input(" up", " up\r", false);
+        assert_input("PageDown", "\x1b[6~", false);
+    }
+
+    #[test]
+    fn words_that_are_no_names_of_keys_are_lines() {
+        for line in ["up", "down", "end", "END", "home", "enter", "tab", "escape", "c-d", "C-D", "Escape"] {
+            assert_input(line, &format!("{line}\r"), false);
+        }
     }
 }
