@@ -19,6 +19,13 @@ enum ArgCondition {
     OnlyOptions,
     /// None of these, which make it run one command and exit.
     Without(&'static [&'static str]),
+    /// None of these options, nor one of these letters, alone or in a word such as `-Atc`.
+    WithoutLetters {
+        options: &'static [&'static str],
+        letters: &'static str,
+        /// The letters that are followed by a value: `-dflorida` names a database.
+        value_letters: &'static str,
+    },
     /// One of these.
     With(&'static [&'static str]),
     /// At most one word that is no option, the database.
@@ -63,10 +70,22 @@ const PROGRAM_NEEDS: &[(TerminalNeed, ArgCondition, &[&str])] = &[
     ),
     (
         TerminalNeed::Interactive,
-        ArgCondition::Without(&["-c", "--command", "-f", "--file", "-l", "--list"]),
+        ArgCondition::WithoutLetters {
+            options: &["--command", "--file", "--list", "--version"],
+            letters: "cflV",
+            value_letters: "dhopvFLPRTU",
+        },
         &["psql"],
     ),
-    (TerminalNeed::Interactive, ArgCondition::Without(&["-e", "--execute"]), &["mysql", "mariadb"]),
+    (
+        TerminalNeed::Interactive,
+        ArgCondition::WithoutLetters {
+            options: &["--execute", "--version"],
+            letters: "eV",
+            value_letters: "hpuDPS",
+        },
+        &["mysql", "mariadb"],
+    ),
     (TerminalNeed::Interactive, ArgCondition::Without(&["--eval", "--file", "-f"]), &["mongosh"]),
     (TerminalNeed::Interactive, ArgCondition::AtMostOne, &["sqlite3", "duckdb", "redis-cli"]),
     (
@@ -78,12 +97,12 @@ const PROGRAM_NEEDS: &[(TerminalNeed, ArgCondition, &[&str])] = &[
     (TerminalNeed::Interactive, ArgCondition::Without(&["-b", "--version"]), &["top", "htop", "btop"]),
     (
         TerminalNeed::Interactive,
-        ArgCondition::Without(&["--version"]),
+        ArgCondition::Without(&["--version", "--headless", "-es", "-Es"]),
         &["vi", "vim", "nvim", "nano", "micro", "hx", "less", "more"],
     ),
     (
         TerminalNeed::Interactive,
-        ArgCondition::Without(&["--batch", "--version"]),
+        ArgCondition::Without(&["-batch", "--batch", "-script", "--script", "--version"]),
         &["emacs", "tig", "lazygit", "mc", "watch"],
     ),
 ];
@@ -123,12 +142,31 @@ fn command_need(command: &SimpleCommand) -> TerminalNeed {
     row.map_or(TerminalNeed::NotNeeded, |(need, ..)| *need)
 }
 
+/// Returns an argument without the value of a long option.
+fn option_name(arg: &str) -> &str {
+    match arg.split_once('=') {
+        Some((name, _)) if name.starts_with("--") => name,
+        Some(_) | None => arg,
+    }
+}
+
+/// Whether an argument has one of these letters as an option, before the value of another.
+fn has_short_option(arg: &str, letters: &str, value_letters: &str) -> bool {
+    let Some(word) = arg.strip_prefix('-').filter(|word| !word.starts_with('-')) else { return false };
+    let end = word.find(|letter: char| value_letters.contains(letter)).unwrap_or(word.len());
+    word[..end].contains(|letter: char| letters.contains(letter))
+}
+
 fn condition_holds(condition: &ArgCondition, args: &[&str]) -> bool {
-    let has_any = |options: &[&str]| args.iter().any(|arg| options.contains(arg));
+    let has_any = |options: &[&str]| args.iter().any(|arg| options.contains(&option_name(arg)));
     match condition {
         ArgCondition::Always => true,
         ArgCondition::OnlyOptions => args.iter().all(|arg| ALONE_OPTIONS.contains(arg)),
         ArgCondition::Without(options) => !has_any(options) && !args.contains(&"--help"),
+        ArgCondition::WithoutLetters { options, letters, value_letters } => {
+            let has_letter = args.iter().any(|arg| has_short_option(arg, letters, value_letters));
+            !has_any(options) && !has_letter && !args.contains(&"--help")
+        }
         ArgCondition::With(options) => has_any(options),
         ArgCondition::AtMostOne => args.len() <= 1 && !args.iter().any(|arg| arg.starts_with('-')),
     }
@@ -162,6 +200,11 @@ mod tests {
             "vim a.txt",
             "less a.txt",
             "gdb ./a",
+            "psql -dflorida -U local",
+            "psql -At mydb",
+            "mysql -psecret -uedgar shop",
+            "mysql --user=me",
+            "emacs a.txt",
         ];
         assert_need(TerminalNeed::Interactive, &lines);
     }
@@ -200,6 +243,20 @@ mod tests {
             "python3 <<E\n1\nE",
             "psql --help",
             "ls && python3",
+            "psql -Atc 'select 1'",
+            "psql -c'select 1'",
+            "psql -U me -dshop --command='select 1'",
+            "psql --file=a.sql",
+            "mysql --execute='select 1'",
+            "mysql -e'select 1'",
+            "mysql -uroot -Ne 'select 1'",
+            "mongosh --eval='1 + 1'",
+            "emacs -batch -l a.el",
+            "emacs --script a.el",
+            "nvim --headless +q",
+            "vim -es -c q a.txt",
+            "vim -Es a.txt",
+            "gdb -batch -x a ./a",
         ];
         assert_need(TerminalNeed::NotNeeded, &lines);
     }
