@@ -10,7 +10,7 @@ use crow_files::{FileReplacement, FileSnapshot, hash_content};
 use crate::{
     ToolCx,
     editor_buffers::{self, WriteTarget},
-    text_encoding::{DecodedText, TextEncoding, decode_text, encode_text},
+    text_encoding::{BOM, DecodedText, TextEncoding, decode_text, encode_text},
     tool_error::{ToolError, run_blocking},
     workspace::ContentStamp,
 };
@@ -25,9 +25,6 @@ const FORMATTED_NOTE: &str =
 
 /// Note for the user: the change has no undo record.
 const NOT_UNDOABLE_NOTE: &str = "\n(the file was too large to record; this change cannot be undone)";
-
-/// The byte order mark as a character.
-const BOM: char = '\u{feff}';
 
 /// The content that a tool found before it computed a change.
 #[derive(Debug)]

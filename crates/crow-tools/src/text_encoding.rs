@@ -2,6 +2,9 @@
 
 use crow_core::line_too_long;
 
+/// The byte order mark as a character.
+pub(crate) const BOM: char = '\u{feff}';
+
 pub(crate) const BOM_UTF8: &[u8] = b"\xEF\xBB\xBF";
 pub(crate) const BOM_UTF16_LE: &[u8] = b"\xFF\xFE";
 pub(crate) const BOM_UTF16_BE: &[u8] = b"\xFE\xFF";

@@ -15,7 +15,7 @@ use crow_files::{PATH_BYTES_MAX, resolve_links};
 use tokio::sync::{Semaphore, watch};
 
 pub use self::directories::check_directories;
-use crate::terminal::JobTable;
+use crate::{terminal::JobTable, text_encoding::BOM};
 
 /// Concurrent reads of one session; further ones wait.
 pub(crate) const READERS_MAX: usize = 32;
@@ -46,8 +46,10 @@ pub(crate) struct ContentStamp {
 }
 
 impl ContentStamp {
-    /// Stamps a text regardless of its line endings: an editor shows them all alike.
+    /// Stamps a text regardless of its line endings, which an editor shows all alike, and of a byte order mark, which
+    /// belongs to the encoding.
     pub(crate) fn from_text(text: &str) -> Self {
+        let text = text.strip_prefix(BOM).unwrap_or(text);
         let mut hasher = DefaultHasher::new();
         let mut n_bytes = 0;
         for line in text.split('\n') {

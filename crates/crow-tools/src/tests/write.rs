@@ -230,6 +230,16 @@ async fn file_that_needs_a_question_to_be_read_is_not_shown() {
 }
 
 #[tokio::test]
+async fn file_written_with_a_byte_order_mark_can_be_edited() {
+    let machine = Machine::new(|_| ());
+    machine.call("write", json!({"file_path": "a", "content": "\u{feff}one\ntwo\n"})).await;
+    let edit = json!({"file_path": "a", "old_string": "two", "new_string": "three"});
+    let said = machine.call("edit", edit).await;
+    assert!(said.contains("Completed: edited a"), "{said}");
+    assert_eq!(fs::read_to_string(machine.path("a")).unwrap(), "\u{feff}one\nthree\n");
+}
+
+#[tokio::test]
 async fn attributes_are_kept() {
     use rustix::fs::{XattrFlags, getxattr, setxattr};
     let machine = Machine::new(|cwd| fs::write(cwd.join("a"), "old").unwrap());
