@@ -4,7 +4,7 @@ use std::{
     ffi::OsStr,
     fs::File,
     io::{self, Read},
-    path::Path,
+    path::{Path, PathBuf},
     time::Instant,
 };
 
@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Tool, ToolCx, ToolFuture, Workspace,
     search_hits::{MatchRow, SearchHits, SearchSummary, list_names},
-    text_encoding::truncate_line,
+    text_encoding::{SNIFFED_BYTES, truncate_line},
     title::to_title,
     tool::{into_tool_future, parse_arguments, text_argument},
     tool_error::ToolError,
@@ -133,7 +133,8 @@ impl Tool for GrepTool {
             let (start, display_path) = (cx.approved_path(path)?, cx.workspace.display_path(path));
             let cancel = cx.cancel.child_token();
             let _stop = cancel.clone().drop_guard();
-            let text = cx.read_blocking(move || search_files(&args, &start, &display_path, &cancel)).await?;
+            let scope = SearchScope { start, display_path, cwd: cx.workspace.roots()[0].clone() };
+            let text = cx.read_blocking(move || search_files(&args, &scope, &cancel)).await?;
             Ok(ToolResult::success(text))
         })
     }
@@ -151,12 +152,21 @@ pub(crate) fn search_call_info(workspace: &Workspace, verb: &str, pattern: &str,
     }
 }
 
+/// The place of a search.
+struct SearchScope {
+    /// The resolved path of the directory or file.
+    start: PathBuf,
+    display_path: String,
+    /// The working folder, to which the files to include may be relative.
+    cwd: PathBuf,
+}
+
 fn search_files(
     args: &GrepArgs,
-    start: &Path,
-    display_path: &str,
+    scope: &SearchScope,
     cancel: &CancellationToken,
 ) -> Result<String, ToolError> {
+    let SearchScope { start, display_path, cwd } = scope;
     let matcher = RegexMatcherBuilder::new()
         .case_insensitive(args.ignore_case)
         .multi_line(true)
@@ -167,8 +177,8 @@ fn search_files(
         .map_err(|error| {
             ToolError(format!("the pattern is not a regular expression for lines: {}", shorten_error(&error)))
         })?;
-    let globs = [args.include.as_deref(), split_wildcards(&args.path).1];
-    let include = globs.into_iter().flatten().map(PathPattern::new).collect::<Result<Vec<_>, _>>()?;
+    let include = args.include.as_deref().map(PathPattern::new).transpose()?;
+    let path_pattern = split_wildcards(&args.path).1.map(PathPattern::new).transpose()?;
     let limit = args.limit.clamp(1, LIMIT_MAX);
     let hits = SearchHits::new(limit);
     let deadline = Instant::now() + SEARCH_TIMEOUT;
@@ -176,6 +186,8 @@ fn search_files(
         matcher: matcher.clone(),
         searcher: build_searcher(args),
         include: include.clone(),
+        path_pattern: path_pattern.clone(),
+        cwd,
         output: args.output,
         limit,
         includes_key_files: is_key_file(start),
@@ -206,7 +218,8 @@ fn render_summary(
     limit: usize,
     walk_summary: WalkSummary,
 ) -> String {
-    let SearchSummary { mut text, n_rows, names, n_names, n_unread, n_key_files } = summary;
+    let SearchSummary { mut text, n_rows, names, n_names, partial, n_partial, n_unread, n_key_files } =
+        summary;
     if n_rows == 0 {
         text += "no lines match\n";
         if n_names > 0 {
@@ -222,6 +235,12 @@ fn render_summary(
         text += &format!("(the first {limit} {rows}; there are more, use a narrower pattern or path)\n");
         // The notes below only hold for a complete search.
         return text;
+    }
+    let partial = list_names(&partial, n_partial);
+    match n_partial {
+        0 => {}
+        1 => text += &format!("({partial} has a zero byte and was searched only in part)\n"),
+        n => text += &format!("({n} files have a zero byte and were searched only in part: {partial})\n"),
     }
     match n_unread {
         0 => {}
@@ -246,8 +265,11 @@ fn render_summary(
 struct GrepVisitor<'a> {
     matcher: RegexMatcher,
     searcher: Searcher,
-    /// Patterns that a file's path must match.
-    include: Vec<PathPattern>,
+    /// Pattern that a file's path must match, relative to the start or to `cwd`.
+    include: Option<PathPattern>,
+    /// Pattern in the path of the call, relative to the start.
+    path_pattern: Option<PathPattern>,
+    cwd: &'a Path,
     output: GrepOutput,
     limit: usize,
     /// Whether files that contain keys are searched: only if the call names one, so that the user was asked.
@@ -262,6 +284,14 @@ fn is_key_file(path: &Path) -> bool {
 }
 
 impl GrepVisitor<'_> {
+    fn is_included(&self, file: &FoundFile) -> bool {
+        let is_match = |include: &PathPattern| {
+            include.is_match(file) || include.is_match(&FoundFile::new(file.absolute.clone(), self.cwd))
+        };
+        self.include.as_ref().is_none_or(is_match)
+            && self.path_pattern.as_ref().is_none_or(|pattern| pattern.is_match(file))
+    }
+
     fn is_name_match(&self, name: &OsStr) -> bool {
         self.matcher.is_match(name.as_encoded_bytes()).unwrap_or(false)
     }
@@ -273,8 +303,7 @@ impl FileVisitor for GrepVisitor<'_> {
     }
 
     fn visit_file(&mut self, file: FoundFile) {
-        let is_included = self.include.iter().all(|include| include.is_match(&file));
-        if !is_included || !self.hits.may_show(&file.absolute) {
+        if !self.is_included(&file) || !self.hits.may_show(&file.absolute) {
             return;
         }
         // The name of the only file that is searched says nothing.
@@ -284,7 +313,13 @@ impl FileVisitor for GrepVisitor<'_> {
         if !self.includes_key_files && is_key_file(&file.absolute) {
             return self.hits.add_skipped_key();
         }
-        let mut rows = RowCollector { output: self.output, limit: self.limit, n_lines: 0, rows: Vec::new() };
+        let mut rows = RowCollector {
+            output: self.output,
+            limit: self.limit,
+            n_lines: 0,
+            is_partial: false,
+            rows: Vec::new(),
+        };
         let searched = nofollow::open_file(&file.absolute).and_then(|opened| {
             if !opened.metadata()?.is_file() {
                 return Err(io::ErrorKind::Unsupported.into());
@@ -293,7 +328,12 @@ impl FileVisitor for GrepVisitor<'_> {
             self.searcher.search_reader(&self.matcher, reader, &mut rows)
         });
         match searched {
-            Ok(()) => self.hits.add_rows(&file.absolute, rows.into_rows()),
+            Ok(()) => {
+                if rows.is_partial {
+                    self.hits.add_partial(&file.absolute);
+                }
+                self.hits.add_rows(&file.absolute, rows.into_rows());
+            }
             Err(_) => self.hits.add_unread(),
         }
     }
@@ -318,6 +358,8 @@ struct RowCollector {
     output: GrepOutput,
     limit: usize,
     n_lines: u64,
+    /// Whether the search ended at a zero byte in a file that looks like text.
+    is_partial: bool,
     rows: Vec<MatchRow>,
 }
 
@@ -367,6 +409,11 @@ impl Sink for RowCollector {
 
     fn context_break(&mut self, _: &Searcher) -> io::Result<bool> {
         self.rows.push(MatchRow::Gap);
+        Ok(true)
+    }
+
+    fn binary_data(&mut self, _: &Searcher, offset: u64) -> io::Result<bool> {
+        self.is_partial = offset >= SNIFFED_BYTES as u64;
         Ok(true)
     }
 }

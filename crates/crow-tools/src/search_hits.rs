@@ -8,7 +8,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-/// Files that are named because only their names match; enough to correct the call.
+/// Files that are named in a note; enough to correct the call.
 pub(crate) const NAMES_MAX: usize = 10;
 
 /// A row of the results, below its file.
@@ -60,6 +60,9 @@ struct HitState {
     /// The first files whose names match, and the number of all.
     names: BTreeSet<PathBuf>,
     n_names: usize,
+    /// The first files that were searched only in part, and the number of all.
+    partial: BTreeSet<PathBuf>,
+    n_partial: usize,
     n_unread: usize,
     n_key_files: usize,
 }
@@ -100,10 +103,14 @@ impl SearchHits {
     pub(crate) fn add_name(&self, path: &Path) {
         let mut state = self.lock_state();
         state.n_names += 1;
-        state.names.insert(path.to_owned());
-        if state.names.len() > NAMES_MAX {
-            state.names.pop_last();
-        }
+        insert_first(&mut state.names, path);
+    }
+
+    /// Adds a file that was searched only up to a zero byte.
+    pub(crate) fn add_partial(&self, path: &Path) {
+        let mut state = self.lock_state();
+        state.n_partial += 1;
+        insert_first(&mut state.partial, path);
     }
 
     /// Counts a file that could not be searched.
@@ -136,6 +143,8 @@ impl SearchHits {
             n_rows: state.n_rows,
             names: state.names.iter().map(|path| display_path(path)).collect(),
             n_names: state.n_names,
+            partial: state.partial.iter().map(|path| display_path(path)).collect(),
+            n_partial: state.n_partial,
             n_unread: state.n_unread,
             n_key_files: state.n_key_files,
         }
@@ -155,10 +164,22 @@ pub(crate) struct SearchSummary {
     pub(crate) names: Vec<String>,
     /// The number of all files whose names match; only valid if no line does.
     pub(crate) n_names: usize,
+    /// The first files that were searched only in part, because of a zero byte; only valid for a complete search.
+    pub(crate) partial: Vec<String>,
+    /// The number of all such files; only valid for a complete search.
+    pub(crate) n_partial: usize,
     /// Number of files that could not be searched; only valid for a complete search.
     pub(crate) n_unread: usize,
     /// Number of files with keys that were left out; only valid for a complete search.
     pub(crate) n_key_files: usize,
+}
+
+/// Inserts a path, and drops the last one beyond those that are named.
+fn insert_first(names: &mut BTreeSet<PathBuf>, path: &Path) {
+    names.insert(path.to_owned());
+    if names.len() > NAMES_MAX {
+        names.pop_last();
+    }
 }
 
 fn count_rows(rows: &[MatchRow]) -> usize {

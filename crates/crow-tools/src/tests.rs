@@ -1,6 +1,7 @@
 mod apply_patch;
 mod calls;
 mod edit;
+mod grep;
 mod hook;
 mod hostile;
 mod mcp;

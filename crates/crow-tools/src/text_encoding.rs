@@ -28,7 +28,7 @@ pub(crate) enum DecodedText {
 }
 
 /// Git looks for a zero byte in as many bytes to detect a binary file.
-const SNIFFED_BYTES: usize = 8000;
+pub(crate) const SNIFFED_BYTES: usize = 8000;
 
 /// Whether an editor would open it: images and programs have zero bytes at their beginning.
 pub(crate) fn may_be_text(bytes: &[u8]) -> bool {
