@@ -29,12 +29,16 @@ use crate::v1;
 #[error("the connection to the client broke: {0}")]
 pub struct ServeError(String);
 
-/// Serves one client until it disconnects. `connected` gets the client handle, once.
-pub async fn serve_client<E: From<IncomingRequest> + Send + 'static>(
+/// Serves one client until it disconnects and the lines queued for it have left, which takes as long as the client
+/// takes to read them; a caller that does not wait drops this future.
+///
+/// `connected` gets the client handle, once. Its result is dropped as soon as the client has closed its end, before
+/// those lines have left.
+pub async fn serve_client<E: From<IncomingRequest> + Send + 'static, G: Send>(
     lines: LineTransport,
     agent_info: AgentInfo,
     incoming: mpsc::Sender<E>,
-    connected: impl FnOnce(Client) + Send,
+    connected: impl FnOnce(Client) -> G + Send,
 ) -> Result<(), ServeError> {
     let capabilities = SharedCapabilities::default();
     let outbox = Outbox::new(capabilities.clone());
@@ -50,13 +54,15 @@ pub async fn serve_client<E: From<IncomingRequest> + Send + 'static>(
     };
     let result = build_agent(&handler)
         .connect_with(transport, async |connection| {
-            connected(Client::new(connection.clone(), outbox.clone()));
-            // A task that waits for capacity or a flush must not outlive the client.
+            let close_guard = connected(Client::new(connection.clone(), outbox.clone()));
             tokio::select! {
                 biased;
                 () = outbox.pump_updates(&connection) => {}
                 () = connection.incoming_closed() => {}
             }
+            // A task that waits for capacity or a flush must not outlive the client, nor wait for what it reads.
+            outbox.close();
+            drop(close_guard);
             Ok(())
         })
         .await;

@@ -4,6 +4,7 @@
 mod session_requests;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -64,7 +65,8 @@ impl From<IncomingRequest> for HostEvent {
 /// Creates the runtime, once; after a failure the next session tries again.
 type RuntimeLoader = dyn Fn() -> BoxFuture<'static, Result<AgentRuntime, Failure>> + Send + Sync;
 
-/// Serves one client until it disconnects or `stop` completes, then stops everything that runs.
+/// Serves one client until it disconnects or `stop` completes, then stops everything that runs. A client that has
+/// disconnected may still read what was sent to it, until `stop` completes.
 ///
 /// `load` reads configuration and database, after the first answer to the client.
 pub async fn serve_sessions<F>(
@@ -88,31 +90,63 @@ where
         turns: turns.clone(),
         inbox_sender: events.downgrade(),
     };
-    let host = tokio::spawn(async move {
-        if let Ok(client_receiver) = client_receiver.await {
-            let host = SessionHost {
-                client: client_receiver,
-                shared,
-                inbox,
-                sessions: BTreeMap::new(),
-                queued_requests: HashMap::new(),
-                auth: AuthState::LoggedIn,
-                n_logouts: 0,
-            };
-            host.run().await;
-        }
-    });
-    let server = crow_acp::serve_client(lines, about, events, |client| {
+    let host = tokio::spawn(run_host(client_receiver, shared, inbox));
+    let closed = CancellationToken::new();
+    let close_guard = closed.clone().drop_guard();
+    let mut server = Box::pin(crow_acp::serve_client(lines, about, events, |client| {
         if client_sender.send(client).is_err() {
             tracing::error!("the host ended before its client connected");
         }
-    });
+        close_guard
+    }));
+    let mut stop = pin!(stop);
     let result = tokio::select! {
         biased;
-        served = server => served,
-        () = stop => Ok(()),
+        served = &mut server => Some(served),
+        () = closed.cancelled() => None,
+        () = &mut stop => Some(Ok(())),
     };
     cancel.cancel();
+    let last_lines = async {
+        match result {
+            Some(result) => {
+                drop(server);
+                result
+            }
+            // The client may go on reading, or may not, until `stop` completes.
+            None => tokio::select! {
+                biased;
+                served = server => served,
+                () = stop => Ok(()),
+            },
+        }
+    };
+    let (result, ()) = futures_util::future::join(last_lines, end_turns(&runtime, &turns)).await;
+    host.abort();
+    if let Some(runtime) = runtime.get() {
+        runtime.shared_tools.finish_token_refreshes().await;
+    }
+    result
+}
+
+/// Runs the host once its client is connected.
+async fn run_host(client: oneshot::Receiver<Client>, shared: HostShared, inbox: mpsc::Receiver<HostEvent>) {
+    if let Ok(client) = client.await {
+        let host = SessionHost {
+            client,
+            shared,
+            inbox,
+            sessions: BTreeMap::new(),
+            queued_requests: HashMap::new(),
+            auth: AuthState::LoggedIn,
+            n_logouts: 0,
+        };
+        host.run().await;
+    }
+}
+
+/// Ends what the cancelled turns started, and waits for them to store their last results.
+async fn end_turns(runtime: &OnceCell<Arc<AgentRuntime>>, turns: &TaskTracker) {
     if let Some(runtime) = runtime.get() {
         runtime.shared_tools.stop_programs();
     }
@@ -124,11 +158,6 @@ where
         // Children that are Crow have stored their last results by now.
         runtime.launcher.kill_all();
     }
-    host.abort();
-    if let Some(runtime) = runtime.get() {
-        runtime.shared_tools.finish_token_refreshes().await;
-    }
-    result
 }
 
 #[derive(Clone)]

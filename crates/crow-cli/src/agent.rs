@@ -1,5 +1,7 @@
 //! Builds the agent runtime from the configuration and serves it.
 
+mod stdio;
+
 use std::{
     io,
     path::{Path, PathBuf},
@@ -198,22 +200,23 @@ pub(crate) fn serve_agent(
     }
 }
 
-/// Serves an editor over stdin and stdout until it closes them.
+/// Serves an editor over stdin and stdout until it closes stdin and has read what was sent to it.
 fn serve_stdio(source: ConfigSource) -> Result<(), CliError> {
     let failed = |error: io::Error| {
         CliError::new(CliExitCode::Failed, format!("could not use stdin and stdout: {error}"))
     };
-    let (transport, writer_thread) = crow_acp::stdio_transport(io::stdin(), io::stdout()).map_err(failed)?;
+    let (transport, writer) = stdio::open_stdio().map_err(failed)?;
+    let watch = writer.watch();
     let runtime = tokio_runtime()?;
     let info = source.info();
     let result = runtime.block_on(crow_agent::serve_sessions(
         transport,
         info,
-        crow_process::wait_for_stop_signal(),
+        watch.wait_for_stop(crow_process::wait_for_stop_signal()),
         move || source.clone().load_runtime(),
     ));
     runtime.shutdown_background();
-    if writer_thread.join().is_err() {
+    if !writer.finish() {
         return Err(CliError::new(CliExitCode::Failed, "could not write the last messages"));
     }
     result.map_err(|error| CliError::new(CliExitCode::Failed, error.to_string()))

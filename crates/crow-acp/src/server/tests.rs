@@ -8,7 +8,7 @@ use tokio::time::{Instant, timeout};
 
 use super::*;
 use crate::incoming::OpenSessionResult;
-use crate::{AgentInfo, duplex_transport};
+use crate::{AgentInfo, channel_transport, duplex_transport};
 
 /// The client reads no more before it closes its own end, as one that is ended in the middle of a turn.
 #[tokio::test]
@@ -109,4 +109,41 @@ async fn request_of_the_client_ends_the_moment() {
     "#]],
     )
     .await;
+}
+
+/// The client closes its end and reads nothing yet.
+#[tokio::test(start_paused = true)]
+async fn host_learns_of_a_closed_client_before_that_has_read_everything() {
+    const N_UPDATES: usize = 20;
+    let (to_agent, agent_receiver) = mpsc::channel(1);
+    let (agent_sender, mut from_agent) = mpsc::channel(1);
+    let (incoming, _requests) = mpsc::channel::<IncomingRequest>(8);
+    let agent_info = AgentInfo { version: "1", program: None, reads_images: true };
+    let (close_guard, closed) = oneshot::channel::<()>();
+    let (client_sender, client) = oneshot::channel();
+    let lines = channel_transport(agent_receiver, agent_sender);
+    let serving = tokio::spawn(serve_client(lines, agent_info, incoming, |client| {
+        for n in 0..N_UPDATES {
+            let text = SessionUpdate::Text { message: MessageId::from_seq(1), text: n.to_string() };
+            client.send_update(&SessionId::new(n.to_string()), text);
+        }
+        let _ = client_sender.send(client);
+        close_guard
+    }));
+    // The SDK has them all.
+    let client = client.await.unwrap();
+    client.flush_updates(&SessionId::new((N_UPDATES - 1).to_string())).await;
+    drop(to_agent);
+    timeout(Duration::from_secs(9), closed).await.unwrap().unwrap_err();
+    let late = SessionUpdate::Text { message: MessageId::from_seq(1), text: "late".into() };
+    client.send_update(&SessionId::new("s"), late);
+    client.flush_updates(&SessionId::new("s")).await;
+    assert!(!serving.is_finished());
+    let mut n_read = 0;
+    while let Some(line) = from_agent.recv().await {
+        assert!(line.unwrap().contains(&format!("\"{n_read}\"")));
+        n_read += 1;
+    }
+    assert_eq!(n_read, N_UPDATES);
+    serving.await.unwrap().unwrap();
 }

@@ -19,6 +19,9 @@ use tokio::process::Command;
 /// The promise is a tenth of a second; a loaded machine may take longer, and a hang takes forever.
 const ENDED_WITHIN: Duration = Duration::from_secs(2);
 
+/// The same for an agent whose client reads nothing, which gets a few seconds to begin.
+const ENDED_UNREAD_WITHIN: Duration = Duration::from_secs(10);
+
 /// Peak resident memory of an agent whose client reads nothing.
 const MEMORY_KB_MAX: u64 = 64 * 1024;
 
@@ -87,13 +90,17 @@ fn check(test: impl Future<Output = ()>) {
 
 /// Waits until none of these processes runs; a zombie counts as ended.
 async fn gone(pids: &[String]) {
+    gone_within(ENDED_WITHIN, pids).await;
+}
+
+async fn gone_within(limit: Duration, pids: &[String]) {
     let runs = |pid: &String| {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         stat.rsplit(") ").next().is_some_and(|state| !state.is_empty() && !state.starts_with('Z'))
     };
     let started = Instant::now();
     while pids.iter().any(runs) {
-        assert!(started.elapsed() < ENDED_WITHIN, "{pids:?} still run");
+        assert!(started.elapsed() < limit, "{pids:?} still run");
         tokio::task::yield_now().await;
     }
 }
@@ -330,5 +337,69 @@ fn client_that_does_not_read_costs_little_and_loses_nothing() {
         let heard = log.lines().find_map(|line| line.strip_prefix("< text[msg-1] ")).expect("words");
         let said: String = (0..N_CHUNKS).map(chunk).collect();
         assert!(heard == said, "something is missing or out of order");
+    });
+}
+
+/// A client with a running command that reads nothing of a long answer in another session.
+struct StalledReader {
+    stage: Stage,
+    session: String,
+    /// The command's shell and its child.
+    command: Vec<String>,
+    agent: String,
+    /// A process that carries stdin to the agent; the end of it closes stdin.
+    carrier: u32,
+}
+
+impl StalledReader {
+    async fn new() -> Self {
+        const N_CHUNKS: usize = 2000;
+        let chunk = json!({"choices": [{"index": 0, "delta": {"content": "bottles ".repeat(250)}}]});
+        let body = format!("data: {chunk}\n\n").repeat(N_CHUNKS) + "data: [DONE]\n\n";
+        let server = ModelServer::start(FOR_EVER);
+        let world = TestHome::new(server.base_url());
+        let command =
+            sh(r#"sh -c 'echo $$ > ~/carrier; exec cat' | sh -c 'echo $$ > ~/agent; exec "$0" acp' "$0""#);
+        let mut client = FakeClient::start_command(command, &world.home());
+        client.initialize(json!({})).await.expect("hello");
+        let mut stage = Stage { server, world, client };
+        let (session, command) = stage.waits_for_ever().await;
+        let pid = |name: &str| fs::read_to_string(stage.world.home().join(name)).expect("a pid");
+        let (agent, carrier) = (pid("agent").trim().to_owned(), pid("carrier").trim().to_owned());
+        stage.server.add_answers(crow_testkit::Script::new([Answer::raw(body)]));
+        let other = stage.client.new_session(&stage.world.project()).await;
+        stage.client.prompt(&other, "count").await;
+        stage.server.wait_for_requests(2).await;
+        stalled(agent.parse().expect("a pid")).await;
+        Self { stage, session, command, agent, carrier: carrier.parse().expect("a pid") }
+    }
+
+    /// Checks that the command and then the agent end, and that the command's result is stored.
+    async fn ends(self, how: &str) {
+        let Self { stage, session, command, agent, .. } = self;
+        let started = Instant::now();
+        gone(&command).await;
+        gone_within(ENDED_UNREAD_WITHIN, &[agent]).await;
+        println!("nothing read, {how}: {:?}", started.elapsed());
+        let loaded = stage.loaded(&session).await;
+        assert!(loaded.contains(r#""started\nstopped: the turn was cancelled""#), "{loaded}");
+    }
+}
+
+#[test]
+fn agent_of_a_stalled_reader_ends_with_stdin() {
+    check(async {
+        let reader = StalledReader::new().await;
+        signal("TERM", reader.carrier).await;
+        reader.ends("stdin closed").await;
+    });
+}
+
+#[test]
+fn agent_of_a_stalled_reader_ends_on_a_signal() {
+    check(async {
+        let reader = StalledReader::new().await;
+        signal("TERM", reader.agent.parse().expect("a pid")).await;
+        reader.ends("TERM").await;
     });
 }
