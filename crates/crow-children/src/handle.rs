@@ -72,8 +72,14 @@ impl AwaitedTurn {
         self.child.view_changed.subscribe()
     }
 
-    pub(crate) fn render_view(&self) -> String {
-        self.child.lock_view().render_view()
+    /// Returns the view if it has changed since the last time and is not hidden.
+    pub(crate) fn changed_view(&self, view_changed: &mut watch::Receiver<()>) -> Option<String> {
+        let view = self.child.lock_view();
+        if view.is_hidden || !view_changed.has_changed().unwrap_or(false) {
+            return None;
+        }
+        view_changed.mark_unchanged();
+        Some(view.render_view())
     }
 
     /// Returns the child's changes of files, for a client.

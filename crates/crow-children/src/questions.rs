@@ -1,6 +1,6 @@
 //! Forwards the questions of a child to the user of the parent's client, one at a time.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crow_acp::{
@@ -43,6 +43,7 @@ impl QuestionForwarder {
         let shared = &self.shared;
         // The client would take two questions within one call for one.
         let _turn_to_ask = self.turn_cancel.run_until_cancelled(shared.question_lock.lock()).await?;
+        let hidden = HiddenView::new(&self.view);
         let question =
             ChildPermissionRequest { parent_call: self.parent_call.call, agent_name: &self.label, request };
         let answer =
@@ -50,6 +51,7 @@ impl QuestionForwarder {
         if answer.is_none() {
             self.wait_for_cancellation().await;
         }
+        drop(hidden);
         self.restore_parent_call();
         answer
     }
@@ -79,10 +81,7 @@ impl QuestionForwarder {
         let shared = &self.shared;
         let (status, text) = match &self.parent_call.shown_text {
             Some(shown_text) => (ToolCallStatus::Completed, shown_text.clone()),
-            None => (
-                ToolCallStatus::InProgress,
-                self.view.lock().unwrap_or_else(PoisonError::into_inner).render_view(),
-            ),
+            None => (ToolCallStatus::InProgress, lock_view(&self.view).render_view()),
         };
         let update = SessionUpdate::CallRestored {
             call: self.parent_call.call,
@@ -92,4 +91,24 @@ impl QuestionForwarder {
         };
         shared.client.send_update(&shared.parent, update);
     }
+}
+
+/// Keeps the view of a child from replacing an open question.
+struct HiddenView<'a>(&'a Mutex<ChildView>);
+
+impl<'a> HiddenView<'a> {
+    fn new(view: &'a Mutex<ChildView>) -> Self {
+        lock_view(view).is_hidden = true;
+        Self(view)
+    }
+}
+
+impl Drop for HiddenView<'_> {
+    fn drop(&mut self) {
+        lock_view(self.0).is_hidden = false;
+    }
+}
+
+fn lock_view(view: &Mutex<ChildView>) -> MutexGuard<'_, ChildView> {
+    view.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -288,9 +288,8 @@ pub async fn wait_for_turn(
                     turn.cancel_turn();
                     is_cancelled = true;
                 }
-                _ = ticker.tick() => if view_changed.has_changed().unwrap_or(false) {
-                    view_changed.mark_unchanged();
-                    (cx.progress)(ToolProgress::Content(vec![ToolCallContent::Text(turn.render_view())]));
+                _ = ticker.tick() => if let Some(view) = turn.changed_view(&mut view_changed) {
+                    (cx.progress)(ToolProgress::Content(vec![ToolCallContent::Text(view)]));
                 }
             }
         }

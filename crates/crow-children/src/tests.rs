@@ -71,6 +71,52 @@ fn child_that_is_crow_follows_the_mode() {
 }
 
 #[test]
+fn view_of_a_child_does_not_replace_its_question() {
+    check(
+        &["say one | hang"],
+        "start / until one / shown / cancel",
+        &expect![[r#"
+        > start
+        > until one
+        agent: open Resume(SessionId("TASK"))
+        agent: mode ask
+        agent: prompt count
+        > shown
+        one
+        > cancel
+        agent: cancel
+        Task TASK (count) was cancelled.
+
+        one
+
+        The whole of it: query_session with session_id TASK. To go on with it: task_send.
+    "#]],
+    );
+    check(
+        &["say one | ask Run rm (slow) | hang"],
+        "start / asked count: Run rm / shown / cancel",
+        &expect![[r#"
+            > start
+            > asked count: Run rm
+            agent: open Resume(SessionId("TASK"))
+            agent: mode ask
+            agent: prompt count
+            user: count: Run rm (slow)
+            > shown
+
+            > cancel
+            agent: rejected
+            agent: cancel
+            Task TASK (count) was cancelled.
+
+            one
+
+            The whole of it: query_session with session_id TASK. To go on with it: task_send.
+        "#]],
+    );
+}
+
+#[test]
 fn form_of_a_child_is_shown_to_the_user() {
     check(
         &["form Which port? | end"],

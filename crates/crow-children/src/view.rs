@@ -41,6 +41,8 @@ pub(crate) struct ChildView {
     changes: BTreeMap<String, ViewedChange>,
     n_bytes: usize,
     n_files_uncounted: usize,
+    /// True while a question of the child has the place of the view at the client.
+    pub(crate) is_hidden: bool,
 }
 
 #[derive(Debug)]

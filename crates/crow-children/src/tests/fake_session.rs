@@ -111,8 +111,7 @@ impl ParentSession for FakeSession {
     }
 }
 
-/// Connects a client whose user allows everything, and answers forms with `yes`, or not at all if they end
-/// with `(slow)`.
+/// Connects a client whose user allows everything, and answers forms with `yes`; neither if it ends with `(slow)`.
 pub(super) async fn connect_client(log: TestLog) -> Client {
     let (client_lines, agent_lines) = duplex_transport();
     let (request_sender, mut requests) = mpsc::channel::<IncomingRequest>(8);
@@ -141,11 +140,15 @@ pub(super) async fn connect_client(log: TestLog) -> Client {
         drop(driven.await);
     });
     tokio::spawn(async move {
-        let mut open_forms = Vec::new();
+        let (mut open_forms, mut open_questions) = (Vec::new(), Vec::new());
         while let Some(event) = events.recv().await {
             if let ClientEvent::Permission { question, answer, .. } = event {
                 log.push(&format!("user: {}", question.title));
-                drop(answer.send(question.allow_once().unwrap()));
+                if question.title.ends_with("(slow)") {
+                    open_questions.push(answer);
+                } else {
+                    drop(answer.send(question.allow_once().unwrap()));
+                }
             } else if let ClientEvent::Update {
                 update: AgentUpdate::Notice(text) | AgentUpdate::Thought(text),
                 ..

@@ -123,6 +123,8 @@ impl TestWorld {
             "background" => self.start_task(text, true).await,
             "send" => self.send(text).await,
             "until" => self.wait_for_view(text).await,
+            "asked" => self.log.wait_for(&format!("user: {text}")).await,
+            "shown" => self.log.push(&self.shown_view()),
             "wait" => {
                 let report = self.turn.take().expect("a turn").wait_for_end().await;
                 self.log.push(&report);
@@ -200,9 +202,17 @@ impl TestWorld {
     async fn wait_for_view(&self, text: &str) {
         let turn = self.turn.as_ref().expect("a turn");
         let mut view_changed = turn.subscribe_view();
-        while !turn.render_view().contains(text) {
+        while !turn.child.lock_view().render_view().contains(text) {
             view_changed.changed().await.unwrap();
         }
+    }
+
+    /// Returns what the client is shown of the running turn.
+    fn shown_view(&self) -> String {
+        let turn = self.turn.as_ref().expect("a turn");
+        let mut view_changed = turn.subscribe_view();
+        view_changed.mark_changed();
+        turn.changed_view(&mut view_changed).unwrap_or_default()
     }
 
     async fn child_has_ended(&self) {
