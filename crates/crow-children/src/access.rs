@@ -248,10 +248,10 @@ pub(crate) fn decide_access(
         ClientAccess::Read(path) => file_call_info(cwd, path, ToolKind::Read),
         ClientAccess::Write(path) => file_call_info(cwd, path, ToolKind::Edit),
         ClientAccess::Run { program, args, cwd: directory, env } => {
+            let resolved_cwd = crow_files::resolve_links(cwd);
             let directory = crow_files::resolve_links(&cwd.join(directory.unwrap_or(cwd)));
             let roots = shared.session.workspace().roots().to_vec();
-            if !directory.starts_with(crow_files::resolve_links(cwd))
-                && !roots.iter().any(|root| directory.starts_with(root))
+            if !directory.starts_with(&resolved_cwd) && !roots.iter().any(|root| directory.starts_with(root))
             {
                 return ClientAccessDecision::Deny(format!(
                     "{} is outside the directories of this session",
@@ -272,8 +272,15 @@ pub(crate) fn decide_access(
                     words.map(shell::quote_word).collect::<Vec<_>>().join(" ")
                 }
             };
-            let title = crate::view::single_line(&format!("Run {command_line}"));
-            let access = ToolAccess::Runs(command_line.clone());
+            // It is evaluated where it runs.
+            let line_in_cwd = match directory == resolved_cwd {
+                true => command_line.clone(),
+                false => {
+                    format!("cd {} && {command_line}", quote_command(&[directory.display().to_string()]))
+                }
+            };
+            let title = crate::view::single_line(&format!("Run {line_in_cwd}"));
+            let access = ToolAccess::Runs(line_in_cwd);
             (ToolCallInfo { title, kind: ToolKind::Execute, locations: Vec::new(), access }, command_line)
         }
     };

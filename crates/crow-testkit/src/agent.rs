@@ -48,7 +48,7 @@ const STUBBORN_START_SCRIPT: &str = r#"trap '' HUP INT TERM; exec "$0" "$@""#;
 /// - `slow=FILE`: ends a prompt when the file exists
 /// - `later=FILE`: sends a message outside of prompts when the file exists, once; with `asks` also a request
 /// - `asks`, `reads=PATH`, `writes=PATH`, `terminal=COMMAND`: sends this request to its client and reports the response;
-///   `sets=A=B`: the command gets a variable
+///   `sets=A=B`: the command gets a variable; `in=DIR`: it runs in this directory of the session
 /// - `kindless`: its permission request omits the kind of the call; `vague`: the call has no kind and runs a command
 /// - `blind`: its permission request has only the ID of the call; `mute`: of a call that it never announced; `line`: the
 ///   command is only in the texts of the request, and is the whole command of the terminal;

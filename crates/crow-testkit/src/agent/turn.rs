@@ -249,6 +249,10 @@ impl FakeAgent {
         {
             params["env"] = json!([{"name": name, "value": value}]);
         }
+        if let Some(directory) = self.option_value("in") {
+            let cwd = self.sessions.get(session).map(String::as_str).unwrap_or_default();
+            params["cwd"] = json!(format!("{cwd}/{directory}"));
+        }
         let created = self.request_and_report(session, "terminal/create", params);
         let Some(terminal) = created["result"]["terminalId"].as_str() else { return };
         for method in ["terminal/wait_for_exit", "terminal/output", "terminal/release"] {

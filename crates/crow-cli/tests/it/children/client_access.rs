@@ -444,6 +444,37 @@ fn remote_approval_does_not_apply_locally() {
 }
 
 #[test]
+fn command_is_evaluated_in_its_directory() {
+    check(
+        &["terminal=echo x > config", "in=.git"],
+        &format!(
+            r#"
+            {EDITOR}
+            config: permissions: {{ mode: accept-edits, allow: ["tool(task)", "mcp(other)"] }}
+            model: call task {{"prompt":"hello","agent":"other"}}
+            model: text "Heard."
+            > answer reject_once
+            > prompt go
+            > end
+            "#
+        ),
+        &expect![[r#"
+            > prompt go
+            < call call-1-0 task "Task for other: hello" pending {"prompt":"hello","agent":"other"}
+            < call call-1-0 in_progress
+            ? other, hello: Run cd $HOME/project/.git && sh -c 'echo x > config' [allow_once, reject_once] -> reject_once
+            < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; terminal/create: error -32603: not allowed: the user rejected it\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/projec" diff $HOME/project/notes.txt "old\n" -> "new\n"
+            < text[msg-3] Heard.
+            < title go
+            = end_turn
+            model saw user: "go"
+            model saw assistant: task("{\"prompt\":\"hello\",\"agent\":\"other\"}")
+            model saw tool: "Task $TASK (other, hello) is done.\n\n; terminal/create: error -32603: not allowed: the user rejected it\n\nIt changed 1 fil"
+        "#]],
+    );
+}
+
+#[test]
 fn environment_variable_is_evaluated_with_its_command() {
     let script = format!(
         r#"
