@@ -36,6 +36,7 @@ pub(crate) async fn run_calls(
     state: &mut SessionState,
 ) -> Result<(), Failure> {
     let infos: Vec<ToolCallInfo> = calls.iter().map(|call| tools.call_info(call, cx.workspace)).collect();
+    let n_replays = cx.replays.n_replays();
     for (call, info) in calls.iter().zip(&infos) {
         announce_call(cx, tools, call, info);
     }
@@ -60,8 +61,8 @@ pub(crate) async fn run_calls(
     while let Some((index, CallOutcome { result, display })) = running.next().await {
         // After a failed write to the store, no further call starts, and running ones are stopped.
         if store_result.is_ok() {
-            let finished_call =
-                FinishedCall { call: &calls[index], info: &infos[index], result, display: &display };
+            let (call, info) = (&calls[index], &infos[index]);
+            let finished_call = FinishedCall { call, info, result, display: &display, n_replays };
             store_result = finish_call(cx, finished_call, state).await;
             if store_result.is_err() {
                 cx.cancel.cancel();
@@ -111,10 +112,7 @@ async fn execute_call(
 }
 
 pub(crate) fn announce_call(cx: &TurnCx<'_>, tools: &ToolRegistry, call: &ToolCall, info: &ToolCallInfo) {
-    let streaming = match tools.live_output_dir(call, cx.workspace, cx.client.capabilities()) {
-        Some(directory) => OutputStreaming::Live { cwd: directory.display().to_string() },
-        None => OutputStreaming::Off,
-    };
+    let streaming = output_streaming(cx, tools, call);
     let update = SessionUpdate::Call {
         call: call.id,
         name: call.name.clone(),
@@ -127,17 +125,26 @@ pub(crate) fn announce_call(cx: &TurnCx<'_>, tools: &ToolRegistry, call: &ToolCa
     cx.client.send_update(cx.session, update);
 }
 
+fn output_streaming(cx: &TurnCx<'_>, tools: &ToolRegistry, call: &ToolCall) -> OutputStreaming {
+    match tools.live_output_dir(call, cx.workspace, cx.client.capabilities()) {
+        Some(directory) => OutputStreaming::Live { cwd: directory.display().to_string() },
+        None => OutputStreaming::Off,
+    }
+}
+
 /// A call that has ended and is not stored yet.
 struct FinishedCall<'a> {
     call: &'a ToolCall,
     info: &'a ToolCallInfo,
     result: ToolResult,
     display: &'a OutputDisplay,
+    /// The number of replays when the call was announced.
+    n_replays: u64,
 }
 
 async fn finish_call(
     cx: &TurnCx<'_>,
-    FinishedCall { call, info, mut result, display }: FinishedCall<'_>,
+    FinishedCall { call, info, mut result, display, n_replays }: FinishedCall<'_>,
     state: &mut SessionState,
 ) -> Result<(), Failure> {
     let ended = AnsweredCall { call, info, result: &result };
@@ -145,16 +152,19 @@ async fn finish_call(
     note_equal_calls(&mut result, n_equal_calls);
     state.n_equal_calls = state.n_equal_calls.max(n_equal_calls);
     let (status, plan) = (result.status, result.plan.clone());
-    let content = match display {
-        OutputDisplay::AsContent => Some(result.for_client.clone()),
-        // The client has the output already.
-        OutputDisplay::AsPrinted | OutputDisplay::InTerminal(_) => None,
-    };
+    let content = result.for_client.clone();
     let delivery_ids = cx.children.deliveries_for_call(call.id);
     let entry = TranscriptEntry::Result { call: call.id, info: info.clone(), result };
     if cx.append_with_claims(state, entry.clone(), &delivery_ids).await? == ClaimOutcome::AlreadyClaimed {
         cx.append_entry(state, entry).await?;
     }
+    let content = match display {
+        OutputDisplay::AsContent => Some(content),
+        // The client has the output already, unless the session was replayed without this result.
+        OutputDisplay::AsPrinted | OutputDisplay::InTerminal(_) => {
+            (cx.replays.n_replays() > n_replays).then_some(content)
+        }
+    };
     cx.client.send_update(cx.session, SessionUpdate::CallChanged { call: call.id, status, content });
     if let Some(plan) = plan {
         cx.client.send_update(cx.session, SessionUpdate::Plan(plan));
@@ -182,6 +192,14 @@ struct CallOutcome {
 
 fn running_update(call: &ToolCall, content: Option<Vec<ToolCallContent>>) -> SessionUpdate {
     SessionUpdate::CallChanged { call: call.id, status: ToolCallStatus::InProgress, content }
+}
+
+/// Returns the update that a call has started. A permission request may have replaced its streamed output.
+fn started_update(cx: &TurnCx<'_>, tools: &ToolRegistry, call: &ToolCall) -> SessionUpdate {
+    match output_streaming(cx, tools, call) {
+        OutputStreaming::Live { .. } => SessionUpdate::Terminal { call: call.id, id: call.id.to_string() },
+        OutputStreaming::Off => running_update(call, None),
+    }
 }
 
 async fn run_call(
@@ -228,7 +246,7 @@ async fn run_call(
             ToolResult::failure(ACCESS_CHANGED)
         }
         Ok(approval) => {
-            cx.client.send_update(cx.session, running_update(call, None));
+            cx.client.send_update(cx.session, started_update(cx, tools, call));
             cx.begin_call(call, info).await;
             let run = sandbox_retry::run_sandboxed(cx, tools, prepared, gate, approval).await;
             let result = match gate.check_sandboxed_call(cx, call, info, run).await {

@@ -22,6 +22,7 @@ mod mcp_requests;
 mod pending_session;
 mod permission_gate;
 mod replay;
+mod replay_counter;
 mod reply_recovery;
 mod run_turn;
 mod runtime;

@@ -1,7 +1,9 @@
 //! Sends the updates of a stored session to a client. `crow-core` makes them.
 
 use crow_acp::Client;
-use crow_core::{SessionOwner, SessionUpdate, ToolCall, TranscriptReplay, UsageReplay, estimate_tool_tokens};
+use crow_core::{
+    SessionOwner, SessionUpdate, ToolCall, TranscriptReplay, UsageReplay, call_results, estimate_tool_tokens,
+};
 
 use crate::builtin_tools::unbound_tools;
 use crate::runtime::AgentRuntime;
@@ -36,6 +38,14 @@ pub(crate) async fn replay_session(
     }
     if let Some(title) = init.title.clone() {
         client.send_update(&init.id, SessionUpdate::Title(title));
+    }
+    client.flush_updates(&init.id).await;
+}
+
+/// Sends the stored results of some calls to a client.
+pub(crate) async fn send_results(client: &Client, init: &SessionInit, calls: &[ToolCall]) {
+    for update in call_results(&init.state.transcript, calls) {
+        client.send_update(&init.id, update);
     }
     client.flush_updates(&init.id).await;
 }

@@ -25,6 +25,7 @@ use tokio_util::task::TaskTracker;
 use crate::approvals::GrantStore;
 use crate::config_loader::ProjectConfigLoader;
 use crate::handle::{SessionMsg, SteeringInput};
+use crate::replay_counter::ReplayCounter;
 use crate::runtime::AgentRuntime;
 use crate::session::parent_port::SessionEnvironment;
 use crate::session_init;
@@ -58,6 +59,7 @@ struct SessionDriver {
     state: DriverState,
     queue: VecDeque<WaitingPrompt>,
     close_responders: Vec<ResponseSender<()>>,
+    replays: ReplayCounter,
     /// Cancels the running turn.
     turn_cancel: watch::Sender<CancellationToken>,
     cancel: CancellationToken,

@@ -26,6 +26,7 @@ use crate::clock;
 use crate::config_loader::ProjectConfigLoader;
 use crate::failures::store_failure;
 use crate::pending_session::{NewSessionContext, PendingSession};
+use crate::replay_counter::ReplayCounter;
 use crate::runtime::AgentRuntime;
 use crate::session_settings::SessionSettings;
 
@@ -43,6 +44,7 @@ pub(crate) struct TurnCx<'a> {
     pub(crate) children: &'a ChildAgents,
     pub(crate) approvals: &'a GrantStore,
     pub(crate) settings: &'a watch::Receiver<SessionSettings>,
+    pub(crate) replays: &'a ReplayCounter,
     pub(crate) turn_scope: TurnScope,
     pub(crate) cancel: &'a CancellationToken,
     pub(crate) hook_state: &'a TurnHookState,

@@ -25,6 +25,7 @@ use crate::config_loader::ProjectConfigLoader;
 use crate::failures::store_failure;
 use crate::handle::SteeringInput;
 use crate::pending_session::PendingSession;
+use crate::replay_counter::ReplayCounter;
 use crate::runtime::AgentRuntime;
 use crate::session_settings::SessionSettings;
 use crate::stored_session;
@@ -68,6 +69,7 @@ pub(crate) struct TurnJob {
     pub(crate) children: Arc<ChildAgents>,
     pub(crate) grants: Arc<GrantStore>,
     pub(crate) settings: watch::Receiver<SessionSettings>,
+    pub(crate) replays: ReplayCounter,
     pub(crate) turn_scope: TurnScope,
     pub(crate) cancel: CancellationToken,
 }
@@ -143,6 +145,7 @@ impl TurnJob {
             children: &self.children,
             approvals: &self.grants,
             settings: &self.settings,
+            replays: &self.replays,
             turn_scope: self.turn_scope,
             cancel: &self.cancel,
             hook_state: &TurnHookState::default(),

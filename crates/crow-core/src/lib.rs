@@ -109,7 +109,9 @@ pub use permission::{
     parse_prefix,
 };
 pub use plan_entry::{PlanEntry, PlanPriority, PlanStatus};
-pub use replay::{RESULT_UNKNOWN, SessionOwner, SideRequestUsage, TranscriptReplay, UsageReplay};
+pub use replay::{
+    RESULT_UNKNOWN, SessionOwner, SideRequestUsage, TranscriptReplay, UsageReplay, call_results,
+};
 pub use reply::{ModelEvent, ReplyBuilder, ReplyDelta};
 pub use sampling::{SamplingEnd, SamplingReply, SamplingRequest, SamplingTurn, alternate_messages};
 pub use schedule::conflicting_earlier_calls;

@@ -166,9 +166,8 @@ impl<'a> TranscriptReplay<'a> {
         updates.extend(self.usage.compactions_before(self.transcript.next_seq()));
         let running: &[ToolCall] = if self.transcript.open_calls().is_empty() { &[] } else { self.calls };
         for call in running {
-            let result = self.transcript.entries().iter().rev().find(|entry| is_result(entry, call));
-            match result {
-                Some(result) => updates.extend(entry_updates(result, &mut &*running)),
+            match result_updates(self.transcript, call) {
+                Some(result) => updates.extend(result),
                 None => updates.push(open_call_update(call, call_info(call), owner)),
             }
         }
@@ -188,6 +187,16 @@ impl<'a> TranscriptReplay<'a> {
             is_compacted || entries[index].usage().and_then(TokenUsage::context_tokens).is_some()
         })
     }
+}
+
+/// Returns the updates of the stored results of some calls.
+pub fn call_results(transcript: &Transcript, calls: &[ToolCall]) -> Vec<SessionUpdate> {
+    calls.iter().filter_map(|call| result_updates(transcript, call)).flatten().collect()
+}
+
+fn result_updates(transcript: &Transcript, call: &ToolCall) -> Option<Vec<SessionUpdate>> {
+    let result = transcript.entries().iter().rev().find(|entry| is_result(entry, call))?;
+    Some(entry_updates(result, &mut std::slice::from_ref(call)))
 }
 
 /// Whether an entry is the result of a call.

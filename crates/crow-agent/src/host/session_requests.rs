@@ -69,15 +69,21 @@ pub(super) async fn open_live(
     OpenSessionRequest { kind, location, answer }: OpenSessionRequest,
 ) {
     if let SessionOpenKind::Load(session) = &kind {
-        let read = async {
-            session_init::read_live_session(shared.runtime().await?, session, location.clone()).await
-        };
-        let init = match read.await {
-            Ok(init) => init,
-            Err(failure) => return answer.send(Err(failure)),
-        };
-        if let Ok(runtime) = shared.runtime().await {
+        handle.replays.begin_replay();
+        let replayed = async {
+            let runtime = shared.runtime().await?;
+            let init = session_init::read_live_session(runtime, session, location.clone()).await?;
             crate::replay::replay_session(runtime, client, &init, SessionOwner::ThisProcess).await;
+            let calls = init.state.transcript.open_calls();
+            if !calls.is_empty() {
+                // One that has ended meanwhile was shown as running after that.
+                let now = session_init::read_live_session(runtime, session, location.clone()).await?;
+                crate::replay::send_results(client, &now, calls).await;
+            }
+            Ok::<_, Failure>(())
+        };
+        if let Err(failure) = replayed.await {
+            return answer.send(Err(failure));
         }
     }
     let session = handle.id.clone();

@@ -18,6 +18,7 @@ use super::{DriverState, SessionDriver, available_commands};
 use crate::approvals::GrantStore;
 use crate::config_loader::{ConfigLoaderInit, ProjectConfigLoader};
 use crate::handle::{INBOX_LEN, SessionHandle, SessionMsg};
+use crate::replay_counter::ReplayCounter;
 use crate::runtime::AgentRuntime;
 use crate::session_init::SessionInit;
 use crate::turn_context::StoredState;
@@ -28,6 +29,7 @@ struct DriverChannels {
     inbox: mpsc::Receiver<SessionMsg>,
     inbox_sender: mpsc::WeakSender<SessionMsg>,
     turn_cancel: watch::Sender<CancellationToken>,
+    replays: ReplayCounter,
     cancel: CancellationToken,
     turns: TaskTracker,
 }
@@ -112,7 +114,7 @@ fn build_driver(
     channels: DriverChannels,
 ) -> SessionDriver {
     let SessionInit { id, location, settings, mut state, compactions, usage, variables, .. } = init;
-    let DriverChannels { inbox, inbox_sender, turn_cancel, cancel, turns } = channels;
+    let DriverChannels { inbox, inbox_sender, turn_cancel, replays, cancel, turns } = channels;
     stored_session::apply_latest_compaction(&mut state.transcript, compactions);
     let depth = runtime.tree_depth(&client);
     let children_cell = runtime.config().tree_limits.may_start(depth).then(ChildAgentsCell::default);
@@ -162,6 +164,7 @@ fn build_driver(
         state: DriverState::Idle(Box::new(state)),
         queue: VecDeque::new(),
         close_responders: Vec::new(),
+        replays,
         turn_cancel,
         cancel,
         turns,
@@ -178,16 +181,17 @@ pub(crate) fn start_session(
 ) -> SessionHandle {
     let (sender, inbox) = mpsc::channel(INBOX_LEN);
     let turn_cancel = watch::Sender::new(CancellationToken::new());
-    let closed = CancellationToken::new();
+    let (closed, replays) = (CancellationToken::new(), ReplayCounter::default());
     let handle = SessionHandle {
         id: init.id.clone(),
         inbox: sender.clone(),
         turn_cancel: turn_cancel.subscribe(),
+        replays: replays.clone(),
         closed: closed.clone(),
     };
     let is_new = matches!(init.state.stored_state, StoredState::Pending(_));
     let inbox_sender = sender.downgrade();
-    let channels = DriverChannels { inbox, inbox_sender, turn_cancel, cancel, turns };
+    let channels = DriverChannels { inbox, inbox_sender, turn_cancel, replays, cancel, turns };
     let mut session = build_driver(init, runtime, client, channels);
     let span = tracing::info_span!(target: crate::SESSION_SPAN, "session", session = %session.id);
     let life = async move {

@@ -97,6 +97,7 @@ impl SessionDriver {
             children: self.children.clone(),
             grants: self.grants.clone(),
             settings: self.settings.subscribe(),
+            replays: self.replays.clone(),
             turn_scope,
             cancel,
         };

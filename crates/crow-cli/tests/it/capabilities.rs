@@ -420,3 +420,27 @@ fn advertised_capabilities_work() {
         }
     });
 }
+
+/// A client that loads a session has the updates of this load only.
+#[test]
+fn streamed_output_is_complete_after_a_load() {
+    check(async {
+        let capabilities = json!({"_meta": {"terminal_output": true}});
+        let mut stage = Stage::configured(capabilities, "permissions: { mode: auto }").await;
+        let project = stage.world.project();
+        let session = stage.client.new_session(&project).await;
+        stage.server.replace_answers(
+            "call terminal {\"command\":\"echo early; until test -e go; do :; done; echo late\"}\ntext \"Done.\"",
+        );
+        let prompt = stage.client.prompt(&session, "go").await;
+        stage.client.wait_for_line("early").await;
+        let n_before = stage.client.updates.len();
+        let params = json!({"sessionId": session, "cwd": project, "mcpServers": []});
+        stage.client.request("session/load", params).await.expect("it loads");
+        std::fs::write(project.join("go"), "").expect("a file can be written");
+        stage.client.response_to(prompt).await.expect("the turn ends");
+        let updates = stage.client.updates[n_before..].iter().map(|(_, update)| update);
+        let view = crow_testkit::replay::render_updates(updates);
+        assert!(view.contains(r#""text":"early\nlate"#), "{view}");
+    });
+}

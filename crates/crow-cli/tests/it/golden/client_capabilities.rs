@@ -170,7 +170,7 @@ fn output_is_streamed() {
         &expect![[r#"
             > prompt go
             < call call-1-0 terminal "`echo out; exit 3`" pending {"command":"echo out; exit 3"} terminal call-1-0 [terminal call-1-0 in $HOME/project]
-            < call call-1-0 in_progress
+            < call call-1-0 in_progress terminal call-1-0
             < call call-1-0  [exit 3 null]
             < call call-1-0 failed
             < text[msg-3] Done.
@@ -179,6 +179,33 @@ fn output_is_streamed() {
             model saw user: "go"
             model saw assistant: terminal("{\"command\":\"echo out; exit 3\"}")
             model saw tool: "out\nexit code 3"
+        "#]],
+    );
+}
+
+#[test]
+fn streamed_output_has_its_place_after_a_question() {
+    check(
+        r#"
+        client: {"_meta": {"terminal_output": true}}
+        model: call terminal {"command":"touch x; exit 3"}
+        model: text "Done."
+        > prompt go
+        > end
+        "#,
+        &expect![[r#"
+            > prompt go
+            < call call-1-0 terminal "`touch x; exit 3`" pending {"command":"touch x; exit 3"} terminal call-1-0 [terminal call-1-0 in $HOME/project]
+            ? `touch x; exit 3` [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
+            < call call-1-0 in_progress terminal call-1-0
+            < call call-1-0  [exit 3 null]
+            < call call-1-0 failed
+            < text[msg-3] Done.
+            < title go
+            = end_turn
+            model saw user: "go"
+            model saw assistant: terminal("{\"command\":\"touch x; exit 3\"}")
+            model saw tool: "exit code 3"
         "#]],
     );
 }
