@@ -1,9 +1,7 @@
 //! Command lines: each is evaluated, and no mode allows a line about which a freer one asks.
 #![no_main]
 
-use std::path::Path;
-
-use crow_core::{ToolCallInfo, GrantSet, EffectivePolicy, Mode, SessionRoots, PermissionRules, ToolKind, ToolAccess, PermissionDecision, evaluate_call, shell};
+use crow_core::{ToolCallInfo, GrantSet, EffectivePolicy, EmptyFileSystem, Mode, SessionRoots, PermissionRules, ToolKind, ToolAccess, PermissionDecision, evaluate_call, shell};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
@@ -20,7 +18,7 @@ fuzz_target!(|data: &[u8]| {
     let access = ToolAccess::Runs(line.to_owned());
     let info = ToolCallInfo { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), access };
     let is_free = |mode| {
-        let policy = EffectivePolicy { mode, rules: &rules, roots: &roots, resolve: &Path::to_path_buf };
+        let policy = EffectivePolicy { mode, rules: &rules, roots: &roots, files: &EmptyFileSystem };
         evaluate_call(&policy, &GrantSet::default(), "terminal", &info) == PermissionDecision::Allow
     };
     let [plan, ask, edits, auto] = [Mode::Plan, Mode::Ask, Mode::AcceptEdits, Mode::Auto].map(is_free);

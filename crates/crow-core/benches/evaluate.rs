@@ -6,13 +6,12 @@
 )]
 
 use std::hint::black_box;
-use std::path::Path;
 use std::time::Instant;
 
 use crow_core::{
-    EffectivePolicy, GrantSet, Mode, PermissionRule, PermissionRules, SandboxMode, SandboxPolicy,
-    SandboxSupport, SessionRoots, ToolAccess, ToolCallInfo, ToolKind, approval_source_in_sandbox,
-    evaluate_call_in_sandbox,
+    EffectivePolicy, EmptyFileSystem, GrantSet, Mode, PermissionRule, PermissionRules, SandboxMode,
+    SandboxPolicy, SandboxSupport, SessionRoots, ToolAccess, ToolCallInfo, ToolKind,
+    approval_source_in_sandbox, evaluate_call_in_sandbox,
 };
 
 const LINES: &str = include_str!("../src/permission/tests/everyday.txt");
@@ -45,7 +44,7 @@ fn main() {
         ("ask with rules", Mode::Ask, &some),
         ("auto with rules", Mode::Auto, &some),
     ] {
-        let law = EffectivePolicy { mode, rules, roots: &roots, resolve: &Path::to_path_buf };
+        let law = EffectivePolicy { mode, rules, roots: &roots, files: &EmptyFileSystem };
         let mut costs: Vec<f64> = all.iter().map(|line| cost(&law, line)).collect();
         costs.sort_by(f64::total_cmp);
         let sum: f64 = costs.iter().sum();

@@ -102,11 +102,11 @@ pub use message::{Prompt, ProviderState, Reply, ReplyEnd, TokenUsage};
 pub use model_family::{EditToolKind, ModelFamily, model_family};
 pub use pattern::{GlobError, LetterCase, PathGlob};
 pub use permission::{
-    EffectivePolicy, Grant, GrantOffer, GrantRemoval, GrantScope, GrantSet, Mode, PermissionDecision,
-    PermissionRule, PermissionRules, RuleError, SessionGrants, SessionRoots, approval_source,
-    approval_source_in_sandbox, autorun_path_ends, evaluate_call, evaluate_call_in_sandbox,
-    home_autorun_files, hook_manager_files, is_autorun_dir, is_autorun_entry, is_key_path, may_hold_autorun,
-    parse_prefix,
+    DirectoryLink, EffectivePolicy, EmptyFileSystem, FileLookup, Grant, GrantOffer, GrantRemoval, GrantScope,
+    GrantSet, Mode, PermissionDecision, PermissionRule, PermissionRules, RuleError, SessionGrants,
+    SessionRoots, approval_source, approval_source_in_sandbox, autorun_path_ends, evaluate_call,
+    evaluate_call_in_sandbox, home_autorun_files, hook_manager_files, is_autorun_dir, is_autorun_entry,
+    is_key_path, may_hold_autorun, parse_prefix,
 };
 pub use plan_entry::{PlanEntry, PlanPriority, PlanStatus};
 pub use replay::{

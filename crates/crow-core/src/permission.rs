@@ -44,7 +44,9 @@ use self::file_writes::{evaluate_writes, protection_reason};
 pub use self::grants::{Grant, GrantOffer, GrantSet, parse_prefix};
 pub use self::paths::is_key_path;
 use self::paths::{holds_protected, is_readable, is_secret};
-pub use self::policy::{EffectivePolicy, Mode, PermissionDecision, SessionRoots};
+pub use self::policy::{
+    DirectoryLink, EffectivePolicy, EmptyFileSystem, FileLookup, Mode, PermissionDecision, SessionRoots,
+};
 use self::policy::{deny_by_rule, deny_in_plan_mode};
 pub use self::rules::{PermissionRule, PermissionRules, RuleError};
 pub use self::sandbox_gaps::{approval_source_in_sandbox, evaluate_call_in_sandbox};

@@ -7,6 +7,7 @@
 
 mod bounded_read;
 mod dir_entry;
+mod directory_links;
 mod file_exposure;
 mod guarded_open;
 mod path_limits;
@@ -27,6 +28,7 @@ use self::windows as system;
 
 pub use self::{
     bounded_read::{AllowedRoot, BoundedReadError, hash_content, list_names, read_bounded_text},
+    directory_links::links_in,
     file_exposure::FileExposure,
     guarded_open::{
         LinkPolicy, OpenOutcome, open_guarded, open_guarded_with, open_resolved, set_guarded_flags,

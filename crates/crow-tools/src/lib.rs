@@ -27,6 +27,7 @@ mod write;
 mod web;
 
 mod editor_buffers;
+mod file_lookup;
 mod file_write;
 mod http;
 mod mcp;

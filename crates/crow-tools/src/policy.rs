@@ -11,6 +11,7 @@ use crow_core::{
 use crow_files::resolve_links;
 
 use crate::Workspace;
+use crate::file_lookup::LocalFileSystem;
 
 /// The sources of a permission policy.
 #[derive(Debug, Clone)]
@@ -99,6 +100,6 @@ impl PermissionPolicy {
     }
 
     fn for_mode(&self, mode: Mode) -> EffectivePolicy<'_> {
-        EffectivePolicy { mode, rules: &self.rules, roots: &self.roots, resolve: &resolve_links }
+        EffectivePolicy { mode, rules: &self.rules, roots: &self.roots, files: &LocalFileSystem }
     }
 }

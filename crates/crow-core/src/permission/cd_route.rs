@@ -37,6 +37,20 @@ impl CdRoute {
     pub(super) fn cwd<'a>(&self, policy: &EffectivePolicy<'a>) -> Option<&'a str> {
         policy.roots.work.first().map(String::as_str).filter(|_| self.scope == CdScope::Unchanged)
     }
+
+    /// Whether Git may find another repository than in the roots themselves.
+    pub(super) fn may_change_repository(&self, policy: &EffectivePolicy<'_>) -> bool {
+        let is_root = |directory: &Path| policy.roots.work.iter().any(|root| Path::new(root) == directory);
+        match self.scope {
+            CdScope::Unchanged | CdScope::Root => false,
+            CdScope::InsideRoots => self.directories.iter().any(|directory| {
+                let directory = policy.files.resolve_links(directory);
+                let mut below_root = directory.ancestors().take_while(|directory| !is_root(directory));
+                below_root.any(|directory| policy.files.may_be_repository(directory))
+            }),
+            CdScope::Anywhere => true,
+        }
+    }
 }
 
 /// Determines the directory changes of a line.
@@ -84,7 +98,8 @@ fn cd_target(simple: &SimpleCommand) -> Option<&str> {
 /// A shell resolves `..` by name first and by directory second; both results count.
 fn dir_scope(policy: &EffectivePolicy<'_>, directory: &Path) -> CdScope {
     let by_name = normalize_path(directory);
-    let scopes = [(policy.resolve)(directory), (policy.resolve)(&by_name)].map(|directory| {
+    let scopes = [directory, &by_name].map(|directory| {
+        let directory = policy.files.resolve_links(directory);
         let is_root = |root: &String| Path::new(root) == directory;
         match policy.roots.work.iter().position(is_root) {
             Some(0) => CdScope::Unchanged,

@@ -147,14 +147,7 @@ impl<'a> CommandEvaluation<'a> {
 
     /// Returns the same evaluation with other grants.
     fn with_grants<'b>(&'b self, grants: &'b GrantSet) -> CommandEvaluation<'b> {
-        CommandEvaluation {
-            policy: self.policy,
-            grants,
-            all_commands: self.all_commands.clone(),
-            resolver: self.resolver,
-            cd_route: self.cd_route.clone(),
-            variables: self.variables.clone(),
-        }
+        CommandEvaluation { grants, ..self.clone() }
     }
 
     /// Checks whether rules and grants allow the line.

@@ -1,10 +1,15 @@
 //! The state of the evaluation of a line, and what all of its checks use.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::rc::Rc;
+
 use super::cd_route::{CdRoute, CdScope, find_cd_route};
 use super::grants::GrantSet;
 use super::harmless;
 use super::paths::{PathResolver, WordTarget};
-use super::policy::EffectivePolicy;
+use super::policy::{DirectoryLink, EffectivePolicy};
 use super::program_names::program_name;
 use super::risks::{is_input, reads_program};
 use super::variables::ShellVariables;
@@ -35,6 +40,7 @@ pub(super) const SHELLS: &[&str] = &[
 ];
 
 /// The evaluation of a parsed line.
+#[derive(Clone)]
 pub(super) struct CommandEvaluation<'a> {
     pub(super) policy: &'a EffectivePolicy<'a>,
     pub(super) grants: &'a GrantSet,
@@ -43,6 +49,10 @@ pub(super) struct CommandEvaluation<'a> {
     pub(super) resolver: PathResolver<'a>,
     pub(super) cd_route: CdRoute,
     pub(super) variables: ShellVariables,
+    /// Whether `git` may be free below the roots: only if the line makes no repository there, as one that only reads.
+    pub(super) may_change_directory: bool,
+    /// The links of directories that were looked at.
+    pub(super) links: RefCell<BTreeMap<String, Option<Rc<[DirectoryLink]>>>>,
 }
 
 impl<'a> CommandEvaluation<'a> {
@@ -54,8 +64,28 @@ impl<'a> CommandEvaluation<'a> {
         let all_commands = flatten_commands(commands);
         let cd_route = find_cd_route(policy, &all_commands);
         let variables = ShellVariables::from_commands(&all_commands, cd_route.cwd(policy));
-        let resolver = PathResolver { cwd: cd_route.cwd(policy), resolve: policy.resolve };
-        Self { policy, grants, all_commands, resolver, cd_route, variables }
+        let resolver = PathResolver { cwd: cd_route.cwd(policy), files: policy.files };
+        Self {
+            policy,
+            grants,
+            all_commands,
+            resolver,
+            cd_route,
+            variables,
+            may_change_directory: false,
+            links: RefCell::default(),
+        }
+    }
+
+    /// Returns the links in a directory, which is read once for all words.
+    pub(super) fn links_in(&self, directory: &str) -> Option<Rc<[DirectoryLink]>> {
+        if let Some(links) = self.links.borrow().get(directory) {
+            return links.clone();
+        }
+        let links: Option<Rc<[DirectoryLink]>> =
+            self.policy.files.links_in(Path::new(directory)).map(Rc::from);
+        self.links.borrow_mut().insert(directory.to_owned(), links.clone());
+        links
     }
 
     /// Resolves a reading of a word from each directory that the line may be in.
@@ -65,7 +95,7 @@ impl<'a> CommandEvaluation<'a> {
         }
         let places = self.cd_route.directories.iter().map(|place| place.display().to_string());
         places
-            .map(|cwd| PathResolver { cwd: Some(&cwd), resolve: self.policy.resolve }.resolve_word(word))
+            .map(|cwd| PathResolver { cwd: Some(&cwd), files: self.policy.files }.resolve_word(word))
             .collect()
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::policy::SessionRoots;
+use super::policy::{FileLookup, SessionRoots};
 use crate::shell::{KnownExtent, ShellWord};
 
 /// The target of a word that is read or written.
@@ -21,7 +21,7 @@ pub(super) enum WordTarget {
 pub(super) struct PathResolver<'a> {
     /// `None` if the line changes the directory first.
     pub(super) cwd: Option<&'a str>,
-    pub(super) resolve: &'a dyn Fn(&Path) -> PathBuf,
+    pub(super) files: &'a dyn FileLookup,
 }
 
 impl PathResolver<'_> {
@@ -45,7 +45,7 @@ impl PathResolver<'_> {
             Some(cwd) if !text.is_empty() => Path::new(cwd).join(text),
             _ => return unknown(),
         };
-        WordTarget::Path((self.resolve)(&path).display().to_string())
+        WordTarget::Path(self.files.resolve_links(&path).display().to_string())
     }
 }
 

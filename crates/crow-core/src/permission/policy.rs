@@ -90,6 +90,45 @@ pub struct SessionRoots {
     pub repository: Vec<String>,
 }
 
+/// A link in a directory.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DirectoryLink {
+    /// Its name in the directory.
+    pub name: String,
+    /// The path to which it leads, with all links resolved.
+    pub target: PathBuf,
+}
+
+/// The file system, as far as a decision depends on it.
+pub trait FileLookup {
+    /// Resolves the links in a path.
+    fn resolve_links(&self, path: &Path) -> PathBuf;
+
+    /// Returns the links in a directory, not below it. `None` if the directory cannot be read or has too many entries.
+    fn links_in(&self, directory: &Path) -> Option<Vec<DirectoryLink>>;
+
+    /// Whether Git may find a repository in this very directory.
+    fn may_be_repository(&self, directory: &Path) -> bool;
+}
+
+/// A file system in which nothing exists: paths are as they are written.
+#[derive(Debug, Clone, Copy)]
+pub struct EmptyFileSystem;
+
+impl FileLookup for EmptyFileSystem {
+    fn resolve_links(&self, path: &Path) -> PathBuf {
+        path.to_owned()
+    }
+
+    fn links_in(&self, _directory: &Path) -> Option<Vec<DirectoryLink>> {
+        Some(Vec::new())
+    }
+
+    fn may_be_repository(&self, _directory: &Path) -> bool {
+        false
+    }
+}
+
 /// The policy for a call.
 #[derive(Clone, Copy)]
 pub struct EffectivePolicy<'a> {
@@ -99,8 +138,8 @@ pub struct EffectivePolicy<'a> {
     pub rules: &'a PermissionRules,
     /// The session's directories; commands start in the first one.
     pub roots: &'a SessionRoots,
-    /// Resolves the links in a path.
-    pub resolve: &'a dyn Fn(&Path) -> PathBuf,
+    /// The file system.
+    pub files: &'a dyn FileLookup,
 }
 
 pub(super) fn denying_path_rule<'a>(policy: &EffectivePolicy<'a>, path: &str) -> Option<&'a PermissionRule> {

@@ -185,7 +185,7 @@ pub(super) fn roughly_protected_name(policy: &EffectivePolicy<'_>, line: &str) -
         return Some("text that is too long to check".into());
     };
     let cwd = policy.roots.work.first().map(String::as_str);
-    let resolver = PathResolver { cwd, resolve: policy.resolve };
+    let resolver = PathResolver { cwd, files: policy.files };
     let variables = ShellVariables::from_commands(&[], cwd);
     let is_named = |word: &ShellWord| {
         let readings = variables.word_readings(word);

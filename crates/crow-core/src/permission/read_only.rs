@@ -7,6 +7,7 @@ use super::file_lists::{FIND_FLAGS, FIND_VALUED, finds_files, lists_files};
 use super::harmless;
 use super::key_patterns::{selects_keys, selects_tracked_keys};
 use super::paths::{WordTarget, is_inside, is_key_path, is_readable, is_secret};
+use super::policy::DirectoryLink;
 use super::program_names::program_name;
 use super::protected_names::may_name_any_key;
 use super::reader_words::{ParsedWords, is_one_word, parse_words};
@@ -60,7 +61,8 @@ const LIST_OPTIONS: &[&str] = &[
 impl CommandEvaluation<'_> {
     /// Whether the line only reads, inside the roots and nothing protected.
     pub(super) fn only_reads(&self, commands: &[SimpleCommand]) -> bool {
-        !commands.is_empty() && commands.iter().all(|simple| self.command_only_reads(simple))
+        let evaluation = Self { may_change_directory: true, ..self.clone() };
+        !commands.is_empty() && commands.iter().all(|simple| evaluation.command_only_reads(simple))
     }
 
     pub(super) fn command_only_reads(&self, simple: &SimpleCommand) -> bool {
@@ -185,8 +187,9 @@ impl CommandEvaluation<'_> {
     fn is_reader(&self, program: &str, simple: &SimpleCommand) -> bool {
         let words = &simple.words[1..];
         if program == "git" {
-            // A repository below could be another one, whose configuration names programs.
-            let is_other = self.cd_route.scope >= CdScope::InsideRoots;
+            // The configuration of another repository may name programs.
+            let is_other = !self.may_change_directory && self.cd_route.scope >= CdScope::InsideRoots
+                || self.cd_route.may_change_repository(self.policy);
             // A value may name a file, as in `-L 1,5:FILE`.
             let names_key = |word: &ShellWord| {
                 let readings = self.variables.word_readings(word);
@@ -276,10 +279,7 @@ impl CommandEvaluation<'_> {
             Some("-") => true,
             Some(_) => self.word_targets(word).iter().all(|target| match target {
                 WordTarget::Device => true,
-                WordTarget::Path(path) if reads => is_readable(path.as_str(), self.policy.roots),
-                WordTarget::Path(path) => {
-                    is_inside(path, &self.policy.roots.work) && !is_secret(path, self.policy.roots)
-                }
+                WordTarget::Path(path) => self.is_free_path(path, reads),
                 WordTarget::Unknown(_) => false,
             }),
             None => self.is_free_pattern(word, reads),
@@ -295,13 +295,49 @@ impl CommandEvaluation<'_> {
             WordPiece::Glob | WordPiece::Variable(_) | WordPiece::Unknown(_) => None,
         });
         let known: String = known.collect::<Vec<_>>().join("*");
-        let directory = word.text.rfind('/').map_or(".", |end| &word.text[..=end]);
+        let (directory, start) = match word.text.rfind('/') {
+            Some(end) => word.text.split_at(end + 1),
+            None => (".", word.text.as_str()),
+        };
+        let directory = ShellWord::from_text(directory);
         let leaves = known.split('/').any(|name| name == "..") || (reads && known.contains('/'));
         word.extent == KnownExtent::Prefix
             && word.pieces.iter().all(is_glob)
             && !leaves
             && !(reads && may_name_any_key(word))
-            && self.is_free_file(&ShellWord::from_text(directory), reads)
+            && self.is_free_file(&directory, reads)
+            && self.has_free_links(&directory, start, word, reads)
+    }
+
+    /// Whether the links among the matches of a pattern lead to free files.
+    fn has_free_links(&self, directory: &ShellWord, start: &str, pattern: &ShellWord, reads: bool) -> bool {
+        let is_deeper = |piece: &WordPiece| matches!(piece, WordPiece::Known(text) if text.contains('/'));
+        let end = match pattern.pieces.last() {
+            // The end of a longer path is not that of a name in this directory.
+            Some(WordPiece::Known(text)) if !pattern.pieces.iter().any(is_deeper) => text.as_str(),
+            Some(WordPiece::Known(_) | WordPiece::Glob | WordPiece::Variable(_) | WordPiece::Unknown(_))
+            | None => "",
+        };
+        self.word_targets(directory).iter().all(|target| match target {
+            WordTarget::Path(path) => {
+                let is_match =
+                    |link: &&DirectoryLink| link.name.starts_with(start) && link.name.ends_with(end);
+                let is_free =
+                    |link: &DirectoryLink| self.is_free_path(&link.target.display().to_string(), reads);
+                let links = self.links_in(path);
+                links.is_some_and(|links| links.iter().filter(is_match).all(is_free))
+            }
+            WordTarget::Device | WordTarget::Unknown(_) => false,
+        })
+    }
+
+    /// Whether a path may be read freely; `reads` if its content is shown.
+    fn is_free_path(&self, path: &str, reads: bool) -> bool {
+        let roots = self.policy.roots;
+        match reads {
+            true => is_readable(path, roots),
+            false => is_inside(path, &roots.work) && !is_secret(path, roots),
+        }
     }
 
     /// Whether a text is free, including its matches among file names.

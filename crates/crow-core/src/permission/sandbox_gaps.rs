@@ -93,8 +93,7 @@ fn describe_gap_use(policy: &EffectivePolicy<'_>, line: &str, partial: &PartialS
             return Some(format!("it {reason}, so it may change files or end programs outside the project"));
         }
     };
-    let resolver =
-        PathResolver { cwd: policy.roots.work.first().map(String::as_str), resolve: policy.resolve };
+    let resolver = PathResolver { cwd: policy.roots.work.first().map(String::as_str), files: policy.files };
     let changes_directory = |simple: &SimpleCommand| {
         simple
             .words

@@ -69,7 +69,7 @@ fn approval_source_is_policy_without_grants() {
     let roots = SessionRoots { work: vec!["/w/a".into()], ..SessionRoots::default() };
     for (rules, mode, line, expected) in table {
         let rules = read_rules(rules);
-        let policy = EffectivePolicy { mode, rules: &rules, roots: &roots, resolve: &resolve };
+        let policy = EffectivePolicy { mode, rules: &rules, roots: &roots, files: &TestFiles };
         let access = ToolAccess::Runs(line.to_owned());
         let info =
             ToolCallInfo { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), access };
@@ -103,7 +103,7 @@ fn approval_source_is_grant_for_project_code() {
     let grants = GrantSet::from_iter([prefix("make test"), prefix("git fetch")]);
     for (rules, mode, line, expected) in table {
         let rules = read_rules(rules);
-        let policy = EffectivePolicy { mode, rules: &rules, roots: &roots, resolve: &resolve };
+        let policy = EffectivePolicy { mode, rules: &rules, roots: &roots, files: &TestFiles };
         let access = ToolAccess::Runs(line.to_owned());
         let info =
             ToolCallInfo { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), access };
@@ -149,7 +149,7 @@ fn rule_covers_output_inside_project_only() {
         "mypy --html-report=/etc a.py",
     ];
     let rules = read_rules(rules);
-    let policy = EffectivePolicy { mode: Mode::Ask, rules: &rules, roots: &roots, resolve: &resolve };
+    let policy = EffectivePolicy { mode: Mode::Ask, rules: &rules, roots: &roots, files: &TestFiles };
     for (lines, is_free) in [(&free[..], true), (&asked[..], false)] {
         for line in lines {
             let access = ToolAccess::Runs((*line).to_owned());
@@ -170,7 +170,7 @@ fn check_sandboxed(support: &SandboxSupport, line: &str, is_asked: bool) {
     let access = ToolAccess::Runs(line.to_owned());
     let info = ToolCallInfo { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), access };
     for mode in [Mode::Ask, Mode::Auto] {
-        let policy = EffectivePolicy { mode, rules: &rules, roots: &roots, resolve: &resolve };
+        let policy = EffectivePolicy { mode, rules: &rules, roots: &roots, files: &TestFiles };
         if evaluate_call(&policy, &GrantSet::default(), "terminal", &info) != PermissionDecision::Allow {
             assert_eq!(mode, Mode::Ask, "{line}");
             continue;
@@ -244,19 +244,33 @@ fn decide(mode: Mode, rules: &PermissionRules, access: &ToolAccess, grants: &Gra
         locations: Vec::new(),
         access: access.clone(),
     };
-    evaluate_call(&EffectivePolicy { mode, rules, roots: &roots, resolve: &resolve }, grants, tool, &info)
+    evaluate_call(&EffectivePolicy { mode, rules, roots: &roots, files: &TestFiles }, grants, tool, &info)
 }
 
-fn resolve(path: &Path) -> PathBuf {
-    let mut resolved = PathBuf::new();
-    for part in path.components() {
-        match part.as_os_str().to_str().unwrap() {
-            ".." => drop(resolved.pop()),
-            "link" => resolved = PathBuf::from("/elsewhere"),
-            part => resolved.push(part),
+/// Each `link` leads out, each directory `linked` contains `out.md`, which does too, and each `evil` is a repository.
+struct TestFiles;
+
+impl FileLookup for TestFiles {
+    fn resolve_links(&self, path: &Path) -> PathBuf {
+        let mut resolved = PathBuf::new();
+        for part in path.components() {
+            match part.as_os_str().to_str().unwrap() {
+                ".." => drop(resolved.pop()),
+                "link" => resolved = PathBuf::from("/elsewhere"),
+                part => resolved.push(part),
+            }
         }
+        resolved
     }
-    resolved
+
+    fn links_in(&self, directory: &Path) -> Option<Vec<DirectoryLink>> {
+        let link = || DirectoryLink { name: "out.md".to_owned(), target: "/elsewhere/out.md".into() };
+        Some(directory.ends_with("linked").then(link).into_iter().collect())
+    }
+
+    fn may_be_repository(&self, directory: &Path) -> bool {
+        directory.ends_with("evil")
+    }
 }
 
 fn read_rules(text: &str) -> PermissionRules {

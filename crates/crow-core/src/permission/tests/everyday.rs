@@ -45,7 +45,7 @@ fn evaluate_at_home<T>(
         protected: vec!["/home/me/.crow".into()],
         ..SessionRoots::default()
     };
-    let policy = EffectivePolicy { mode, rules, roots: &roots, resolve: &resolve };
+    let policy = EffectivePolicy { mode, rules, roots: &roots, files: &TestFiles };
     let info = ToolCallInfo {
         title: String::new(),
         kind: ToolKind::Other,

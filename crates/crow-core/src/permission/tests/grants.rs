@@ -116,7 +116,7 @@ fn prefix_allows_commands_and_confines_project_code() {
         mode: Mode::Ask,
         rules: &PermissionRules::default(),
         roots: &roots,
-        resolve: &resolve,
+        files: &TestFiles,
     };
     let shown = |line: &str| {
         let access = ToolAccess::Runs(line.to_owned());
