@@ -12,6 +12,7 @@ mod denials;
 mod deny_match;
 mod file_lists;
 mod file_writes;
+mod found_reads;
 mod grants;
 mod harmless;
 mod key_patterns;

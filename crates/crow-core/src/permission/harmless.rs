@@ -30,10 +30,13 @@ pub(super) fn is_harmless_variable(name: &str) -> bool {
     HARMLESS_VARIABLES.contains(&name) || name.starts_with("LC_")
 }
 
-/// Whether setting a shell variable is harmless: no known program reads a variable with a lower-case name.
+/// Whether setting a shell variable is harmless: known programs read no lower-case variables except proxies and npm's, and none
+/// with one letter.
 pub(super) fn is_harmless_shell_variable(name: &str) -> bool {
-    is_harmless_variable(name)
-        || name.chars().all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit())
+    let is_lower_case =
+        name.chars().all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_');
+    let is_read = name.ends_with("_proxy") || name.starts_with("npm_");
+    is_harmless_variable(name) || name.len() == 1 && name != "_" || is_lower_case && !is_read
 }
 
 /// Variables that determine which programs run or what they load, by name, prefix or suffix.

@@ -3,7 +3,7 @@
 
 use super::cd_route::CdScope;
 use super::command_evaluation::{CommandEvaluation, risky_assignment};
-use super::file_lists::{FIND_FLAGS, FIND_VALUED, finds_files, lists_files};
+use super::file_lists::{FIND_FLAGS, FIND_VALUED};
 use super::harmless;
 use super::key_patterns::{selects_keys, selects_tracked_keys};
 use super::paths::{WordTarget, is_inside, is_key_path, is_readable, is_secret};
@@ -18,24 +18,6 @@ use crate::shell::{KnownExtent, RedirectDirection, ShellWord, SimpleCommand, Wor
 /// Wrappers without an effect of their own.
 pub(super) const WRAPPERS: &[&str] =
     &["time", "timeout", "nice", "env", "command", "stdbuf", "eval", "sh", "bash", "dash"];
-
-/// Readers for any files, and those that do not show content.
-const LISTED_READERS: &[&str] = &[
-    "grep",
-    "egrep",
-    "fgrep",
-    "cat",
-    "head",
-    "tail",
-    "file",
-    "md5sum",
-    "sha256sum",
-    "wc",
-    "ls",
-    "stat",
-    "du",
-];
-const LISTED_COUNTERS: &[&str] = &["wc", "ls", "stat", "du"];
 
 /// Builtins without effect outside the shell, for any words.
 const BUILTINS: &[&str] = &["true", "false", ":", "exit", "break", "continue", "return", "cd", "shift"];
@@ -83,7 +65,7 @@ impl CommandEvaluation<'_> {
                 && inner.effect == WrapperEffect::Transparent
                 && !reads_startup_files(simple);
             let reads = || inner.commands.iter().all(|command| self.command_only_reads(command));
-            return (is_plain && reads()) || (program == "xargs" && self.reads_listed(simple));
+            return (is_plain && reads()) || self.reads_found(program, simple);
         }
         let words = &simple.words[1..];
         match program {
@@ -109,45 +91,9 @@ impl CommandEvaluation<'_> {
                     && ["-v", "-V"].contains(&words[0].text.as_str())
                     && words[1].known_text().is_some()
             }
-            "find" | "gfind" => self.is_free_find(words),
+            "find" | "gfind" => self.is_free_find(words, false),
             _ => self.is_reader(program, simple),
         }
-    }
-
-    /// Whether `xargs` runs a reader only on files found inside the roots.
-    fn reads_listed(&self, simple: &SimpleCommand) -> bool {
-        let Some(inner) = &simple.inner else { return false };
-        let [command] = inner.commands.as_slice() else { return false };
-        let xargs_words = simple.words.get(1..inner.first_word).unwrap_or_default();
-        let is_plain = |word: &ShellWord| {
-            let text = word.text.as_str();
-            let number = text.trim_start_matches("-n").trim_start_matches("-P").trim_start_matches("-L");
-            ["-0", "-r", "--null", "--no-run-if-empty", "-I{}", "-I", "{}", "-n", "-L", "-P"].contains(&text)
-                || number.bytes().all(|byte| byte.is_ascii_digit())
-        };
-        // The arguments replace these, or the braces.
-        let words: Vec<ShellWord> =
-            command.words.iter().filter(|word| word.extent != KnownExtent::Unknown).cloned().collect();
-        let is_file = |word: &ShellWord| {
-            word.known_text().is_some() || (word.text.is_empty() && word.pieces == [WordPiece::Unknown(None)])
-        };
-        let known: Vec<ShellWord> =
-            words.iter().filter(|word| word.known_text().is_some()).cloned().collect();
-        let known_command = SimpleCommand { words: known, ..SimpleCommand::default() };
-        let program = words.first().and_then(ShellWord::known_text).unwrap_or_default();
-        // A name with a space is split into two, and the second may be any file.
-        let is_split = !xargs_words.iter().any(|word| ["-0", "--null"].contains(&word.text.as_str()));
-        let readers = if is_split { LISTED_COUNTERS } else { LISTED_READERS };
-        readers.contains(&program)
-            && xargs_words.iter().all(is_plain)
-            && command.inner.is_none()
-            && command.assignments.is_empty()
-            && words.iter().all(is_file)
-            && self.is_reader(program, &known_command)
-            && self.all_commands.iter().any(|other| finds_files(other))
-            && self.all_commands.iter().all(|other| {
-                std::ptr::eq(*other, simple) || std::ptr::eq(*other, command) || lists_files(other)
-            })
     }
 
     /// Whether `tar` lists an archive.
@@ -168,7 +114,8 @@ impl CommandEvaluation<'_> {
             && archive.is_some_and(|archive| self.is_free_file(archive, true))
     }
 
-    fn is_free_find(&self, words: &[ShellWord]) -> bool {
+    /// Whether `find` only lists files that may be read freely; `reads` if their content is shown.
+    pub(super) fn is_free_find(&self, words: &[ShellWord], reads: bool) -> bool {
         let n_starts = words.iter().take_while(|word| !word.text.starts_with(['-', '(', '!', ','])).count();
         let (search_roots, tests) = words.split_at(n_starts);
         let mut tests = tests.iter();
@@ -180,11 +127,13 @@ impl CommandEvaluation<'_> {
                 _ => return false,
             }
         }
-        search_roots.iter().all(|word| !may_be_option(word) && self.is_free_file(word, false))
+        let here = [ShellWord::from_text(".")];
+        let search_roots = if search_roots.is_empty() { &here } else { search_roots };
+        search_roots.iter().all(|word| !may_be_option(word) && self.is_free_file(word, reads))
     }
 
     /// Whether the reader table contains a command with all its options, and its operands are free to read.
-    fn is_reader(&self, program: &str, simple: &SimpleCommand) -> bool {
+    pub(super) fn is_reader(&self, program: &str, simple: &SimpleCommand) -> bool {
         let words = &simple.words[1..];
         if program == "git" {
             // The configuration of another repository may name programs.

@@ -181,12 +181,18 @@ fn awk_risk(words: &[ShellWord]) -> Option<CommandRisk> {
         }
     }
     let script = words.get(at)?;
-    let text = script.known_text().map(|text| text.replace("||", " ").replace(">=", " "));
-    let is_harmless = |text: &str| {
-        let risky_parts = ["system", "getline", "|", ">", "@", "fflush", "close"];
-        !risky_parts.iter().any(|part| text.contains(part))
-    };
-    if text.is_some_and(|text| is_harmless(&text)) { None } else { risk(at) }
+    if script.known_text().is_some_and(is_harmless_awk) { None } else { risk(at) }
+}
+
+/// Whether an `awk` script neither runs a command nor opens a file.
+fn is_harmless_awk(script: &str) -> bool {
+    let script = script.replace("||", " ").replace(">=", " ");
+    // Only `print` and `printf` write to a file, and an escaped end of a line may tear a name apart.
+    let first_print = if script.contains("\\\n") { 0 } else { script.find("print").unwrap_or(script.len()) };
+    let (comparisons, rest) = script.split_at(first_print);
+    let has = |text: &str| script.contains(text);
+    let risky_parts = ["system", "getline", "|", "@", "fflush", "close"];
+    !risky_parts.into_iter().any(has) && !rest.contains('>') && !comparisons.contains(">>")
 }
 
 /// Commands of the sqlite shell that only show information.

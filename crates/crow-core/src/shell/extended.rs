@@ -305,6 +305,10 @@ fn unescape_ansi_c(text: &str) -> Option<String> {
 
 /// Expands the braces of a word; `None` if there are too many words.
 fn expand_braces(raw: &str) -> Option<Vec<String>> {
+    // Each may be tried as the start of the first ones.
+    if raw.matches('{').count() > BRACED_MAX {
+        return None;
+    }
     let mut words = Vec::new();
     let mut pending = vec![raw.to_owned()];
     while let Some(text) = pending.pop() {
@@ -324,10 +328,23 @@ fn expand_braces(raw: &str) -> Option<Vec<String>> {
 
 /// Finds the first braces of a text with their choices, and the text around them.
 fn first_braces(text: &str) -> Option<(&str, Vec<&str>, &str)> {
-    let mut starts = Vec::new();
+    let letters = bare_letters(text);
+    let starts = letters.iter().enumerate().filter(|(_, (_, letter))| *letter == '{');
+    let (start, end) = starts
+        .filter_map(|(index, &(start, _))| Some((start, closing_brace(&letters[index + 1..])?)))
+        .next()?;
+    let body = &text[start + 1..end];
+    let choices = split_choices(body);
+    // Any name, as that of an unset variable.
+    let choices = if choices.len() > 1 { choices } else { vec!["$_"] };
+    Some((&text[..start], choices, &text[end + 1..]))
+}
+
+/// Returns the letters of a text that are not quoted, escaped or in `${…}`.
+fn bare_letters(text: &str) -> Vec<(usize, char)> {
+    let mut bare = Vec::new();
     let mut letters = text.char_indices().peekable();
     let mut quote = None;
-    let mut outermost: Option<(usize, usize)> = None;
     while let Some((at, letter)) = letters.next() {
         match (quote, letter) {
             (Some(open), _) if letter == open => quote = None,
@@ -338,27 +355,29 @@ fn first_braces(text: &str) -> Option<(&str, Vec<&str>, &str)> {
             (None, '$') if letters.peek().is_some_and(|(_, next)| *next == '{') => {
                 letters.find(|(_, next)| *next == '}');
             }
-            (None, '{') => starts.push(at),
-            (None, '}') => {
-                let Some(start) = starts.pop() else { continue };
-                let body = &text[start + 1..at];
-                if body.contains(',') || body.contains("..") {
-                    outermost = Some((start, at));
-                    // The outermost braces come first.
-                    if starts.is_empty() {
-                        break;
-                    }
-                }
-            }
-            (None, _) => {}
+            (None, _) => bare.push((at, letter)),
         }
     }
-    let (start, end) = outermost?;
-    let body = &text[start + 1..end];
-    let choices = split_choices(body);
-    // Any name, as that of an unset variable.
-    let choices = if choices.len() > 1 { choices } else { vec!["$_"] };
-    Some((&text[..start], choices, &text[end + 1..]))
+    bare
+}
+
+/// Finds the end of braces: as in bash, the first `}` outside inner braces after a comma or two dots.
+fn closing_brace(letters: &[(usize, char)]) -> Option<usize> {
+    let (mut n_open, mut has_choices, mut last_dot) = (0, false, None);
+    for &(at, letter) in letters {
+        match letter {
+            '{' => n_open += 1,
+            '}' if n_open > 0 => n_open -= 1,
+            '}' if has_choices => return Some(at),
+            ',' if n_open == 0 => has_choices = true,
+            '.' if n_open == 0 => {
+                has_choices |= last_dot.is_some_and(|dot| dot + 1 == at);
+                last_dot = Some(at);
+            }
+            _ => {}
+        }
+    }
+    None
 }
 
 /// Splits at commas outside other braces and quotes.

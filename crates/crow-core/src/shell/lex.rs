@@ -162,7 +162,7 @@ impl<'a> ShellReader<'a> {
         let mut lexed = LexedWord::new();
         // These are programs, no patterns.
         let is_test = matches!(self.peek_bare(), "[" | "[[");
-        let mut may_brace = false;
+        let (mut has_brace, mut n_open_braces) = (false, 0_usize);
         // The piece count of the word at an open `[`.
         let mut open_bracket = None;
         let mut last = '\0';
@@ -200,21 +200,23 @@ impl<'a> ShellReader<'a> {
                     lexed.word.pieces.truncate(n_pieces);
                     open_bracket = None;
                 }
-                ',' if may_brace => self.read_brace(&mut lexed)?,
-                '.' if may_brace && last == '.' => self.read_brace(&mut lexed)?,
+                // Bash closes braces only after a comma: `{a},b}` is `a}` and `b`.
+                ',' if has_brace => self.read_brace(&mut lexed)?,
+                '.' if n_open_braces > 0 && last == '.' => self.read_brace(&mut lexed)?,
                 letter if letter.is_whitespace() => {
                     self.require_extended("has blanks of an unusual kind")?;
                     self.push_literal(&mut lexed.word)?;
                 }
                 _ => {
-                    may_brace |= letter == '{';
+                    has_brace |= letter == '{';
+                    n_open_braces = count_open_braces(n_open_braces, letter);
                     self.push_literal(&mut lexed.word)?;
                 }
             }
             last = letter;
         }
         // The break may separate letters that have a meaning together.
-        if may_brace && lexed.is_continued {
+        if has_brace && lexed.is_continued {
             return Err(ShellParseError("has braces that may expand to several words"));
         }
         Ok(lexed)
@@ -298,6 +300,14 @@ impl<'a> ShellReader<'a> {
                 }
             }
         }
+    }
+}
+
+fn count_open_braces(n_open: usize, letter: char) -> usize {
+    match letter {
+        '{' => n_open + 1,
+        '}' => n_open.saturating_sub(1),
+        _ => n_open,
     }
 }
 

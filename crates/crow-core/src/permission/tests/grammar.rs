@@ -12,7 +12,6 @@ const UNKNOWN: &str = "?";
 
 const ESCAPES: &str = "the other one leaves the text in `$'…'` or `$\"…\"` unexpanded; here it is expanded";
 const BRACES: &str = "the other one leaves braces unexpanded; here they are expanded";
-const MARK: &str = "the other one takes `{}` behind a letter for braces that are not known; it is text";
 const GROUPS: &str = "`((…))` is two groups to shells that do not have it, so what is in it counts as run";
 const CONDITION: &str =
     "`[[ … ]]` is a program to shells that do not have it, so what follows an operator in it counts as run";
@@ -38,8 +37,9 @@ const EXPLAINED: &[(&str, &str)] = &[
     ("-{r,f}", BRACES),
     ("r{f,}", BRACES),
     ("{k,}", BRACES),
-    ("-I{}", MARK),
-    ("-0I{}", MARK),
+    ("{a},", BRACES),
+    ("{a.rs},", BRACES),
+    ("{x},", BRACES),
     ("((1", GROUPS),
     ("((x", GROUPS),
     ("((rm", GROUPS),
@@ -223,11 +223,7 @@ fn is_known(pieces: &Value, is_quoted: bool, plain: &mut String) -> bool {
         let text = |name: &str| piece[name].as_str();
         if let Some(text) = text("Text") {
             plain.push_str(text);
-            return is_quoted
-                || !text.contains(['*', '?', '[', '{'])
-                || text == "["
-                || text == "{}"
-                || text == "{";
+            return is_quoted || !text.contains(['*', '?', '[']) && !expands_braces(text) || text == "[";
         }
         if let Some(text) = text("SingleQuotedText") {
             plain.push_str(text);
@@ -248,6 +244,12 @@ fn is_known(pieces: &Value, is_quoted: bool, plain: &mut String) -> bool {
         let inner = &piece["DoubleQuotedSequence"];
         inner.is_array() && is_known(inner, true, plain)
     })
+}
+
+fn expands_braces(text: &str) -> bool {
+    let insides = text.split('{').skip(1).filter_map(|rest| rest.split('}').next());
+    let has_dots = insides.into_iter().any(|inside| inside.contains(".."));
+    has_dots || text.split_once('{').is_some_and(|(_, rest)| rest.contains(','))
 }
 
 #[test]
