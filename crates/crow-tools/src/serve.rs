@@ -9,21 +9,20 @@ mod convert;
 mod elicitation;
 mod handler;
 mod http_server;
+mod watched_streams;
 
-use std::{
-    path::PathBuf,
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
-    time::Duration,
-};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use crow_core::{Mode, PermissionRules, SandboxMode};
 use rmcp::service::{QuitReason, ServerInitializeError, serve_server_with_ct};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    sync::watch,
+};
 use tokio_util::sync::CancellationToken;
 
 use self::handler::{RootsPolicy, ToolServerHandler};
+use self::watched_streams::{EofSignalReader, ProgressWriter, WriteProgress, wait_for_stall};
 use crate::ToolRegistry;
 
 pub use self::http_server::{McpHttpEndpoint, serve_http};
@@ -61,35 +60,16 @@ pub enum McpServeError {
     /// The connection to the client was lost.
     #[error("the connection to the client was lost: {0}")]
     Broken(String),
+    /// The client has left responses unread.
+    #[error("the client did not read the last responses")]
+    Unread,
     /// The operating system's error.
     #[error("{0}")]
     System(#[from] std::io::Error),
 }
 
-/// Reads from a client and signals when the client closes its side.
-struct EofSignalReader<R> {
-    inner: R,
-    closed: CancellationToken,
-}
-
-impl<R: AsyncRead + Unpin> AsyncRead for EofSignalReader<R> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<std::io::Result<()>> {
-        let n_before = buffer.filled().len();
-        let polled = Pin::new(&mut self.inner).poll_read(cx, buffer);
-        if let Poll::Ready(Ok(())) = polled
-            && buffer.filled().len() == n_before
-        {
-            self.closed.cancel();
-        }
-        polled
-    }
-}
-
-/// Serves one client on a pair of streams, until it closes its side or `cancel` is cancelled.
+/// Serves one client on a pair of streams, until it closes its side or `cancel` is cancelled. It gets what is left as long as
+/// it reads.
 pub async fn serve_stdio(
     config: McpServeConfig,
     read: impl AsyncRead + Send + Unpin + 'static,
@@ -99,22 +79,29 @@ pub async fn serve_stdio(
     let tools = config.tools.clone();
     let handler = ToolServerHandler::new(Arc::new(config), RootsPolicy::Client);
     let closed = CancellationToken::new();
+    let progress = watch::Sender::new(WriteProgress::default());
+    let written = progress.subscribe();
     let read = EofSignalReader { inner: read, closed: closed.clone() };
+    let write = ProgressWriter { inner: write, progress };
     let result = match serve_server_with_ct(handler, (read, write), cancel.clone()).await {
         Ok(running) => {
-            let programs = tools.clone();
-            let shutdown = tokio::spawn(async move {
-                closed.cancelled().await;
-                tokio::time::sleep(FINAL_RESPONSES_WAIT).await;
-                programs.stop_programs();
-            });
-            let quit_result = running.waiting().await;
-            shutdown.abort();
-            match quit_result {
-                Ok(QuitReason::JoinError(error)) | Err(error) => {
-                    Err(McpServeError::Broken(error.to_string()))
+            let end = async {
+                tokio::select! {
+                    () = cancel.cancelled() => {}
+                    () = closed.cancelled() => tokio::time::sleep(FINAL_RESPONSES_WAIT).await,
                 }
-                Ok(_) => Ok(()),
+                tools.stop_programs();
+                wait_for_stall(written).await;
+            };
+            tokio::select! {
+                biased;
+                quit_result = running.waiting() => match quit_result {
+                    Ok(QuitReason::JoinError(error)) | Err(error) => {
+                        Err(McpServeError::Broken(error.to_string()))
+                    }
+                    Ok(_) => Ok(()),
+                },
+                () = end => Err(McpServeError::Unread),
             }
         }
         Err(ServerInitializeError::Cancelled) => Ok(()),

@@ -12,14 +12,21 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::{
     io::{
-        AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf, duplex, split,
+        AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
+        duplex, split,
     },
     net::TcpListener,
+    sync::watch,
+    task::JoinHandle,
     time::timeout,
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{McpHttpEndpoint, McpServeConfig, call_schedule::ServedCallSchedule, serve_http, serve_stdio};
+use super::watched_streams::{ProgressWriter, WriteProgress, wait_for_stall};
+use super::{
+    McpHttpEndpoint, McpServeConfig, McpServeError, call_schedule::ServedCallSchedule, serve_http,
+    serve_stdio,
+};
 use crate::{BuiltinToolConfig, ToolRegistry};
 
 /// Far longer than any step of a test; only reached if something hangs.
@@ -58,15 +65,16 @@ struct PipeClient {
     lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
     write: WriteHalf<DuplexStream>,
     n_sent: u64,
+    serving: JoinHandle<Result<(), McpServeError>>,
 }
 
 impl PipeClient {
     async fn open(dir: &TempDir, capabilities: Value) -> Self {
         let (here, there) = duplex(64 * 1024);
         let (read, write) = split(there);
-        tokio::spawn(serve_stdio(config(dir), read, write, CancellationToken::new()));
+        let serving = tokio::spawn(serve_stdio(config(dir), read, write, CancellationToken::new()));
         let (read, write) = split(here);
-        let mut client = Self { lines: BufReader::new(read).lines(), write, n_sent: 0 };
+        let mut client = Self { lines: BufReader::new(read).lines(), write, n_sent: 0, serving };
         let hello = json!({
             "protocolVersion": "2025-06-18", "capabilities": capabilities,
             "clientInfo": {"name": "test", "version": "1"}
@@ -241,4 +249,49 @@ async fn cancelled_call_stops_waiting() {
     timeout(STUCK, schedule.admit_call(&read)).await.expect("it runs");
     drop(reading);
     timeout(STUCK, schedule.admit_call(&write)).await.expect("it runs");
+}
+
+/// Calls a tool until its responses fill the pipe, and closes the client's side. Reads the responses only then, or never.
+async fn check_end(reads: bool) {
+    const N_CALLS: u64 = 8;
+    let (dir, cwd) = project();
+    let path = cwd.join("a.txt");
+    write_lines(&path, 1000);
+    let mut client = PipeClient::open(&dir, json!({})).await;
+    let first = client.call("read", json!({"file_path": path})).await.to_string();
+    assert!(first.len() as u64 * N_CALLS > 128 * 1024, "the pipe is not full");
+    for _ in 0..N_CALLS {
+        client.send_call("read", json!({"file_path": path})).await;
+    }
+    client.write.shutdown().await.unwrap();
+    if reads {
+        for _ in 0..N_CALLS {
+            assert!(is_done(&client.read().await));
+        }
+    }
+    let result = timeout(STUCK, client.serving).await.expect("it ends").unwrap();
+    assert_eq!(result.is_ok(), reads, "{result:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn server_ends_although_its_client_reads_nothing() {
+    check_end(false).await;
+    check_end(true).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn writer_without_work_does_not_stall() {
+    let (mut here, there) = duplex(4);
+    let progress = watch::Sender::new(WriteProgress::default());
+    let mut stalled = Box::pin(wait_for_stall(progress.subscribe()));
+    let mut writer = ProgressWriter { inner: there, progress };
+    writer.write_all(b"one\n").await.unwrap();
+    timeout(Duration::from_secs(60), &mut stalled).await.unwrap_err();
+    let writing = tokio::spawn(async move { writer.write_all(b"and two\n").await });
+    let mut read = [0; 4];
+    timeout(Duration::from_secs(2), &mut stalled).await.unwrap_err();
+    here.read_exact(&mut read).await.unwrap();
+    timeout(Duration::from_secs(2), &mut stalled).await.unwrap_err();
+    stalled.await;
+    writing.abort();
 }
