@@ -6,6 +6,7 @@ mod between_turns;
 mod clipboard;
 mod conversation;
 mod driver;
+mod exit_deadline;
 mod external_agent;
 #[cfg(test)]
 mod fake_terminal;
@@ -107,6 +108,7 @@ pub(crate) fn run(
         counts_tokens: false,
         terminal,
     };
+    exit_deadline::start_exit_deadline()?;
     let runtime = agent::tokio_runtime()?;
     let result = runtime.block_on(async {
         match external {

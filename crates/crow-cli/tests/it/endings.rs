@@ -8,6 +8,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use crow_testkit::client::{FakeClient, TestHome};
@@ -401,5 +402,25 @@ fn agent_of_a_stalled_reader_ends_on_a_signal() {
         let reader = StalledReader::new().await;
         signal("TERM", reader.agent.parse().expect("a pid")).await;
         reader.ends("TERM").await;
+    });
+}
+
+/// The reader of stdout, such as a pager, reads nothing and stays.
+#[test]
+fn run_of_a_stalled_reader_ends_on_a_signal() {
+    check(async {
+        let chunk = json!({"choices": [{"index": 0, "delta": {"content": "bottles ".repeat(250)}}]});
+        let body = format!("data: {chunk}\n\n").repeat(200) + "data: [DONE]\n\n";
+        let server = ModelServer::start(crow_testkit::Script::new([Answer::raw(body)]));
+        let world = TestHome::new(server.base_url());
+        let mut run = sh(r#"exec "$0" run count"#);
+        run.current_dir(world.project()).env("HOME", world.home()).stdin(Stdio::null());
+        let mut run = run.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
+        let pid = run.id().expect("it runs");
+        server.wait_for_requests(1).await;
+        stalled(pid).await;
+        signal("TERM", pid).await;
+        let ended = tokio::time::timeout(Duration::from_secs(30), run.wait()).await.expect("it ends");
+        assert_eq!(ended.expect("a status").code(), Some(130));
     });
 }
