@@ -116,6 +116,9 @@ impl AgentWorktree {
                 };
                 match git.import_branch(import, &cancel).await {
                     Ok(settled) => {
+                        // The worker knows best where the rest is.
+                        let leftover = fetched.leftover.clone().or(settled.leftover);
+                        let settled = SettledWorktree { leftover, ..settled };
                         let end = WorktreeEnd::new(settled, code.head.n_uncommitted);
                         WorktreeEnd { fetched: Some(fetched), ..end }
                     }

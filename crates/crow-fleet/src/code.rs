@@ -58,7 +58,9 @@ pub(crate) enum EndCode {
     Unchanged,
     /// The branch, without what its parent has.
     Bundle(BundleRecord),
-    /// The work is lost, for this reason.
+    /// The branch without work that only the worker has, for this reason.
+    Partial(BundleRecord, String),
+    /// The work did not leave the worker, for this reason.
     Lost(String),
 }
 
@@ -108,7 +110,20 @@ impl BundleRecord {
 impl EndCode {
     /// Creates the end of work that is lost.
     pub(crate) fn lost(reason: &str) -> Self {
-        Self::Lost(reason.chars().take(REASON_CHARS_MAX).collect())
+        Self::Lost(truncate_reason(reason))
+    }
+
+    /// Creates the end of work of which a part is lost.
+    pub(crate) fn partial(bundle: BundleRecord, reason: &str) -> Self {
+        Self::Partial(bundle, truncate_reason(reason))
+    }
+
+    /// Whether only the worker has some of the work.
+    pub(crate) fn has_unsent_work(&self) -> bool {
+        match self {
+            Self::Partial(..) | Self::Lost(_) => true,
+            Self::Unchanged | Self::Bundle(_) => false,
+        }
     }
 }
 
@@ -123,6 +138,10 @@ impl CodeReturn {
     pub(crate) fn take(&self) -> Option<ReturnedCode> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
+}
+
+fn truncate_reason(reason: &str) -> String {
+    reason.chars().take(REASON_CHARS_MAX).collect()
 }
 
 fn hex_digest(bytes: &[u8]) -> String {

@@ -121,9 +121,9 @@ impl FarmConnections {
     /// not there.
     pub async fn fetch_code(&self, code: &SentCode) -> Result<Option<FetchedCode>, String> {
         match code.take_bundle()? {
-            Some((worker, bundle)) => {
+            Some(announced) => {
                 let connection = self.connection(&code.address).await?;
-                code.fetch(&worker, &bundle, connection).await.map(Some)
+                code.fetch(announced, connection).await.map(Some)
             }
             None => Ok(None),
         }

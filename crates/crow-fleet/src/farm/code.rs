@@ -53,8 +53,19 @@ pub struct SentCode {
 pub struct FetchedCode {
     /// A bundle as the worker has signed it, from which nothing is known yet.
     pub bundle: Vec<u8>,
+    /// A sentence about work that is not in it.
+    pub leftover: Option<String>,
     sequences: Vec<u64>,
     connection: Arc<FarmConnection>,
+}
+
+/// A bundle that a worker has announced.
+#[derive(Debug)]
+pub(super) struct AnnouncedBundle {
+    worker: String,
+    bundle: BundleRecord,
+    /// A sentence about work that is not in it.
+    leftover: Option<String>,
 }
 
 /// The code that a session has sent.
@@ -197,35 +208,41 @@ async fn bundle_head(
 }
 
 impl SentCode {
-    /// Returns what the end of its task says about the code: who has sent which bundle, or `None` if nothing was changed.
-    /// The error is the reason why the work is not there.
-    pub(super) fn take_bundle(&self) -> Result<Option<(String, BundleRecord)>, String> {
+    /// Returns what the end of its task says about the code: the bundle, or `None` if nothing was changed. The error is the
+    /// reason why the work is not there.
+    pub(super) fn take_bundle(&self) -> Result<Option<AnnouncedBundle>, String> {
         let ReturnedCode { worker, code: end } =
             self.returned.take().ok_or("the task ended before its worker sent them")?;
-        match end {
-            EndCode::Unchanged => Ok(None),
-            EndCode::Lost(reason) => {
-                let reason = replace_control_chars(&reason).replace('\n', " ");
-                Err(format!("the worker {} says: {reason}", replace_control_chars(&worker)))
-            }
-            EndCode::Bundle(bundle) if is_subject_token(&worker) => Ok(Some((worker, bundle))),
-            EndCode::Bundle(_) => Err("the name of their worker is not valid".to_owned()),
+        let quote = |reason: String| {
+            let reason = replace_control_chars(&reason).replace('\n', " ");
+            format!("the worker {} says: {reason}", replace_control_chars(&worker))
+        };
+        let (bundle, leftover) = match end {
+            EndCode::Unchanged => return Ok(None),
+            EndCode::Lost(reason) => return Err(quote(reason)),
+            EndCode::Bundle(bundle) => (bundle, None),
+            EndCode::Partial(bundle, reason) => (bundle, Some(quote(reason))),
+        };
+        if !is_subject_token(&worker) {
+            return Err("the name of their worker is not valid".to_owned());
         }
+        Ok(Some(AnnouncedBundle { worker, bundle, leftover }))
     }
 
     /// Fetches a bundle after the end of its task.
     pub(super) async fn fetch(
         &self,
-        worker: &str,
-        bundle: &BundleRecord,
+        announced: AnnouncedBundle,
         connection: Arc<FarmConnection>,
     ) -> Result<FetchedCode, String> {
+        let AnnouncedBundle { worker, bundle, leftover } = announced;
         let FarmAddress { queue, parent_name, .. } = &self.address;
-        let subjects = BundleSubjects::from_worker(queue, [worker, parent_name], &bundle.name);
-        let downloaded = download_bundle(&connection.jetstream, &subjects, bundle).await;
+        let subjects = BundleSubjects::from_worker(queue, [&worker, parent_name], &bundle.name);
+        let downloaded = download_bundle(&connection.jetstream, &subjects, &bundle).await;
         let downloaded =
             downloaded.map_err(|reason| format!("the bundle from the worker {worker}: {reason}"))?;
-        Ok(FetchedCode { bundle: downloaded.bytes, sequences: downloaded.sequences, connection })
+        let sequences = downloaded.sequences;
+        Ok(FetchedCode { bundle: downloaded.bytes, leftover, sequences, connection })
     }
 }
 

@@ -159,6 +159,11 @@ impl Leftovers {
             saver.clear().await;
         }
         let Some(directory) = self.directory else { return };
+        if self.code.is_some_and(|code| code.has_unsent_work()) {
+            let directory = directory.display();
+            tracing::warn!(%directory, "the directory of a task is kept: it has work that was not sent back");
+            return;
+        }
         if let Err(error) = tokio::fs::remove_dir_all(&directory).await {
             let directory = directory.display();
             tracing::warn!(%error, %directory, "the directory of a task was not removed");

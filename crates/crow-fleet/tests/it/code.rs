@@ -79,7 +79,9 @@ async fn start(world: &World, code: &SentCode) -> RunningTask {
 pub(crate) fn worktree(task: &RunningTask) -> PathBuf {
     let (_, directory) = task.log.rsplit_once("works in ").expect("the agent says where");
     let root = Path::new(directory.lines().next().unwrap_or_default());
-    root.ancestors().find(|ancestor| ancestor.ends_with(NAME)).expect("it is a worktree").to_owned()
+    let root = root.ancestors().find(|ancestor| ancestor.ends_with(NAME)).expect("it is a worktree");
+    // Without a slash at the end.
+    root.components().collect()
 }
 
 /// Takes what came back.
@@ -251,6 +253,35 @@ fn cancelled_task_sends_back_what_it_did() {
         assert!(take(&world, &code, &fetched).await.starts_with("half"));
         assert_eq!(worker.ended().await, "cancelled");
         worker.drain().await;
+    });
+}
+
+#[test]
+fn work_that_could_not_be_committed_stays_on_the_worker() {
+    run(async {
+        let Some(mut world) = World::start() else { return };
+        let worker = world.start_worker(&["where", &slow(&world)]).await;
+        let code = send(&world, &make_repository(&world)).await.expect("it is sent");
+        let mut task = start(&world, &code).await;
+        task.until("works in", None).await;
+        let dir = worktree(&task);
+        fs::write(dir.join("committed"), "").expect("it can be written");
+        git(&dir, "add .");
+        git(&dir, "commit -q -m early");
+        fs::write(dir.join("uncommitted"), "").expect("it can be written");
+        // The commit at the end fails.
+        let git_dir = PathBuf::from(git(&dir, "rev-parse --absolute-git-dir").trim_end());
+        fs::write(git_dir.join("index.lock"), "").expect("it can be written");
+        open_gate(&world);
+        assert!(task.end(None).await.ends_with("Ok(EndTurn)\n"));
+        let fetched = world.farms.fetch_code(&code).await.expect("it came back").expect("there are changes");
+        assert!(take(&world, &code, &fetched).await.starts_with("committed"));
+        worker.drain().await;
+        let leftover =
+            fetched.leftover.expect("the parent is told").replace(&dir.display().to_string(), "$DIR");
+        let (place, _) = leftover.split_once(": git").expect("git says why");
+        expect!["the worker w1 says: the work is in $DIR"].assert_eq(place);
+        assert!(dir.join("uncommitted").exists());
     });
 }
 

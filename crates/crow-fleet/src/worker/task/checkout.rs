@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use async_nats::jetstream::Context;
-use crow_tools::{BranchImport, GitCli, RepositoryImport, SnapshotFiles, Worktree, WorktreeError};
+use crow_tools::{
+    BranchImport, BundledCommit, GitCli, RepositoryImport, SettledWorktree, SnapshotFiles, Worktree,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::code::{BundleRecord, BundleSubjects, CodeRecord, EndCode, download_bundle, upload_bundle};
@@ -114,22 +116,36 @@ impl<'a> TaskCheckout<'a> {
     }
 
     async fn try_send_back(&self) -> Result<EndCode, String> {
-        let CheckoutRequest { git, address, worker, code, directory, jetstream, .. } = &self.request;
+        let CheckoutRequest { git, code, directory, .. } = &self.request;
         let cancel = CancellationToken::new();
-        let settled = self.worktree.settle(git, &cancel).await;
-        if settled.branch.is_none() {
-            return Ok(EndCode::Unchanged);
-        }
+        let SettledWorktree { branch, leftover, .. } = self.worktree.settle(git, &cancel).await;
+        let Some(branch) = branch else {
+            return leftover.map_or(Ok(EndCode::Unchanged), Err);
+        };
         let (repository, file) = (directory.join(REPOSITORY_DIR), directory.join(BUNDLE_FILE));
         let bundled = git.bundle_branch(&repository, [&code.commit, &code.name], &file, &cancel).await;
-        // If the work could not be committed, that is the reason.
-        let reason = |error: WorktreeError| settled.leftover.clone().unwrap_or_else(|| error.to_string());
-        let Some(bundled) = bundled.map_err(reason)? else {
-            return Ok(EndCode::Unchanged);
+        let sent = match bundled {
+            Ok(Some(bundled)) => self.upload(bundled).await,
+            Ok(None) => return leftover.map_or(Ok(EndCode::Unchanged), Err),
+            // If the work could not be committed, that is the reason.
+            Err(error) => Err(leftover.clone().unwrap_or_else(|| error.to_string())),
         };
+        match (sent, leftover) {
+            (Ok(bundle), None) => Ok(EndCode::Bundle(bundle)),
+            (Ok(bundle), Some(leftover)) => Ok(EndCode::partial(bundle, &leftover)),
+            (Err(reason), Some(_)) => Err(reason),
+            (Err(reason), None) => {
+                Err(format!("{reason}; the work is on the branch {branch} of {}", repository.display()))
+            }
+        }
+    }
+
+    /// Stores a bundle for the parent.
+    async fn upload(&self, bundled: BundledCommit) -> Result<BundleRecord, String> {
+        let CheckoutRequest { address, worker, jetstream, .. } = &self.request;
         let bundle = BundleRecord::new(&bundled.bytes)?;
         let subjects = BundleSubjects::from_worker(&address.queue, [worker, &address.parent], &bundle.name);
         upload_bundle(jetstream, &subjects, bundled.bytes).await?;
-        Ok(EndCode::Bundle(bundle))
+        Ok(bundle)
     }
 }

@@ -50,7 +50,7 @@ impl TaskRun {
         let kept_tasks = &self.context.kept_tasks;
         match end {
             RunEnd::Outcome(outcome) => {
-                let (text, code) = (outcome.describe(), leftovers.code.take());
+                let (text, code) = (outcome.describe(), leftovers.code.clone());
                 // The parent need not wait until the agent has exited.
                 tokio::join!(self.tell_end(task, outcome, code), leftovers.remove());
                 kept_tasks.forget(&task.address.task).await;
