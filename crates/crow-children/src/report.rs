@@ -84,6 +84,9 @@ pub(crate) fn render_report(summary: &ChildTurnSummary<'_>, view: &ChildView) ->
 /// Describes the changes in a worktree.
 pub(crate) fn describe_worktree(n_uncommitted: usize, settled: &SettledWorktree) -> String {
     let mut text = match &settled.branch {
+        None if settled.ignored.is_some() => {
+            "It worked in a git worktree of its own and changed nothing but ignored files.\n".to_owned()
+        }
         None => "It worked in a git worktree of its own and changed nothing.\n".to_owned(),
         Some(branch) => format!(
             "Its work is on the branch {branch}: look at it with `git diff HEAD...{branch}`, take it over with `git merge \
@@ -98,6 +101,9 @@ pub(crate) fn describe_worktree(n_uncommitted: usize, settled: &SettledWorktree)
     }
     if let Some(leftover) = &settled.leftover {
         text.push_str(&format!("\nWhat is left: {leftover}\n"));
+    }
+    if let Some(ignored) = &settled.ignored {
+        text.push_str(&format!("\n{ignored}\n"));
     }
     text
 }

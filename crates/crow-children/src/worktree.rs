@@ -99,6 +99,9 @@ impl AgentWorktree {
         match self {
             Self::Here(worktree) => {
                 let settled = worktree.settle(git, &cancel).await;
+                if let Some(ignored) = &settled.ignored {
+                    tracing::info!(%ignored, "a worktree has files that git ignores");
+                }
                 WorktreeEnd::new(settled, worktree.n_uncommitted)
             }
             Self::Elsewhere(code) => {

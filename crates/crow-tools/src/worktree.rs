@@ -6,6 +6,7 @@ mod bundle;
 mod error;
 mod git;
 mod git_status;
+mod ignored;
 mod import;
 mod settle;
 mod snapshot;

@@ -68,3 +68,15 @@ fn answer_that_is_long_keeps_its_beginning_and_end() {
     assert!(text.starts_with("begins") && text.ends_with("ends"), "{text}");
     assert!(text.contains("[… 6010 characters are left out here …]"), "{}", &text[..200]);
 }
+
+#[test]
+fn report_on_a_worktree_names_ignored_files() {
+    let ignored = Some("Git ignores these, so they are not on a branch but only in /w: .env".to_owned());
+    let settled = SettledWorktree { ignored, ..SettledWorktree::default() };
+    expect![[r#"
+        It worked in a git worktree of its own and changed nothing but ignored files.
+
+        Git ignores these, so they are not on a branch but only in /w: .env
+    "#]]
+    .assert_eq(&describe_worktree(0, &settled));
+}

@@ -5,6 +5,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::error::WorktreeError;
 use super::git::{GitCli, GitLocation, GitRepository, path_str};
+use super::ignored::IgnoredFiles;
 use super::{SETTLED_LOCK, Worktree};
 
 /// More than a user reads; the count includes all.
@@ -31,6 +32,8 @@ pub struct SettledWorktree {
     pub diff: String,
     /// A sentence about anything left over: a directory that could not be removed, or work that is only there.
     pub leftover: Option<String>,
+    /// A sentence about the files that git ignores. Some of them keep the directory.
+    pub ignored: Option<String>,
 }
 
 /// A changed file.
@@ -58,7 +61,8 @@ pub enum FileChangeKind {
 }
 
 impl Worktree {
-    /// Commits everything to the branch and removes the directory; without a change the branch is deleted as well.
+    /// Commits everything to the branch and removes the directory; without a change the branch is deleted as well. Ignored
+    /// files that may have been written on purpose keep both.
     ///
     /// A failure is described in [`SettledWorktree::leftover`], and the work stays in the directory.
     pub async fn settle(&self, git: &GitCli, cancel: &CancellationToken) -> SettledWorktree {
@@ -83,14 +87,18 @@ impl Worktree {
         if !repository.has_branch(&self.branch).await? {
             repository.run_checked(&["update-ref", &self.branch_ref(), &self.base]).await?;
         }
-        if self.root_exists().await {
-            self.commit_all(git, cancel).await?;
-        }
+        let ignored = match self.root_exists().await {
+            true => self.commit_all(git, cancel).await?,
+            false => IgnoredFiles::default(),
+        };
         let (mut settled, repositories) = self.diff_from_base(&repository).await?;
+        let is_kept = !repositories.is_empty() || ignored.keep_worktree();
+        settled.ignored = ignored.describe(is_kept.then_some(self.root.as_path()));
         settled.leftover = match repositories.first() {
             Some(path) => Some(format!(
                 "{path} is a repository of its own, which cannot be on the branch; it is in {root}"
             )),
+            None if is_kept => None,
             None => self.remove_worktree(&repository.ignoring_cancel(), settled.branch.is_some()).await?,
         };
         Ok(settled)
@@ -104,8 +112,12 @@ impl Worktree {
         format!("refs/heads/{}", self.branch)
     }
 
-    /// Commits the directory to the branch, wherever its `HEAD` points to.
-    async fn commit_all(&self, git: &GitCli, cancel: &CancellationToken) -> Result<(), WorktreeError> {
+    /// Commits the directory to the branch, wherever its `HEAD` points to; returns what git ignores in it.
+    async fn commit_all(
+        &self,
+        git: &GitCli,
+        cancel: &CancellationToken,
+    ) -> Result<IgnoredFiles, WorktreeError> {
         let location = GitLocation::Explicit { dir: self.root.clone(), git_dir: self.git_dir.clone() };
         let worktree_git = git.open_repository(location, cancel).await?;
         let reference = self.branch_ref();
@@ -124,7 +136,7 @@ impl Worktree {
                 .run_checked(&["commit", "--quiet", "--no-verify", "--no-gpg-sign", "--message", &message])
                 .await?;
         }
-        Ok(())
+        IgnoredFiles::list(&worktree_git).await
     }
 
     /// Returns the changes, and the paths among them that are repositories.
@@ -202,6 +214,7 @@ pub(super) async fn describe_branch(
         stat,
         diff: diff(&["--patch"]).await?,
         leftover: None,
+        ignored: None,
     };
     Ok((settled, repositories))
 }

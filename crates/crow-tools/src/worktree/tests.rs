@@ -78,6 +78,9 @@ impl Scene {
         if let Some(left) = &settled.leftover {
             said += &format!("left: {left}\n");
         }
+        if let Some(ignored) = &settled.ignored {
+            said += &format!("ignored: {ignored}\n");
+        }
         said += &format!("folder there: {}\n", self.root().join("trees/quiet-otter").exists());
         said += &git(&self.repository(), "branch --list");
         said.replace(&self.root().display().to_string(), "$DIR")
@@ -150,6 +153,48 @@ async fn changes_of_every_kind_are_on_the_branch() {
     assert!(settled.diff.contains("+hi\n") && settled.diff.contains("Binary files"), "{}", settled.diff);
     let log = git(&scene.repository(), "log -1 --format=%an,%cn,%s crow/quiet-otter");
     assert_eq!(log, "crow,crow,crow: quiet-otter\n");
+}
+
+/// Writes files into a worktree whose repository ignores some.
+fn write_ignored(dir: &Path, files: &[&str]) {
+    let ignored = "*.pyc\n*.o\n.env\n/target/\nö/\n";
+    write(dir.parent().unwrap().with_file_name("repository/.git/info/exclude"), ignored);
+    for file in files {
+        write(dir.join(file), "");
+    }
+}
+
+#[tokio::test]
+async fn ignored_directories_are_named_and_removed() {
+    let files = ["target/debug/x", "part/__pycache__/a.pyc", "part/b.o", "ö/x", "made"];
+    check(|dir| write_ignored(dir, &files), expect![[r#"
+        branch Some("crow/quiet-otter"), 1 files
+        Added made
+        ignored: Git ignores these, so they are not on a branch but deleted with the worktree: part/__pycache__/a.pyc, part/b.o, target/, "\303\266/"
+        folder there: false
+          crow/quiet-otter
+        * main
+    "#]]).await;
+}
+
+#[tokio::test]
+async fn ignored_file_keeps_the_worktree() {
+    check(|dir| write_ignored(dir, &[".env", "target/x"]), expect![[r#"
+        branch None, 0 files
+        ignored: Git ignores these, so they are not on a branch but only in $DIR/trees/quiet-otter: .env, target/
+        folder there: true
+        + crow/quiet-otter
+        * main
+    "#]]).await;
+    let many: Vec<String> = (0..23).map(|number| format!("{number}/.env")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    check(|dir| write_ignored(dir, &many), expect![[r#"
+        branch None, 0 files
+        ignored: Git ignores these, so they are not on a branch but only in $DIR/trees/quiet-otter: 0/.env, 1/.env, 10/.env, 11/.env, 12/.env, 13/.env, 14/.env, 15/.env, 16/.env, 17/.env, 18/.env, 19/.env, 2/.env, 20/.env, 21/.env, 22/.env, 3/.env, 4/.env, 5/.env, 6/.env and 3 more
+        folder there: true
+        + crow/quiet-otter
+        * main
+    "#]]).await;
 }
 
 #[tokio::test]
