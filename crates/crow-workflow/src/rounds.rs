@@ -132,7 +132,7 @@ async fn close_gaps(
     let closure = (gap_work.close_gaps)(&text, gaps.as_deref());
     let closure = closure.map_err(|error| project_failure(error.to_string()))?;
     if let Some(tasks_text) = &closure.tasks_text {
-        step.write_tasks(port, tasks_text).await.map_err(project_failure)?;
+        step.write_tasks(port, tasks_text, None).await.map_err(project_failure)?;
     }
     Ok(closure)
 }

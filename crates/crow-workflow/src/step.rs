@@ -2,8 +2,8 @@
 
 use crow_core::{ContentPart, Failure, PlanEntry, PlanPriority, PlanStatus, SpeckitPart, TurnEnd};
 use crow_speckit::{
-    ProtectedChange, ProtectedChangeKind, SET_ASIDE_DIR, TaskFacts, TaskId, TaskList, TaskPlanPriority,
-    TaskPlanStatus, TickState, build_plan_view, set_task_ticked,
+    ChangeWatch, ProtectedChange, ProtectedChangeKind, SET_ASIDE_DIR, TaskFacts, TaskId, TaskList,
+    TaskPlanPriority, TaskPlanStatus, TickState, build_plan_view, set_task_ticked,
 };
 use serde_json::json;
 
@@ -109,17 +109,24 @@ impl WorkflowStep {
     ) -> Result<(), String> {
         let text = self.scope.read_tasks_text().await.map_err(|failure| failure.message)?;
         let updated = set_task_ticked(&text, id, tick).map_err(|error| error.to_string())?;
-        self.write_tasks(port, &updated).await
+        self.write_tasks(port, &updated, Some(id)).await
     }
 
-    /// Writes the task list; the user can undo it.
-    pub(crate) async fn write_tasks(&self, port: &mut impl WorkflowPort, text: &str) -> Result<(), String> {
+    /// Writes the task list, in which this task was ticked or unticked; the user can undo it.
+    pub(crate) async fn write_tasks(
+        &self,
+        port: &mut impl WorkflowPort,
+        text: &str,
+        marked: Option<&TaskId>,
+    ) -> Result<(), String> {
         let Some(feature) = &self.scope.feature else { return Ok(()) };
         let recorder = port.undo_recorder();
         let path = feature.tasks_path();
         project_files::write_project_file(Some(&*recorder), port.workspace(), &path, text).await?;
         // The step does not restore a change that Crow made itself.
-        let accepted = self.policy.with_watch(move |watch| watch.accept_file(&path)).await?;
+        let marked = marked.cloned();
+        let accept = move |watch: &mut ChangeWatch| watch.accept_file(&path, marked.as_ref());
+        let accepted = self.policy.with_watch(accept).await?;
         accepted.map_err(|error| error.to_string())
     }
 

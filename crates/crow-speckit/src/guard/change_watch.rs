@@ -78,9 +78,17 @@ impl ChangeWatch {
         changes
     }
 
-    /// Accepts the current state of a file because Crow itself wrote it.
-    pub fn accept_file(&mut self, path: &Path) -> Result<(), SpeckitError> {
-        if let Some(ticked_now) = self.feature.as_ref().and_then(ticked_tasks) {
+    /// Accepts the current state of a file because Crow itself wrote it. Of the ticks in it, only that of the `marked` task is
+    /// Crow's: calls that still run may have set others.
+    pub fn accept_file(&mut self, path: &Path, marked: Option<&TaskId>) -> Result<(), SpeckitError> {
+        let ticked_now = self.feature.as_ref().and_then(ticked_tasks);
+        if self.n_running > 0 || self.background == BackgroundWork::Running {
+            self.record_ticks(ticked_now.as_ref());
+        }
+        if let Some(marked) = marked {
+            self.newly_ticked.remove(marked);
+        }
+        if let Some(ticked_now) = ticked_now {
             self.ticked_before = ticked_now;
         }
         self.snapshot.accept_file(path)
@@ -104,14 +112,18 @@ impl ChangeWatch {
             BackgroundWork::None => self.snapshot.adopt_changes(),
             BackgroundWork::Running => {
                 self.unreported.extend(self.snapshot.restore_files());
-                self.newly_ticked.extend(
-                    ticked_now.iter().flatten().filter(|id| !self.ticked_before.contains(id)).cloned(),
-                );
+                self.record_ticks(ticked_now.as_ref());
             }
         }
         if let Some(ticked_now) = ticked_now {
             self.ticked_before = ticked_now;
         }
+    }
+
+    /// Records the ticks since the last check as those of calls.
+    fn record_ticks(&mut self, ticked_now: Option<&BTreeSet<TaskId>>) {
+        let ticked_now = ticked_now.into_iter().flatten();
+        self.newly_ticked.extend(ticked_now.filter(|id| !self.ticked_before.contains(id)).cloned());
     }
 }
 

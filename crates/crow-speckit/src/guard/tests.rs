@@ -390,6 +390,29 @@ fn ticks_of_calls_are_recorded() {
     assert!(stage.watch.take_ticked_tasks().is_empty());
 }
 
+/// Children write the list while Crow ticks the first task, `call` before that and `user` afterwards; returns the ticks
+/// that are not allowed.
+fn check_ticks_of_children(call: &str, user: &str, expected: &[&str]) {
+    let tasks = "specs/001-a/tasks.md";
+    let mut stage = Stage::new(WorkflowCommand::Implement, &[(tasks, "- [ ] T001 a\n- [ ] T002 b\n")]);
+    let marked = crate::TaskId::parse("T001").unwrap();
+    stage.watch.begin_call(BackgroundWork::None);
+    stage.write(tasks, call);
+    stage.watch.accept_file(&stage.root.join(tasks), Some(&marked)).unwrap();
+    stage.watch.end_call(BackgroundWork::None);
+    stage.write(tasks, user);
+    stage.watch.accept_file(&stage.root.join(tasks), None).unwrap();
+    let ticked: Vec<String> = stage.watch.take_ticked_tasks().iter().map(ToString::to_string).collect();
+    assert_eq!(ticked, expected);
+}
+
+#[test]
+fn tick_of_a_child_is_recorded_when_crow_ticks_another_task() {
+    let both = "- [x] T001 a\n- [x] T002 b\n";
+    check_ticks_of_children(both, both, &["T002"]);
+    check_ticks_of_children("- [x] T001 a\n- [ ] T002 b\n", both, &[]);
+}
+
 #[test]
 fn reviewed_list_loses_nothing_to_a_call() {
     let old = "- [x] CHK001 a\n- [ ] CHK002 b\n";
