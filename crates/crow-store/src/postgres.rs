@@ -1,6 +1,7 @@
 //! PostgreSQL: a server that several machines share. Only this module, with its directory, uses its client.
 
 mod address;
+mod lost_connections;
 mod statements;
 
 use std::{
@@ -15,6 +16,7 @@ use rustls::{ClientConfig, RootCertStore};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 pub use self::address::PostgresAddress;
+use self::lost_connections::{LostConnections, ServerProcess};
 use self::statements::{PostgresTransaction, from_postgres};
 use crate::{
     LeaseHolder, StoreError,
@@ -38,8 +40,9 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 /// A connection idle for longer is checked before it is used.
 const IDLE_CHECK_AFTER: Duration = Duration::from_secs(2);
 /// At the start of each connection: our schema next to those of others; the longest wait is for another process's
-/// migration.
-const CONNECTION_SETUP: &str = "SET search_path = crow; SET statement_timeout = '60s'; SET lock_timeout = '10s'; SET client_min_messages = warning";
+/// migration. The server notices within a minute that this machine is gone, and releases the leases.
+const CONNECTION_SETUP: &str = "SET search_path = crow; SET statement_timeout = '60s'; SET lock_timeout = '10s'; SET client_min_messages = warning;
+    SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 3";
 /// The lock that one migration at a time holds; `CROW` in ASCII.
 const MIGRATION_LOCK: &str = "SELECT pg_advisory_xact_lock(1129467735)";
 
@@ -77,6 +80,9 @@ pub(crate) struct PostgresBackend {
     prepared: HashMap<&'static str, Statement>,
     name: String,
     last_used: Instant,
+    /// The server's process for this connection, if it is known.
+    process: Option<ServerProcess>,
+    lost: Arc<LostConnections>,
 }
 
 impl PostgresAddress {
@@ -101,7 +107,16 @@ impl PostgresAddress {
         if format > known_format {
             return Err(StoreError::NewerFormat { database: name, format, known_format });
         }
-        Ok(PostgresBackend { client, prepared: HashMap::new(), name, last_used: Instant::now() })
+        self.lost.end_processes(&mut client);
+        let (process, lost) = (ServerProcess::of_client(&mut client), self.lost.clone());
+        Ok(PostgresBackend {
+            client,
+            prepared: HashMap::new(),
+            name,
+            last_used: Instant::now(),
+            process,
+            lost,
+        })
     }
 }
 
@@ -229,6 +244,11 @@ impl DatabaseBackend for PostgresBackend {
         let idle = self.last_used.elapsed();
         self.last_used = Instant::now();
         self.client.is_closed() || (idle > IDLE_CHECK_AFTER && self.client.is_valid(CONNECT_TIMEOUT).is_err())
+    }
+
+    fn abandon(self: Box<Self>) {
+        let Self { client, process, lost, .. } = *self;
+        lost.close(client, process);
     }
 
     fn close(self: Box<Self>) -> Result<(), StoreError> {

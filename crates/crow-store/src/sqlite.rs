@@ -167,6 +167,8 @@ impl DatabaseBackend for SqliteBackend {
         false
     }
 
+    fn abandon(self: Box<Self>) {}
+
     fn close(self: Box<Self>) -> Result<(), StoreError> {
         let path = self.path;
         self.connection.close().map_err(|(_, error)| from_sqlite(&path, &error))

@@ -1,7 +1,7 @@
 mod crash;
 mod files;
 mod kept;
-mod server;
+pub(crate) mod server;
 mod space;
 mod speckit;
 mod tasks;

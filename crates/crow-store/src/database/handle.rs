@@ -22,6 +22,10 @@ impl Database {
         self.backend.close()
     }
 
+    pub(crate) fn abandon(self) {
+        self.backend.abandon();
+    }
+
     pub(crate) fn is_lost(&mut self) -> bool {
         self.backend.is_lost()
     }

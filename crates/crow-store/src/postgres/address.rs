@@ -1,20 +1,31 @@
 //! The address of a server with credentials. Shown without the password.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, str::FromStr, sync::Arc};
 
 use postgres::{
     Config,
     config::{Host, SslMode},
 };
 
+use super::lost_connections::LostConnections;
 use crate::StoreError;
 
 /// The address of a database on a server.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct PostgresAddress {
     uri: String,
     redacted: String,
+    /// The connections to it that were lost.
+    pub(super) lost: Arc<LostConnections>,
 }
+
+impl PartialEq for PostgresAddress {
+    fn eq(&self, other: &Self) -> bool {
+        self.uri == other.uri
+    }
+}
+
+impl Eq for PostgresAddress {}
 
 impl PostgresAddress {
     /// Parses `postgres://USER:PASSWORD@HOST:PORT/NAME`, with the options of libpq after a question mark and, after
@@ -28,7 +39,7 @@ impl PostgresAddress {
             return Err("expected postgres://USER@HOST/NAME (an @ in the password is written %40)".into());
         }
         let redacted = format_without_password(&config);
-        Ok(Self { uri, redacted })
+        Ok(Self { uri, redacted, lost: Arc::default() })
     }
 
     pub(super) fn to_config(&self) -> Result<Config, StoreError> {

@@ -201,6 +201,8 @@ impl DatabaseBackend for MemoryBackend {
         false
     }
 
+    fn abandon(self: Box<Self>) {}
+
     fn close(self: Box<Self>) -> Result<(), StoreError> {
         Ok(())
     }

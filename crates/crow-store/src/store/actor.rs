@@ -157,6 +157,7 @@ impl<F: Fn() -> Result<Database, StoreError>> StoreActor<F> {
     fn drop_lost_connection(&mut self) {
         if let Some(open) = self.state.take_if(|open| open.database.is_lost()) {
             self.lost_leases.extend(open.held_leases);
+            open.database.abandon();
         }
     }
 }

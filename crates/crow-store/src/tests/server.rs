@@ -11,14 +11,14 @@ use crate::PostgresAddress;
 
 static N_MADE: AtomicU32 = AtomicU32::new(0);
 
-pub(super) struct Database {
+pub(crate) struct Database {
     uri: String,
     name: String,
 }
 
 impl Database {
     /// Creates one, if there is a server.
-    pub(super) fn new() -> Option<Self> {
+    pub(crate) fn new() -> Option<Self> {
         #[expect(clippy::disallowed_methods, reason = "says where tests find a server")]
         let uri = std::env::var("CROW_TEST_POSTGRES");
         let uri = uri.ok()?;
@@ -28,11 +28,15 @@ impl Database {
         Some(database)
     }
 
-    pub(super) fn address(&self) -> PostgresAddress {
+    pub(crate) fn uri(&self) -> String {
         // The server is one of this machine: postgres:///NAME?host=DIRECTORY&user=USER.
         let uri = self.uri.replacen(":///postgres", &format!(":///{}", self.name), 1);
         assert_ne!(uri, self.uri, "CROW_TEST_POSTGRES is not postgres:///postgres?…");
-        PostgresAddress::parse(&uri).unwrap()
+        uri
+    }
+
+    pub(super) fn address(&self) -> PostgresAddress {
+        PostgresAddress::parse(&self.uri()).unwrap()
     }
 
     pub(super) fn direct(&self, sql: &str) {
