@@ -5,6 +5,8 @@
 //! command is for or who approved it.
 
 #[cfg(target_os = "linux")]
+mod command_pipes;
+#[cfg(target_os = "linux")]
 mod command_supervisor;
 #[cfg(target_os = "linux")]
 mod descendants;

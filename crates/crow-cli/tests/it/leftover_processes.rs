@@ -161,6 +161,19 @@ fn killed_caller_leaves_nothing() {
     gone("the caller was killed", &mark);
 }
 
+#[test]
+fn caller_sees_that_a_command_has_closed_its_pipes() {
+    let mut command = supervised("exec <&- >&-; read line <&2");
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair().expect("a pair is made");
+    command.stderr(std::os::fd::OwnedFd::from(theirs)).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut caller = command.spawn().expect("it starts");
+    let mut stdout = caller.stdout.take().expect("it is a pipe");
+    std::io::copy(&mut stdout, &mut std::io::sink()).expect("it is read to its end");
+    assert_eq!(caller.try_wait().expect("it is known"), None, "the command still waits");
+    drop((ours, command));
+    caller.wait().expect("it ends");
+}
+
 #[track_caller]
 fn check_end(script: &str, expected: Result<i32, i32>) {
     let status: ExitStatus = supervised(script).status().expect("the supervisor starts");

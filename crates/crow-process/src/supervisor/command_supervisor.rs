@@ -26,7 +26,7 @@ use nix::{
 };
 
 use super::{
-    descendants,
+    command_pipes, descendants,
     exit::{self, SignalQueue},
     failure::{EXIT_CANNOT_RUN, EXIT_NOT_FOUND, print_error},
 };
@@ -110,6 +110,7 @@ impl CommandSupervisor {
             .map_err(|reason| LaunchError { reason, exit_code: EXIT_CANNOT_RUN })?;
         let extra_restriction = sandbox.extra_restriction();
         let command = spawn_command(spec, sandbox)?;
+        command_pipes::detach_from_pipes();
         let has_grace = spec.has_grace;
         Ok(Self { signals, frontend, command, has_grace, repositories, extra_restriction })
     }

@@ -28,7 +28,7 @@ use nix::{
 };
 
 use super::{
-    command_supervisor, descendants,
+    command_pipes, command_supervisor, descendants,
     exit::{self, SignalQueue},
     failure::{EXIT_CANNOT_RUN, print_error},
 };
@@ -56,6 +56,7 @@ fn fork_supervisor(spec: &LaunchSpec) -> io::Result<Infallible> {
         }
         ForkResult::Parent { child } => {
             drop(reader);
+            command_pipes::detach_from_pipes();
             // Both processes do this; a signal for our group must not reach the supervisor.
             let _ = setpgid(child, child);
             // While it is open, the supervisor knows that the frontend is alive.
