@@ -1,6 +1,7 @@
 //! The mailbox of a session, filled by its children and emptied by its turns.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{MutexGuard, PoisonError};
 
@@ -34,7 +35,10 @@ impl ChildAgents {
     /// Looks for tasks that ended or were lost while the session was closed, and takes up those that go on elsewhere.
     pub async fn recover_tasks(&self) -> RecoveredTasks {
         let (store, parent) = (&self.shared.store, &self.shared.parent);
-        let marked = store.mark_lost_tasks(parent, self.shared.session.now(), lost_task_text).await;
+        let config = self.shared.session.agents_config();
+        let worktree_dirs = [config.worktrees_dir, config.legacy_worktrees_dir];
+        let text = move |row: &TaskRow| lost_task_text(row, &worktree_dirs);
+        let marked = store.mark_lost_tasks(parent, self.shared.session.now(), text).await;
         if let Err(error) = marked {
             tracing::warn!(%error, session = %parent, "could not look for lost tasks");
         }
@@ -128,10 +132,16 @@ impl ChildAgents {
     }
 }
 
-fn lost_task_text(row: &TaskRow) -> String {
+/// Describes a lost task; its worktree, if it has one, is in one of the directories. The store calls this on its thread.
+fn lost_task_text(row: &TaskRow, worktree_dirs: &[PathBuf]) -> String {
     let TaskRow { task, title, .. } = row;
+    let worktree = worktree_dirs.iter().map(|dir| dir.join(task.as_str())).find(|path| path.is_dir());
+    let worktree = worktree.map(|path| {
+        format!("Its git worktree has what it changed, also what is not committed: {}\n\n", path.display())
+    });
     format!(
-        "Task {task} ({title}) was lost: Crow exited while it was running.\n\nIts messages until then: query_session \
-         with session_id {task}. To go on with it: task_send.\n"
+        "Task {task} ({title}) was lost: Crow exited while it was running.\n\n{}Its messages until then: query_session \
+         with session_id {task}. To go on with it: task_send.\n",
+        worktree.unwrap_or_default()
     )
 }

@@ -468,6 +468,27 @@ fn task_without_a_process_is_lost() {
 }
 
 #[test]
+fn lost_task_has_its_worktree() {
+    check(
+        &[],
+        "lost / worktree / recover / mail",
+        &expect![[r#"
+            > lost
+            > worktree
+            > recover
+            1 deliveries
+            > mail
+            NoTasks
+            Task TASK (count) was lost: Crow exited while it was running.
+
+            Its git worktree has what it changed, also what is not committed: FOLDER/worktrees/TASK
+
+            Its messages until then: query_session with session_id TASK. To go on with it: task_send.
+        "#]],
+    );
+}
+
+#[test]
 fn child_ends_with_its_session() {
     check(
         &["say one | hang"],

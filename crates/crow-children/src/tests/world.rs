@@ -153,6 +153,7 @@ impl TestWorld {
                 self.foreign_lease = Some((other, lease));
             }
             "lost" => self.lose_task(None).await,
+            "worktree" => self.make_worktree(),
             "far" => self.lose_task(Some(text)).await,
             "farm" => *self.session.farm.lock().unwrap() = Some(text.to_owned()),
             "noticed" => self.log.wait_for(&format!("notice: {text}")).await,
@@ -250,6 +251,13 @@ fn place_at(server: &str) -> String {
     json!({ "call": "call-1-0", "farm": farm.to_string() }).to_string()
 }
 
+impl TestWorld {
+    /// Makes the directory of a worktree, as the task has left it.
+    fn make_worktree(&self) {
+        std::fs::create_dir_all(self.folder.path().join("worktrees").join(self.task().as_str())).unwrap();
+    }
+}
+
 fn parent_call() -> ParentCall {
     ParentCall { call: CallId::from_position(1, 0), info: call_info("Task: count"), shown_text: None }
 }
@@ -275,6 +283,7 @@ pub(super) fn check_limited(limits: TreeLimits, turns: &[&str], steps: &str, exp
             Some(task) => log.replace(task.as_str(), "TASK"),
             None => log,
         }
+        .replace(&world.folder.path().display().to_string(), "FOLDER")
     });
     expected.assert_eq(&log);
 }
