@@ -17,7 +17,7 @@ pub(crate) use self::markdown::{PartDivider, PartStart, TextPart, render_part};
 use self::wrap::usable_indent;
 pub use self::{
     ansi::ansi_rows,
-    diff::{DIFF_ROWS_MAX, fold_diff, render_diff},
+    diff::{DIFF_ROWS_MAX, DiffExtent, DiffTexts, fold_diff, render_diff, render_diff_part},
     elapsed::format_elapsed,
     highlight::{CodeHighlighter, HIGHLIGHT_BYTES_MAX, highlight_code},
     markdown::{MarkdownStream, render_markdown},

@@ -1,7 +1,7 @@
 //! Permission requests: the complete call and the possible answers.
 
 use crow_acp::{AgentPermissionRequest, PermissionOption, PermissionSubject};
-use crow_core::ToolCallContent;
+use crow_core::{ToolCallContent, ToolKind};
 use crow_tui::text::{fold_diff, render_diff, reveal_controls};
 use serde_json::{Map, Value};
 
@@ -28,12 +28,15 @@ fn render_explanation(question: &AgentPermissionRequest) -> Vec<String> {
 fn render_call(question: &AgentPermissionRequest, heading: &str, paint: PaintMode) -> Vec<String> {
     let empty = Map::new();
     let input = question.input.as_ref().and_then(Value::as_object).unwrap_or(&empty);
-    let text = |name: &str| input.get(name).and_then(Value::as_str);
+    // Another tool may mean something else by the name of an argument.
+    let text_of = |kind: ToolKind, name: &str| {
+        input.get(name).filter(|_| question.kind == kind).and_then(Value::as_str)
+    };
     let heading = paint.apply_style(THEME.warning().bold(), heading);
     let title = reveal_controls(&question.title).replace('\n', " ");
     let mut lines = Vec::new();
     let mut shown: Vec<&str> = Vec::new();
-    if let Some(command) = text("command") {
+    if let Some(command) = text_of(ToolKind::Execute, "command") {
         lines.push(format!("{heading} Run a command"));
         lines.extend(render_explanation(question));
         let command = reveal_controls(command);
@@ -44,9 +47,15 @@ fn render_call(question: &AgentPermissionRequest, heading: &str, paint: PaintMod
     } else {
         lines.push(format!("{heading} {title}"));
         lines.extend(render_explanation(question));
+        let is_path = matches!(question.kind, ToolKind::Read | ToolKind::Edit);
+        let is_in_title =
+            |value: &Value| value.as_str().is_some_and(|value| title.ends_with(&format!(" {value}")));
+        let path = input.iter().find(|(_, value)| is_path && is_in_title(value));
+        shown.extend(path.map(|(name, _)| name.as_str()));
     }
+    let text = |name| text_of(ToolKind::Edit, name);
     let change = match (text("old_string"), text("new_string"), text("content")) {
-        (Some(old), Some(new), _) => {
+        (Some(old), Some(new), _) if old != new => {
             shown.extend(["old_string", "new_string"]);
             render_change(Some(old), new, paint)
         }
@@ -58,12 +67,9 @@ fn render_call(question: &AgentPermissionRequest, heading: &str, paint: PaintMod
     };
     let other_inputs = input.iter().filter(|(name, _)| !shown.contains(&name.as_str()));
     for (name, value) in other_inputs {
-        let is_in_title = value.as_str().is_some_and(|value| title.ends_with(&format!(" {value}")));
-        if !is_in_title {
-            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            let text = reveal_controls(&format!("{name}: {value}")).replace('\n', "\n    ");
-            lines.push(format!("  {}", paint.apply_style(THEME.secondary(), &text)));
-        }
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let text = reveal_controls(&format!("{name}: {value}")).replace('\n', "\n    ");
+        lines.push(format!("  {}", paint.apply_style(THEME.secondary(), &text)));
     }
     lines.extend(change.into_iter().map(|line| format!("  {line}")));
     lines

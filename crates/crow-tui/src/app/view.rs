@@ -8,6 +8,7 @@ mod fullscreen;
 mod lists;
 mod live;
 mod pager;
+mod permission;
 mod question;
 mod rows;
 mod status;

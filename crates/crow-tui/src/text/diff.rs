@@ -22,6 +22,41 @@ const FOLDED_ROWS_MAX: usize = 40;
 /// After this time the comparison is coarse.
 const COMPARE_MAX: Duration = Duration::from_millis(100);
 
+/// The old and the new content of a file. Without the old one, the file is new.
+#[derive(Debug, Clone, Copy)]
+pub struct DiffTexts<'a> {
+    pub path: &'a str,
+    pub old: Option<&'a str>,
+    pub new: &'a str,
+}
+
+/// The part of a change that is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DiffExtent {
+    /// As many rows as there is room for in a conversation.
+    Preview,
+    /// All lines that change.
+    AllChanges,
+    /// All lines.
+    AllLines,
+}
+
+impl DiffExtent {
+    fn context_lines(self, diff_lines: usize) -> usize {
+        match self {
+            Self::Preview | Self::AllChanges => CONTEXT_LINES,
+            Self::AllLines => diff_lines,
+        }
+    }
+
+    fn rows_max(self) -> usize {
+        match self {
+            Self::Preview => DIFF_ROWS_MAX,
+            Self::AllChanges | Self::AllLines => usize::MAX,
+        }
+    }
+}
+
 /// Renders the change of a file as rows of this width. Without the old content, the file is new.
 pub fn render_diff(
     path: &str,
@@ -30,10 +65,21 @@ pub fn render_diff(
     width: usize,
     theme: &ColorTheme,
 ) -> Vec<StyledRow> {
+    render_diff_part(DiffTexts { path, old, new }, DiffExtent::Preview, width, theme)
+}
+
+/// Renders a part of the change of a file as rows of this width.
+pub fn render_diff_part(
+    DiffTexts { path, old, new }: DiffTexts<'_>,
+    extent: DiffExtent,
+    width: usize,
+    theme: &ColorTheme,
+) -> Vec<StyledRow> {
     let (old_text, new_text) = (sanitize_text(old.unwrap_or_default()), sanitize_text(new));
+    let n_lines = old_text.lines().count().max(new_text.lines().count());
     let diff = TextDiff::compare_lines_until(&old_text, &new_text, Instant::now() + COMPARE_MAX);
     let mut rows = vec![header_row(path, old.is_none(), &diff, theme)];
-    let n_digits = old_text.lines().count().max(new_text.lines().count()).max(1).to_string().len();
+    let n_digits = n_lines.max(1).to_string().len();
     let mut painter = DiffPainter {
         width,
         theme: *theme,
@@ -42,7 +88,7 @@ pub fn render_diff(
         new: CodeHighlighter::for_path(path, *theme),
         rows: Vec::new(),
     };
-    let groups = diff.grouped_ops(CONTEXT_LINES);
+    let groups = diff.grouped_ops(extent.context_lines(n_lines));
     // A highlighter has to read every line, as a comment or a string may begin in a folded one.
     let (mut old_lines, mut new_lines) = (old_text.lines(), new_text.lines());
     let (mut n_old, mut n_new) = (0, 0);
@@ -66,12 +112,12 @@ pub fn render_diff(
             painter.push_op(op, &removed, &added);
             (n_old, n_new) = (op.old_range().end, op.new_range().end);
         }
-        if painter.rows.len() > DIFF_ROWS_MAX {
+        if painter.rows.len() > extent.rows_max() {
             break;
         }
     }
-    let n_hidden = painter.rows.len().saturating_sub(DIFF_ROWS_MAX);
-    painter.rows.truncate(DIFF_ROWS_MAX);
+    let n_hidden = painter.rows.len().saturating_sub(extent.rows_max());
+    painter.rows.truncate(extent.rows_max());
     rows.append(&mut painter.rows);
     let is_cut = n_hidden > 0;
     if is_cut {

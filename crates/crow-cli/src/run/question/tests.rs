@@ -1,4 +1,3 @@
-use crow_core::ToolKind;
 use expect_test::{Expect, expect};
 use serde_json::json;
 
@@ -16,7 +15,11 @@ fn question(title: &str, input: Value) -> AgentPermissionRequest {
         subject: PermissionSubject::Call,
         call: "1".into(),
         title: title.into(),
-        kind: ToolKind::Other,
+        kind: match title.split(' ').next() {
+            Some("Edit" | "Write") => ToolKind::Edit,
+            Some("Fetch" | "box:") => ToolKind::Other,
+            Some(_) | None => ToolKind::Execute,
+        },
         input: Some(input),
         content: Vec::new(),
         options: vec![
@@ -112,6 +115,40 @@ fn other_calls_are_shown_with_their_input() {
         Allow this? Fetch
           url: https://example.com
           headers: {"a":1}
+    "#]],
+    );
+}
+
+#[test]
+fn arguments_of_other_tools_are_shown_by_their_names() {
+    check(
+        "box: run",
+        json!({"name": "run", "command": "rm -rf /", "content": "a", "old_string": "same", "new_string": "same"}),
+        &expect![[r#"
+            Allow this? box: run
+              name: run
+              command: rm -rf /
+              content: a
+              old_string: same
+              new_string: same
+        "#]],
+    );
+    check(
+        "Edit a.txt",
+        json!({"old_string": "same", "new_string": "same"}),
+        &expect![[r#"
+            Allow this? Edit a.txt
+              old_string: same
+              new_string: same
+        "#]],
+    );
+    check(
+        "`ls …` in /",
+        json!({"command": "ls x", "cwd": "/"}),
+        &expect![[r#"
+        Allow this? Run a command
+          ls x
+          cwd: /
     "#]],
     );
 }

@@ -2,8 +2,8 @@
 
 use super::rows::RowContext;
 use crate::text::{
-    RowIndent, StyledRow, StyledSpan, TextStyle, ansi_rows, expand_tabs, fold_diff, render_diff,
-    sanitize_text, wrap_spans,
+    DiffExtent, DiffTexts, RowIndent, StyledRow, StyledSpan, TextStyle, ansi_rows, expand_tabs, fold_diff,
+    render_diff, render_diff_part, reveal_controls, sanitize_text, wrap_spans,
 };
 
 /// Cells in front of what belongs to a cell's first line.
@@ -42,16 +42,17 @@ pub(super) fn render_change(
     rows.into_iter().map(indent_row).collect()
 }
 
-/// Renders all of a change.
+/// Renders a change for a question: nothing that changes is left out, and nothing of it is invisible.
 pub(super) fn whole_change(
-    path: &str,
-    old: Option<&str>,
-    new: &str,
+    texts: DiffTexts<'_>,
+    extent: DiffExtent,
     context: RowContext<'_>,
 ) -> impl Iterator<Item = StyledRow> {
     let width = context.width.saturating_sub(INDENT.len());
-    let path = context.facts.shown_path(path);
-    render_diff(&path, old, new, width, &context.theme).into_iter().map(indent_row)
+    let path = context.facts.shown_path(texts.path);
+    let (old, new) = (texts.old.map(reveal_controls), reveal_controls(texts.new));
+    let texts = DiffTexts { path: &path, old: old.as_deref(), new: &new };
+    render_diff_part(texts, extent, width, &context.theme).into_iter().map(indent_row)
 }
 
 /// Renders the output of a program, one row per line.

@@ -1,11 +1,9 @@
 //! A question as rows: all of its subject, scrolled, then the answers and how to give them.
 
-use crow_acp::{AgentPermissionRequest, ElicitationForm, PermissionSubject};
-use crow_core::ToolCallContent;
-use serde_json::Value;
+use crow_acp::ElicitationForm;
 
 use super::{
-    content,
+    content, permission,
     rows::{LiveBlock, RowContext, styled_row},
 };
 use crate::{
@@ -14,11 +12,8 @@ use crate::{
         question::{OfferedAnswer, QuestionSubject, WaitingQuestion},
         state::AppState,
     },
-    text::{StyledRow, StyledSpan, reveal_controls, sanitize_line, truncate_row},
+    text::{StyledRow, StyledSpan, sanitize_line, split_row, truncate_row},
 };
-
-/// Arguments that the question shows in another form.
-const SHOWN_ARGUMENTS: [&str; 4] = ["command", "old_string", "new_string", "content"];
 
 /// Renders a question in at most `n_rows`; also returns whether the end of its subject is visible.
 pub(super) fn render_question(
@@ -28,9 +23,11 @@ pub(super) fn render_question(
     context: RowContext<'_>,
 ) -> (LiveBlock, bool) {
     let body = match &question.subject {
-        QuestionSubject::Call(request) => render_request(request, context),
+        QuestionSubject::Call(request) => permission::render_request(request, context),
         QuestionSubject::Form(form) => render_form(form, context),
     };
+    // A row that is too long would lose its end.
+    let body: Vec<StyledRow> = body.into_iter().flat_map(|row| split_row(row, context.width)).collect();
     let answers = if question.takes_text { Vec::new() } else { render_answers(question, context) };
     let hint = render_hint(state, question, context);
     let n_visible = n_rows.saturating_sub(answers.len() + 1).max(1);
@@ -49,75 +46,6 @@ pub(super) fn render_question(
     block.rows.extend(answers);
     block.push_row(hint);
     (block, n_below == 0)
-}
-
-/// Renders a permission request: nothing of what will happen is left out.
-fn render_request(request: &AgentPermissionRequest, context: RowContext<'_>) -> Vec<StyledRow> {
-    let theme = context.theme;
-    let heading = match request.subject {
-        PermissionSubject::Call => "Allow this?",
-        PermissionSubject::Proposal => "Do this?",
-        PermissionSubject::Continue => "Continue?",
-    };
-    let input = request.input.as_ref().and_then(Value::as_object);
-    let argument = |name: &str| input.and_then(|input| input.get(name)).and_then(Value::as_str);
-    let mut first = StyledRow::from_span(StyledSpan::styled(heading, theme.warning().bold()));
-    let title = if argument("command").is_some() {
-        "Run a command".to_owned()
-    } else {
-        sanitize_line(&request.title)
-    };
-    first.push_span(StyledSpan::plain(format!(" {title}")));
-    let mut rows = vec![first];
-    let mut has_change = false;
-    for part in &request.content {
-        match part {
-            ToolCallContent::Text(text) => {
-                rows.extend(content::render_paragraph(
-                    text,
-                    theme.secondary(),
-                    [content::INDENT; 2],
-                    context,
-                ));
-            }
-            ToolCallContent::Diff { path, old, new } => {
-                has_change = true;
-                rows.extend(content::whole_change(path, old.as_deref(), new, context));
-            }
-            ToolCallContent::Image { mime, .. } => {
-                rows.push(StyledRow::from_text(format!("  [image {mime}]")));
-            }
-        }
-    }
-    if let Some(command) = argument("command") {
-        let command = reveal_controls(command);
-        rows.extend(content::render_paragraph(&command, theme.inline_code(), [content::INDENT; 2], context));
-    }
-    if !has_change {
-        match (argument("old_string"), argument("new_string"), argument("content")) {
-            (Some(old), Some(new), _) => rows.extend(content::whole_change("", Some(old), new, context)),
-            (_, _, Some(text)) => rows.extend(content::whole_change("", None, text, context)),
-            (_, _, None) => {}
-        }
-    }
-    rows.extend(render_other_arguments(request, context));
-    rows
-}
-
-/// Renders the arguments that have no form of their own and are not in the title.
-fn render_other_arguments(request: &AgentPermissionRequest, context: RowContext<'_>) -> Vec<StyledRow> {
-    let input = request.input.as_ref().and_then(Value::as_object);
-    let others = input.into_iter().flatten().filter(|(name, _)| !SHOWN_ARGUMENTS.contains(&name.as_str()));
-    let mut rows = Vec::new();
-    for (name, value) in others {
-        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        if !request.title.contains(&value) {
-            let text = reveal_controls(&format!("{name}: {value}"));
-            let style = context.theme.secondary();
-            rows.extend(content::render_paragraph(&text, style, [content::INDENT, "    "], context));
-        }
-    }
-    rows
 }
 
 fn render_form(form: &ElicitationForm, context: RowContext<'_>) -> Vec<StyledRow> {

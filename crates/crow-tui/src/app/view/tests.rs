@@ -3,6 +3,7 @@
 mod children;
 mod day;
 mod fullscreen;
+mod permissions;
 mod searching;
 mod unfolding;
 

@@ -1,0 +1,194 @@
+//! Permission questions: whatever is sent to the tool is shown.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+fn ask(stage: &mut ViewStage, kind: ToolKind, title: &str, input: Value, content: Vec<ToolCallContent>) {
+    let option = |name: &str, allows| crow_acp::PermissionOption {
+        id: name.into(),
+        name: name.into(),
+        allows,
+        always: false,
+        prefix: None,
+    };
+    let request = crow_acp::AgentPermissionRequest {
+        subject: crow_acp::PermissionSubject::Call,
+        call: "c".into(),
+        title: title.into(),
+        kind,
+        input: Some(input),
+        content,
+        options: vec![option("Allow once", true), option("Reject", false)],
+        offer: None,
+    };
+    stage.apply(AppEvent::Permission { id: 1, request: Box::new(request) });
+}
+
+/// Compares what the question shows of a request on a high screen.
+#[track_caller]
+fn check(kind: ToolKind, title: &str, input: Value, content: Vec<ToolCallContent>, expected: &Expect) {
+    let mut stage = ViewStage::new(60);
+    stage.state.size.rows = 2000;
+    ask(&mut stage, kind, title, input, content);
+    let frame = view(&stage.state, stage.now);
+    let rows = frame.live.iter().map(StyledRow::text);
+    let rows = rows.skip_while(|row| !row.starts_with("Allow this?"));
+    let rows: String = rows.take_while(|row| !row.contains("Allow once")).map(|row| row + "\n").collect();
+    expected.assert_eq(&rows);
+}
+
+#[test]
+fn arguments_of_any_name_are_shown() {
+    check(
+        ToolKind::Other,
+        "box: run",
+        json!({
+            "command": "rm -rf /", "content": "a\u{1b}[8mb", "old_string": "same", "new_string": "same", "mode": "run",
+            "name": "run", "empty": "", "yes": true, "target": "x\ny",
+        }),
+        Vec::new(),
+        &expect![[r#"
+            Allow this? box: run
+              command: rm -rf /
+              content: a␛[8mb
+              old_string: same
+              new_string: same
+              mode: run
+              name: run
+              empty:
+              yes: true
+              target: x
+                y
+        "#]],
+    );
+    check(
+        ToolKind::Execute,
+        "`ls`",
+        json!({"command": ["rm", "x"]}),
+        Vec::new(),
+        &expect![[r#"
+        Allow this? `ls`
+          command: ["rm","x"]
+    "#]],
+    );
+    check(
+        ToolKind::Other,
+        "box_run",
+        json!(["rm", "x"]),
+        Vec::new(),
+        &expect![[r#"
+        Allow this? box_run
+          input: ["rm","x"]
+    "#]],
+    );
+}
+
+fn diff(old: Option<&str>, new: &str) -> Vec<ToolCallContent> {
+    let path = "/home/me/project/a.rs".into();
+    vec![ToolCallContent::Diff { path, old: old.map(Into::into), new: new.into() }]
+}
+
+fn edit(old: &str, new: &str) -> Value {
+    json!({"file_path": "a.rs", "old_string": old, "new_string": new})
+}
+
+#[test]
+fn texts_of_an_edit_are_shown_once_and_whole() {
+    check(
+        ToolKind::Edit,
+        "Edit a.rs",
+        edit("one", "two"),
+        diff(Some("one\r\nthree\r\n"), "two\r\nthree\r\n"),
+        &expect![[r#"
+            Allow this? Edit a.rs
+              a.rs  +1 −1
+              1 - one
+              1 + two
+              2   three
+        "#]],
+    );
+    check(
+        ToolKind::Edit,
+        "Edit a.rs",
+        edit("one", "four"),
+        diff(Some("one\n"), "two\n"),
+        &expect![[r#"
+        Allow this? Edit a.rs
+          a.rs  +1 −1
+          1 - one
+          1 + two
+          new_string: four
+    "#]],
+    );
+}
+
+#[test]
+fn edit_without_a_preview_is_shown_whole() {
+    check(
+        ToolKind::Edit,
+        "Edit a.rs",
+        edit("1\n2\n3\n4\n5\n6", "1\n2\n3\n4\n5\n7"),
+        Vec::new(),
+        &expect![[r#"
+        Allow this? Edit a.rs
+          +1 −1
+          1   1
+          2   2
+          3   3
+          4   4
+          5   5
+          6 - 6
+          6 + 7
+    "#]],
+    );
+    check(
+        ToolKind::Edit,
+        "Edit a.rs",
+        edit("same", "same"),
+        Vec::new(),
+        &expect![[r#"
+        Allow this? Edit a.rs
+          old_string: same
+          new_string: same
+    "#]],
+    );
+    check(
+        ToolKind::Edit,
+        "Write a.rs",
+        json!({"file_path": "a.rs", "content": "a\u{1b}[8mb\n"}),
+        diff(None, "a\u{1b}[8mb\n"),
+        &expect![[r#"
+            Allow this? Write a.rs
+              a.rs (new)  +1 −0
+              1 + a␛[8mb
+        "#]],
+    );
+}
+
+#[test]
+fn nothing_of_a_long_request_is_cut() {
+    let path = "a/rather/long/path/of/a/file/that/is/wider/than/the/screen.rs";
+    let change = vec![ToolCallContent::Diff { path: path.into(), old: None, new: "a\n".into() }];
+    check(
+        ToolKind::Edit,
+        &format!("Write {path}"),
+        json!({"file_path": path}),
+        change,
+        &expect![[r#"
+        Allow this? Write
+          a/rather/long/path/of/a/file/that/is/wider/than/the/scree
+          n.rs
+          a/rather/long/path/of/a/file/that/is/wider/than/the/scree
+        n.rs (new)  +1 −0
+          1 + a
+    "#]],
+    );
+    let mut stage = ViewStage::new(60);
+    stage.state.size.rows = 2000;
+    let text: String = (1..=900).map(|number| format!("line {number}\n")).collect();
+    let change = vec![ToolCallContent::Diff { path: "a".into(), old: None, new: text }];
+    ask(&mut stage, ToolKind::Edit, "Write a", json!({}), change);
+    let frame = view(&stage.state, stage.now);
+    assert!(frame.live.iter().any(|row| row.text().ends_with("+ line 900")));
+}
