@@ -10,7 +10,7 @@ use std::time::Instant;
 use crow_core::PlanEntry;
 
 pub(crate) use self::call::{CallCell, CallChange, CommandEnd};
-use self::row_memo::RowMemo;
+pub(crate) use self::row_memo::RowMemo;
 use self::sources::{cell_bytes, is_settled, shorten_cell};
 use crate::text::{PartDivider, PartStart, TextPart};
 

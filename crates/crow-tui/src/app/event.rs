@@ -83,8 +83,20 @@ pub(crate) enum AppEvent {
 pub(crate) struct DrawnFrame {
     /// Cells that became history.
     pub(crate) n_committed: usize,
-    /// The question on the screen, and whether its end was visible.
-    pub(crate) question: Option<(QuestionId, bool)>,
+    /// The question on the screen.
+    pub(crate) question: Option<DrawnQuestion>,
+}
+
+/// The part of a question that is on the screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct DrawnQuestion {
+    pub(crate) id: QuestionId,
+    /// The rows of its subject, at this width.
+    pub(crate) n_rows: usize,
+    pub(crate) columns: usize,
+    /// The first visible row, and the one after the last.
+    pub(crate) first: usize,
+    pub(crate) end: usize,
 }
 
 /// An image for a prompt.

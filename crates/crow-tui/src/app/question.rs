@@ -5,7 +5,11 @@ use std::time::{Duration, Instant};
 
 use crow_acp::{AgentPermissionRequest, ElicitationForm, FormSubject};
 
-use super::{event::QuestionId, keys::KeyAction};
+use super::{
+    cells::RowMemo,
+    event::{DrawnQuestion, QuestionId},
+    keys::KeyAction,
+};
 
 /// A key this soon after the question appeared, or after another key, was not a reaction to the question.
 const QUIET: Duration = Duration::from_millis(400);
@@ -50,15 +54,21 @@ pub(crate) struct OfferedAnswer {
 pub(crate) struct WaitingQuestion {
     pub(crate) id: QuestionId,
     pub(crate) subject: QuestionSubject,
+    /// The rows of the subject.
+    pub(crate) rows: RowMemo,
     pub(crate) selected: usize,
     /// Rows of the body above the visible ones.
     pub(crate) scroll: usize,
+    /// The last frame that showed it.
+    drawn: Option<DrawnQuestion>,
+    /// The rows from the first one on that have been on the screen.
+    seen_to: usize,
     /// The time of the first frame that showed it.
     drawn_at: Option<Instant>,
     last_key_at: Option<Instant>,
     /// The user gave it the keyboard with Tab.
     pub(crate) is_focused: bool,
-    /// Its end has been on the screen.
+    /// All of it has been on the screen.
     pub(crate) is_read: bool,
     /// The composer has the answer.
     pub(crate) takes_text: bool,
@@ -69,8 +79,11 @@ impl WaitingQuestion {
         Self {
             id,
             subject,
+            rows: RowMemo::default(),
             selected: 0,
             scroll: 0,
+            drawn: None,
+            seen_to: 0,
             drawn_at: None,
             last_key_at: None,
             is_focused: false,
@@ -80,9 +93,39 @@ impl WaitingQuestion {
     }
 
     /// Records a frame that showed the question.
-    pub(crate) fn mark_drawn(&mut self, now: Instant, is_complete: bool) {
+    pub(crate) fn mark_drawn(&mut self, drawn: DrawnQuestion, now: Instant) {
         self.drawn_at.get_or_insert(now);
-        self.is_read |= is_complete;
+        let has_same_rows =
+            self.drawn.is_some_and(|before| (before.n_rows, before.columns) == (drawn.n_rows, drawn.columns));
+        if !has_same_rows {
+            self.seen_to = 0;
+        }
+        if drawn.first <= self.seen_to {
+            self.seen_to = self.seen_to.max(drawn.end);
+        }
+        self.is_read |= self.seen_to >= drawn.n_rows;
+        self.scroll = drawn.first;
+        self.drawn = Some(drawn);
+    }
+
+    /// Whether the last frame had no room for any of its subject.
+    pub(crate) fn is_hidden(&self) -> bool {
+        self.drawn.is_some_and(|drawn| drawn.end == drawn.first)
+    }
+
+    /// Scrolls up by the rows that are visible.
+    pub(crate) fn scroll_up(&mut self) {
+        self.scroll = self.scroll.saturating_sub(self.page_rows());
+    }
+
+    /// Scrolls down by the rows that are visible, but past none that has not been on the screen.
+    pub(crate) fn scroll_down(&mut self) {
+        let next = self.scroll + self.page_rows();
+        self.scroll = if self.is_read { next } else { next.min(self.seen_to) };
+    }
+
+    fn page_rows(&self) -> usize {
+        self.drawn.map_or(0, |drawn| drawn.end - drawn.first).max(1)
     }
 
     /// Records a key that went to the composer.

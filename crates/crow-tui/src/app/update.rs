@@ -76,10 +76,10 @@ fn store_draft(state: &mut AppState, now: Instant) {
 /// Records the parts of a frame that are on the screen now.
 fn on_frame_drawn(state: &mut AppState, frame: DrawnFrame, now: Instant) {
     state.cells.commit(frame.n_committed);
-    if let Some((id, is_complete)) = frame.question
-        && let Some(question) = state.question().filter(|question| question.id == id)
+    if let Some(drawn) = frame.question
+        && let Some(question) = state.question().filter(|question| question.id == drawn.id)
     {
-        question.mark_drawn(now, is_complete);
+        question.mark_drawn(drawn, now);
     }
 }
 

@@ -23,7 +23,7 @@ pub(crate) use self::{
 };
 use super::{
     cells::{CallCell, TranscriptCell},
-    event::QuestionId,
+    event::DrawnQuestion,
     keys::{self, KeyAction},
     state::{AppOverlay, AppState},
 };
@@ -46,8 +46,8 @@ pub(crate) struct AppView {
     /// The live rows cover the whole screen.
     pub(crate) is_fullscreen: bool,
     pub(crate) title: String,
-    /// The question in this frame, and whether its end is visible.
-    pub(crate) question: Option<(QuestionId, bool)>,
+    /// The question in this frame.
+    pub(crate) question: Option<DrawnQuestion>,
 }
 
 /// Makes the frame of a state.
@@ -121,7 +121,7 @@ fn render_bottom(
     state: &AppState,
     rows_max: usize,
     context: RowContext,
-) -> (LiveBlock, Option<(QuestionId, bool)>) {
+) -> (LiveBlock, Option<DrawnQuestion>) {
     let composer = composer::render_composer(state, (rows_max / 3).max(1), context);
     let status = status::render_status(state, context);
     let live_line = live::render_live_line(state, context);
@@ -134,8 +134,8 @@ fn render_bottom(
     let middle = match (&state.overlay, state.questions.front(), &state.completion) {
         (Some(AppOverlay::Picker(picker)), _, _) => lists::render_picker(picker, n_left, context),
         (_, Some(question), _) => {
-            let (rows, is_complete) = question::render_question(state, question, n_left, context);
-            shown = Some((question.id, is_complete));
+            let (rows, drawn) = question::render_question(state, question, n_left, context);
+            shown = Some(drawn);
             rows
         }
         (_, None, Some(list)) => lists::render_completions(list, n_left, context),
@@ -150,6 +150,9 @@ fn render_bottom(
         block.append(composer);
     }
     block.append(status);
+    let is_cut = block.rows.len() > rows_max || context.width > usize::from(state.size.columns);
+    // The screen has no room for some of these rows: none of the question counts as seen.
+    let shown = shown.map(|drawn| if is_cut { DrawnQuestion { end: drawn.first, ..drawn } } else { drawn });
     (block, shown)
 }
 

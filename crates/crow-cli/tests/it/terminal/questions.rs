@@ -78,11 +78,13 @@ fn terminal_question_is_not_approved_before_its_end_was_shown() {
         wait then it can be approved
         ls
         key space
+        wait … 11 rows above
         key space
+        wait … 22 rows above
         key space
+        wait … 33 rows above
         key space
-        key space
-        key space
+        wait … 44 rows above
         key space
         wait , 0 below
         key y

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use crate::text::{ColorTheme, StyledRow};
 
-/// The last rows that were made. It is no part of the cell: cells with the same source are equal.
+/// The last rows that were made. It is no part of what has it: sources are equal without it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RowMemo(RefCell<Option<MemoRows>>);
 

@@ -96,7 +96,8 @@ fn keys_from_before_the_question_and_hasty_ones_do_not_answer() {
     let at = |milliseconds| start + Duration::from_millis(milliseconds);
     let mut question = WaitingQuestion::new(1, request(&[("Yes", true, false)]));
     assert!(!question.has_keyboard(at(0), true), "it is not drawn");
-    question.mark_drawn(at(1000), true);
+    let drawn = DrawnQuestion { id: 1, n_rows: 3, columns: 60, first: 0, end: 3 };
+    question.mark_drawn(drawn, at(1000));
     assert!(!question.has_keyboard(at(900), true), "read before it was drawn");
     assert!(!question.has_keyboard(at(1399), true), "too early");
     assert!(question.has_keyboard(at(1400), true));

@@ -14,9 +14,6 @@ use crate::app::{
     state::AppState,
 };
 
-/// Rows that a page of a question scrolls.
-const PAGE_ROWS: usize = 8;
-
 /// Questions that wait; an agent that asks more is not answered.
 const QUESTIONS_MAX: usize = 64;
 
@@ -64,9 +61,8 @@ pub(super) fn perform(state: &mut AppState, action: KeyAction, time: KeyTime) {
         KeyAction::SelectNext => {
             question.selected = (question.selected + 1).min(answers.len().saturating_sub(1));
         }
-        KeyAction::PageUp => question.scroll = question.scroll.saturating_sub(PAGE_ROWS),
-        // The view keeps it within the body.
-        KeyAction::PageDown => question.scroll = question.scroll.saturating_add(PAGE_ROWS),
+        KeyAction::PageUp => question.scroll_up(),
+        KeyAction::PageDown => question.scroll_down(),
         KeyAction::FocusQuestion => question.is_focused = !question.is_focused,
         KeyAction::Close => close(state),
         KeyAction::Choose => {
@@ -101,8 +97,11 @@ fn close(state: &mut AppState) {
 fn give_answer(state: &mut AppState, answer: &OfferedAnswer, now: Instant) {
     let Some(question) = state.question() else { return };
     if answer.allows && !question.is_read {
-        // The end of a command decides what it does.
-        let hint = format!("{} shows the rest, then it can be approved", key_for(KeyAction::PageDown));
+        // Any part of a command decides what it does.
+        let hint = match question.is_hidden() {
+            true => "the window is too small to show what would be approved".to_owned(),
+            false => format!("{} shows the rest, then it can be approved", key_for(KeyAction::PageDown)),
+        };
         return state.set_flash(hint, now);
     }
     let id = question.id;

@@ -3,6 +3,7 @@
 mod drafts;
 mod questions;
 mod queue;
+mod reading;
 mod rewinding;
 mod vi;
 

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     app::{
+        event::DrawnQuestion,
         keys::{KeyAction, key_for},
         question::{OfferedAnswer, QuestionSubject, WaitingQuestion},
         state::AppState,
@@ -15,27 +16,34 @@ use crate::{
     text::{StyledRow, StyledSpan, sanitize_line, split_row, truncate_row},
 };
 
-/// Renders a question in at most `n_rows`; also returns whether the end of its subject is visible.
+/// Rows of the subject for which answers give way, with the one that counts the others.
+const SUBJECT_ROWS_MIN: usize = 3;
+
+/// Renders a question in `n_rows` if it fits; also returns the part of its subject that is visible.
 pub(super) fn render_question(
     state: &AppState,
     question: &WaitingQuestion,
     n_rows: usize,
     context: RowContext<'_>,
-) -> (LiveBlock, bool) {
-    let body = match &question.subject {
-        QuestionSubject::Call(request) => permission::render_request(request, context),
-        QuestionSubject::Form(form) => render_form(form, context),
-    };
-    // A row that is too long would lose its end.
-    let body: Vec<StyledRow> = body.into_iter().flat_map(|row| split_row(row, context.width)).collect();
-    let answers = if question.takes_text { Vec::new() } else { render_answers(question, context) };
+) -> (LiveBlock, DrawnQuestion) {
+    let body = question.rows.get_or_make(context.width, context.theme, || render_subject(question, context));
+    let n_answers_max = n_rows.saturating_sub(1 + body.len().min(SUBJECT_ROWS_MIN)).max(1);
+    let answers =
+        if question.takes_text { Vec::new() } else { render_answers(question, n_answers_max, context) };
     let hint = render_hint(state, question, context);
     let n_visible = n_rows.saturating_sub(answers.len() + 1).max(1);
     let n_hidden = body.len().saturating_sub(n_visible);
     // One row says how much is hidden.
     let n_visible = if n_hidden > 0 { n_visible.saturating_sub(1).max(1) } else { n_visible };
     let first = question.scroll.min(body.len().saturating_sub(n_visible));
-    let n_below = body.len().saturating_sub(first + n_visible);
+    let drawn = DrawnQuestion {
+        id: question.id,
+        n_rows: body.len(),
+        columns: context.width,
+        first,
+        end: body.len().min(first + n_visible),
+    };
+    let n_below = drawn.n_rows - drawn.end;
     let mut block = LiveBlock::default();
     block.rows.extend(body.into_iter().skip(first).take(n_visible));
     if n_hidden > 0 {
@@ -45,18 +53,31 @@ pub(super) fn render_question(
     }
     block.rows.extend(answers);
     block.push_row(hint);
-    (block, n_below == 0)
+    (block, drawn)
+}
+
+/// Renders what is asked, in rows that are cut nowhere.
+fn render_subject(question: &WaitingQuestion, context: RowContext<'_>) -> Vec<StyledRow> {
+    let rows = match &question.subject {
+        QuestionSubject::Call(request) => permission::render_request(request, context),
+        QuestionSubject::Form(form) => render_form(form, context),
+    };
+    rows.into_iter().flat_map(|row| split_row(row, context.width)).collect()
 }
 
 fn render_form(form: &ElicitationForm, context: RowContext<'_>) -> Vec<StyledRow> {
     content::render_paragraph(&form.message, context.theme.heading(), ["", ""], context)
 }
 
-fn render_answers(question: &WaitingQuestion, context: RowContext<'_>) -> Vec<StyledRow> {
+/// Renders the answers, or those up to the selected one that fit.
+fn render_answers(question: &WaitingQuestion, n_rows: usize, context: RowContext<'_>) -> Vec<StyledRow> {
     let answers = question.answers();
+    let first = (question.selected + 1).saturating_sub(n_rows);
     let rows = answers
         .iter()
         .enumerate()
+        .skip(first)
+        .take(n_rows)
         .map(|(index, answer)| render_answer(answer, index == question.selected, context));
     rows.collect()
 }

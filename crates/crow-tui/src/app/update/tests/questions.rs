@@ -8,13 +8,13 @@ use proptest::prelude::*;
 use super::{Stage, check};
 use crate::{
     app::{
-        event::{AppEvent, DrawnFrame},
+        event::{AppEvent, DrawnFrame, DrawnQuestion},
         question::QuestionSubject,
     },
     screen::{InputEvent, KeyCode, KeyPress},
 };
 
-fn ask(stage: &mut Stage, id: u64) {
+pub(super) fn ask(stage: &mut Stage, id: u64) {
     let option = |id: &str, allows, always| PermissionOption {
         id: id.into(),
         name: id.into(),
@@ -64,7 +64,9 @@ fn asked_with_prefix() -> Stage {
 }
 
 fn draw(stage: &mut Stage, id: u64, is_complete: bool) {
-    stage.apply(AppEvent::FrameDrawn(DrawnFrame { n_committed: 0, question: Some((id, is_complete)) }));
+    let end = if is_complete { 9 } else { 8 };
+    let question = DrawnQuestion { id, n_rows: 9, columns: 59, first: 0, end };
+    stage.apply(AppEvent::FrameDrawn(DrawnFrame { n_committed: 0, question: Some(question) }));
 }
 
 fn asked() -> Stage {

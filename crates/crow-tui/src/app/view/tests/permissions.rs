@@ -192,3 +192,34 @@ fn nothing_of_a_long_request_is_cut() {
     let frame = view(&stage.state, stage.now);
     assert!(frame.live.iter().any(|row| row.text().ends_with("+ line 900")));
 }
+
+#[test]
+fn answers_give_way_in_a_low_window() {
+    let mut stage = ViewStage::new(60);
+    let command = json!({"command": "one\ntwo\nthree\nfour\nfive"});
+    ask(&mut stage, ToolKind::Execute, "`one …`", command, Vec::new());
+    stage.state.size.rows = 8;
+    stage.check(&expect![[r#"
+        ────
+        Allow this? Run a command
+          one
+          … 0 rows above, 4 below · pagedown scrolls
+          › y  Allow once
+        a key, or ↑↓ and enter · esc stops
+        › Ask anything; / command, @ file, ! shell ◂2
+        crow · small · ask · ~/project · brave-otter
+    "#]]);
+    stage.state.size.rows = 10;
+    stage.check(&expect![[r#"
+        ────
+        Allow this? Run a command
+          one
+          … 0 rows above, 4 below · pagedown scrolls
+          › y  Allow once
+            n  Reject
+            e  Reject and say what to do instead
+        a key, or ↑↓ and enter · esc stops
+        › Ask anything; / command, @ file, ! shell ◂2
+        crow · small · ask · ~/project · brave-otter
+    "#]]);
+}
