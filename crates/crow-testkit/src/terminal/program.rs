@@ -188,7 +188,7 @@ impl TerminalProgram {
         }
     }
 
-    /// Waits for output until a time; for recordings.
+    /// Waits for output until a time; for recordings, and for the pauses of a user.
     pub fn watch_until(&mut self, deadline: Instant) {
         while self.receive_event(deadline) {}
     }

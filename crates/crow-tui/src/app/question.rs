@@ -128,7 +128,7 @@ impl WaitingQuestion {
         self.drawn.map_or(0, |drawn| drawn.end - drawn.first).max(1)
     }
 
-    /// Records a key that went to the composer.
+    /// Records a key that was not pressed at the question.
     pub(crate) fn note_key(&mut self, read_at: Instant) {
         self.last_key_at = Some(read_at);
     }
@@ -143,9 +143,17 @@ impl WaitingQuestion {
         if !self.is_seen(read_at) || self.takes_text {
             return false;
         }
+        self.is_focused || (is_draft_empty && self.is_quiet(read_at))
+    }
+
+    /// Gives it the keyboard, if the key that was read at this time was a reaction to it.
+    pub(crate) fn focus(&mut self, read_at: Instant) {
+        self.is_focused |= self.is_seen(read_at) && self.is_quiet(read_at);
+    }
+
+    fn is_quiet(&self, read_at: Instant) -> bool {
         let quiet_since = self.last_key_at.max(self.drawn_at);
-        let is_quiet = quiet_since.is_some_and(|since| read_at.saturating_duration_since(since) >= QUIET);
-        self.is_focused || (is_draft_empty && is_quiet)
+        quiet_since.is_some_and(|since| read_at.saturating_duration_since(since) >= QUIET)
     }
 
     /// Whether it is a question of Crow to which a text is the only answer.

@@ -146,6 +146,7 @@ fn terminal_keys_from_before_the_question_do_not_answer_it() {
         ls
         key ctrl-u
         wait Ask anything
+        pause
         key tab
         key n
         wait Done.
@@ -189,6 +190,7 @@ fn terminal_rejection_says_what_to_do_instead() {
         wait Allow this?
         type half a thought
         wait half a thought
+        pause
         key tab
         key e
         wait Type the answer

@@ -4,6 +4,7 @@
 //!
 //! - `type TEXT`, `key NAME`, `paste TEXT`: input; in a text, `\n` is a line break
 //! - `focus`: gives the keyboard to a question, after a later frame than its first one
+//! - `pause`: the user stops typing for a moment
 //! - `wait TEXT`, `gone TEXT`: waits until a text is, or is no longer, on the screen
 //! - `show`, `history`: adds the screen, or it with the rows above it, to the log; `▮` is the cursor
 //! - `resize COLUMNS ROWS`, `signal NAME`
@@ -16,6 +17,7 @@
 use std::fmt::Write as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use crow_testkit::ModelServer;
 use crow_testkit::client::TestHome;
@@ -24,6 +26,9 @@ use expect_test::Expect;
 use nix::sys::signal::Signal;
 
 const SPINNER: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+
+/// A key that follows another one sooner is not an answer to a question.
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// Wider status lines are shown whole; in others, the session's random name decides what else fits.
 const WHOLE_STATUS_COLUMNS: u16 = 120;
@@ -153,8 +158,10 @@ impl TerminalStage {
             "type" => self.program().type_text(&text),
             "key" => self.program().press_key(&text),
             "paste" => self.program().paste_text(&text),
-            "focus" => self
-                .play("type x\nwait your text has the keyboard\nkey backspace\nwait Ask anything\nkey tab"),
+            "focus" => self.play(
+                "type x\nwait your text has the keyboard\nkey backspace\nwait Ask anything\npause\nkey tab",
+            ),
+            "pause" => self.program().watch_until(Instant::now() + PAUSE),
             "wait" => self.program().wait_until(step, |terminal| has_text(terminal, &text)),
             "gone" => self.program().wait_until(step, |terminal| !has_text(terminal, &text)),
             "show" => self.log_screen(),

@@ -105,7 +105,9 @@ fn keys_from_before_the_question_and_hasty_ones_do_not_answer() {
     question.note_key(at(1400));
     assert!(!question.has_keyboard(at(1700), true), "still typing");
     assert!(question.has_keyboard(at(1800), true));
-    question.is_focused = true;
+    question.focus(at(1700));
+    assert!(!question.is_focused, "still typing");
+    question.focus(at(1800));
     assert!(question.has_keyboard(at(1401), false), "chosen with Tab");
     assert!(!question.has_keyboard(at(999), false), "read before it was drawn");
 }

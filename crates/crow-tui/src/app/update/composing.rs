@@ -31,9 +31,6 @@ pub(crate) const PROMPT_COLUMNS: usize = 2;
 /// Carries out an action of the composer.
 pub(super) fn perform(state: &mut AppState, action: KeyAction, time: KeyTime) {
     if edit(state, action) {
-        if let Some(question) = state.question() {
-            question.note_key(time.read_at);
-        }
         state.history.stop_stepping();
         return completing::refresh(state);
     }

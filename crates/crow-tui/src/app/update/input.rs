@@ -9,7 +9,7 @@ use crate::{
         keys::{self, KeyAction, KeyContext, KeyLookup},
         state::{AppOverlay, AppState},
     },
-    screen::{InputEvent, KeyPress, TerminalReply, TimedInput},
+    screen::{InputEvent, KeyCode, KeyPress, TerminalReply, TimedInput},
 };
 
 /// The longest pause within a sequence of keys.
@@ -32,11 +32,23 @@ pub(super) fn on_input(state: &mut AppState, input: TimedInput, now: Instant) {
     }
 }
 
+/// Passes a key on. One that was not pressed at the question delays its answer: a held or repeated key never gives it.
 fn on_key(state: &mut AppState, key: &KeyPress, time: KeyTime) {
+    let contexts = key_contexts(state, time);
+    perform_key(state, key, &contexts, time);
+    let is_wheel = matches!(key.code, KeyCode::WheelUp | KeyCode::WheelDown);
+    if !is_wheel
+        && !contexts.contains(&KeyContext::Question)
+        && let Some(question) = state.question()
+    {
+        question.note_key(time.read_at);
+    }
+}
+
+fn perform_key(state: &mut AppState, key: &KeyPress, contexts: &[KeyContext], time: KeyTime) {
     let prefix = state.key_prefix.take();
     let prefix = prefix.filter(|(_, at)| time.read_at.saturating_duration_since(*at) < SEQUENCE_TIME);
     let name = keys::key_name(key);
-    let contexts = key_contexts(state, time);
     let is_vi = contexts.contains(&KeyContext::ViNormal);
     if let Some(letter) = keys::typed_letter(key)
         && is_vi
@@ -44,7 +56,7 @@ fn on_key(state: &mut AppState, key: &KeyPress, time: KeyTime) {
     {
         return composing::type_vi_letter(state, letter);
     }
-    match keys::find_action(&contexts, prefix.as_ref().map(|(name, _)| name.as_str()), &name) {
+    match keys::find_action(contexts, prefix.as_ref().map(|(name, _)| name.as_str()), &name) {
         KeyLookup::Action { context, action } => perform_action(state, context, action, time),
         KeyLookup::Prefix => {
             if contexts.contains(&KeyContext::Idle) && name == "esc" {

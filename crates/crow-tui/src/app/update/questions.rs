@@ -44,12 +44,10 @@ pub(super) fn on_withdrawn(state: &mut AppState, id: QuestionId) {
     state.questions.retain(|question| question.id != id);
 }
 
-/// Gives the keyboard to the question, or returns it to the text.
+/// Gives the keyboard to the question.
 pub(super) fn focus(state: &mut AppState, time: KeyTime) {
     let Some(question) = state.question() else { return };
-    if question.is_seen(time.read_at) {
-        question.is_focused = true;
-    }
+    question.focus(time.read_at);
 }
 
 /// Carries out an action at the question.

@@ -130,6 +130,9 @@ fn parse_control_sequence(bytes: &[u8]) -> ParsedInput {
     }
 }
 
+/// Super (Command), Hyper and Meta: with them a key is a shortcut of the system or the window, and types nothing.
+const FOREIGN_MODIFIERS: u32 = 8 | 16 | 32;
+
 /// Buttons of a mouse report.
 const WHEEL_UP: u32 = 64;
 const WHEEL_DOWN: u32 = 65;
@@ -170,6 +173,9 @@ impl ControlSequence {
     }
 
     fn to_key(&self) -> Option<KeyPress> {
+        if self.parameter(1).saturating_sub(1) & FOREIGN_MODIFIERS != 0 {
+            return None;
+        }
         let modifiers = modifiers_of(self.parameter(1));
         let key = |code| KeyPress { code, modifiers };
         match self.last {

@@ -38,6 +38,16 @@ fn keys_in_every_encoding() {
 }
 
 #[test]
+fn keys_with_modifiers_of_the_system_are_ignored() {
+    check(
+        b"\x1b[97;9ua\x1b[121;17ub\x1b[13;33uc\x1b[1;9Cd\x1b[27;9;121~e\x1b[3;9~f",
+        &expect!["a b c d e f"],
+    );
+    // Caps Lock and Num Lock change no key.
+    check(b"\x1b[97;69u\x1b[97;133u", &expect!["C-a C-a"]);
+}
+
+#[test]
 fn releases_and_unknown_sequences_are_ignored() {
     check(b"\x1b[97;1:3ua\x1b[97;1:1ub\x1b[<0;1;1Mc\x1b[999~d\x1b[201~e", &expect!["a a b c d e"]);
     check(b"\xffa\xc3(b\xc2\x9bc", &expect!["a ( b c"]);

@@ -129,10 +129,66 @@ fn hasty_key_goes_to_the_draft_which_then_has_the_keyboard() {
     );
     check(
         &mut stage,
-        "500ms y tab a",
+        "500ms y 500ms tab a",
         &expect![[r#"
-        AnswerCall { id: 1, option: "session" }
-        yy|
+            StoreDraft("yy")
+            AnswerCall { id: 1, option: "session" }
+            yy|
+        "#]],
+    );
+}
+
+#[test]
+fn held_key_never_answers() {
+    check(
+        &mut asked(),
+        "100ms enter 350ms enter 350ms enter 350ms enter",
+        &expect![[r#"
+        |
+        flash: tab goes to the question; the text is kept
+    "#]],
+    );
+    check(
+        &mut asked(),
+        "390ms up 100ms enter",
+        &expect![[r#"
+        go|
+        flash: tab goes to the question; the text is kept
+    "#]],
+    );
+    // Tab may be meant for a completion.
+    check(
+        &mut asked(),
+        "tab enter",
+        &expect![[r#"
+        |
+        flash: tab goes to the question; the text is kept
+    "#]],
+    );
+    check(
+        &mut asked(),
+        "500ms 'dr' tab enter",
+        &expect![[r#"
+        dr|
+        flash: tab goes to the question; the text is kept
+    "#]],
+    );
+    check(
+        &mut asked(),
+        "500ms 'dr' 500ms tab enter",
+        &expect![[r#"
+        StoreDraft("dr")
+        AnswerCall { id: 1, option: "once" }
+        dr|
+    "#]],
+    );
+    // The wheel scrolls, wherever the keyboard is.
+    check(
+        &mut asked(),
+        "300ms wheelup 200ms y",
+        &expect![[r#"
+        AnswerCall { id: 1, option: "once" }
+        |
     "#]],
     );
 }
