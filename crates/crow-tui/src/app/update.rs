@@ -56,6 +56,7 @@ pub(crate) fn update(state: &mut AppState, event: AppEvent, now: Instant) -> Vec
         AppEvent::TextLoaded { title, text } => commands::on_text_loaded(state, &title, text, now),
         AppEvent::BranchRead(branch) => state.session.branch = branch,
     }
+    completing::close_outdated(state);
     store_draft(state, now);
     std::mem::take(&mut state.commands)
 }

@@ -32,6 +32,14 @@ pub(super) fn refresh(state: &mut AppState) {
     }
 }
 
+/// Closes the list if its word is no longer at the caret: another text may have taken its place.
+pub(super) fn close_outdated(state: &mut AppState) {
+    let Some(list) = &state.completion else { return };
+    if CompletionTarget::find(&state.composer).as_ref() != Some(&list.target) {
+        state.completion = None;
+    }
+}
+
 fn set_items(state: &mut AppState, target: CompletionTarget, items: Vec<CompletionItem>) {
     state.completion = (!items.is_empty()).then_some(CompletionList { target, items, selected: 0 });
 }

@@ -1,5 +1,6 @@
 //! Tables: keys and events in, the composer and requests out.
 
+mod completing;
 mod drafts;
 mod questions;
 mod queue;
