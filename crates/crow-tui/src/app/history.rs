@@ -1,5 +1,7 @@
 //! Earlier prompts of all sessions: stepping through those of this project, and searching all of them.
 
+use super::composer::buffer::DraftBuffer;
+
 /// Prompts that are kept; older ones are forgotten.
 pub(crate) const ENTRIES_MAX: usize = 2_000;
 
@@ -11,6 +13,14 @@ pub(crate) struct HistoryEntry {
     pub(crate) text: String,
 }
 
+/// The result of a step to a newer prompt.
+#[derive(Debug, Clone)]
+pub(crate) enum NewerPrompt {
+    Entry(String),
+    /// The composer from before the first step, with its images.
+    Draft(DraftBuffer),
+}
+
 /// Earlier prompts, the oldest first.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PromptHistory {
@@ -18,13 +28,13 @@ pub(crate) struct PromptHistory {
     project: String,
     /// The entry that is shown in the composer.
     position: Option<usize>,
-    /// The text of the composer before the first step.
-    draft: String,
+    /// The composer before the first step.
+    draft: DraftBuffer,
 }
 
 impl PromptHistory {
     pub(crate) fn new(project: String, entries: Vec<HistoryEntry>) -> Self {
-        Self { entries, project, position: None, draft: String::new() }
+        Self { entries, project, position: None, draft: DraftBuffer::default() }
     }
 
     /// Adds entries from earlier sessions, which are older than all that are there.
@@ -50,24 +60,24 @@ impl PromptHistory {
     }
 
     /// Steps to the older prompt of this project. `current` is what the composer has now.
-    pub(crate) fn step_back(&mut self, current: &str) -> Option<String> {
+    pub(crate) fn step_back(&mut self, current: &DraftBuffer) -> Option<String> {
         let end = self.position.unwrap_or(self.entries.len());
         let index = self.entries[..end].iter().rposition(|entry| entry.project == self.project)?;
         if self.position.is_none() {
-            current.clone_into(&mut self.draft);
+            self.draft = current.clone();
         }
         self.position = Some(index);
         Some(self.entries[index].text.clone())
     }
 
-    /// Steps to the newer prompt of this project, and last to the text from before the first step.
-    pub(crate) fn step_forward(&mut self) -> Option<String> {
+    /// Steps to the newer prompt of this project, and last to the draft from before the first step.
+    pub(crate) fn step_forward(&mut self) -> Option<NewerPrompt> {
         let start = self.position? + 1;
         let newer = self.entries[start..].iter().position(|entry| entry.project == self.project);
         self.position = newer.map(|offset| start + offset);
         Some(match self.position {
-            Some(index) => self.entries[index].text.clone(),
-            None => std::mem::take(&mut self.draft),
+            Some(index) => NewerPrompt::Entry(self.entries[index].text.clone()),
+            None => NewerPrompt::Draft(std::mem::take(&mut self.draft)),
         })
     }
 
@@ -117,9 +127,15 @@ mod tests {
     #[test]
     fn steps_stay_in_the_project_and_return_to_the_draft() {
         let mut history = history();
-        let back: Vec<_> = (0..4).map(|_| history.step_back("draft")).collect();
+        let mut draft = DraftBuffer::default();
+        draft.set_text("draft");
+        let back: Vec<_> = (0..4).map(|_| history.step_back(&draft)).collect();
         assert_eq!(back, [Some("one".into()), Some("Three four".into()), Some("one".into()), None]);
-        let forward: Vec<_> = (0..4).map(|_| history.step_forward()).collect();
+        let text = |newer| match newer {
+            NewerPrompt::Entry(text) => text,
+            NewerPrompt::Draft(draft) => draft.full_text(),
+        };
+        let forward: Vec<_> = (0..4).map(|_| history.step_forward().map(text)).collect();
         let expected = [Some("Three four".into()), Some("one".into()), Some("draft".into()), None];
         assert_eq!(forward, expected);
     }

@@ -106,6 +106,26 @@ impl DraftBuffer {
         self.caret = self.text.len();
     }
 
+    /// Replaces everything by a changed [`Self::full_text`]: the labels of images in it are the images again.
+    pub(crate) fn set_edited_text(&mut self, text: &str) {
+        let mut edited = without_atoms(text);
+        for letter in self.text.chars() {
+            if let Some(image @ DraftAtom::Image { .. }) = self.find_atom(letter) {
+                let label = without_atoms(&image.label());
+                edited = edited.replacen(&label, letter.encode_utf8(&mut [0; 4]), 1);
+            }
+        }
+        self.record_undo(EditKind::Other);
+        self.caret = edited.len();
+        self.text = edited;
+    }
+
+    /// Puts a draft from before in the place of this one.
+    pub(crate) fn restore(&mut self, draft: Self) {
+        let killed = std::mem::take(&mut self.killed);
+        *self = Self { killed, ..draft };
+    }
+
     /// Removes everything and returns the state before.
     pub(crate) fn take(&mut self) -> Self {
         let killed = self.killed.clone();

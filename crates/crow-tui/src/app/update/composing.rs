@@ -11,7 +11,7 @@ use crate::app::{
         vi::{ViCommand, ViState},
     },
     event::{AppCommand, AttachedImage},
-    history::HistorySearch,
+    history::{HistorySearch, NewerPrompt},
     keys::{KeyAction, key_for},
     pager::{PagerSource, TextPager},
     state::{AppOverlay, AppState},
@@ -212,7 +212,7 @@ pub(super) fn on_draft_loaded(state: &mut AppState, text: String) {
 
 pub(super) fn on_editor_closed(state: &mut AppState, result: Result<String, String>, now: Instant) {
     match result {
-        Ok(text) => state.composer.set_text(text.trim_end()),
+        Ok(text) => state.composer.set_edited_text(text.trim_end()),
         Err(reason) => state.set_flash(reason, now),
     }
 }
@@ -229,7 +229,7 @@ fn move_up(state: &mut AppState) {
     if state.composer.is_empty() && !state.queue.is_empty() {
         return sending::take_queue_back(state);
     }
-    if let Some(text) = state.history.step_back(&state.composer.full_text()) {
+    if let Some(text) = state.history.step_back(&state.composer) {
         state.composer.set_text(&text);
     }
 }
@@ -238,8 +238,10 @@ fn move_down(state: &mut AppState) {
     if let Some(caret) = layout(state).caret_below(&state.composer) {
         return state.composer.move_to(caret);
     }
-    if let Some(text) = state.history.step_forward() {
-        state.composer.set_text(&text);
+    match state.history.step_forward() {
+        Some(NewerPrompt::Entry(text)) => state.composer.set_text(&text),
+        Some(NewerPrompt::Draft(draft)) => state.composer.restore(draft),
+        None => {}
     }
 }
 

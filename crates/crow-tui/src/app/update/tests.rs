@@ -111,7 +111,7 @@ impl Stage {
     pub(super) fn show(&mut self) -> String {
         let composer = &self.state.composer;
         let (before, after) = composer.text().split_at(composer.caret());
-        let draft = format!("{before}|{after}").replace('\n', "⏎").replace('\u{F0000}', "#");
+        let draft = format!("{before}|{after}").replace('\n', "⏎").replace(['\u{F0000}', '\u{F0001}'], "#");
         let flash = self.state.flash.take().map(|(text, _)| format!("flash: {text}\n")).unwrap_or_default();
         format!("{}{draft}\n{flash}", std::mem::take(&mut self.log))
     }

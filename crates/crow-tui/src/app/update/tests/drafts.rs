@@ -3,7 +3,7 @@
 use expect_test::expect;
 
 use super::{Stage, check};
-use crate::app::event::AppEvent;
+use crate::app::event::{AppEvent, AttachedImage};
 
 #[test]
 fn draft_is_stored_after_a_pause_and_removed_when_sent() {
@@ -68,6 +68,79 @@ fn draft_is_restored_into_an_empty_composer() {
         StoreDraft("")
         |
         flash: ctrl-c again quits
+    "#]],
+    );
+}
+
+/// A draft of two lines with an image in each; `#` is an image.
+fn illustrated() -> Stage {
+    let mut stage = Stage::open();
+    stage.keys("'go' enter turn-ends 'see_'");
+    for (data, rest) in [("QQ==", "'_and' ctrl-j"), ("Qg==", "'_too'")] {
+        let image = AttachedImage { name: "a.png".into(), mime: "image/png".into(), data: data.into() };
+        stage.apply(AppEvent::ImageRead(Ok(image)));
+        stage.keys(rest);
+    }
+    stage.show();
+    stage
+}
+
+#[test]
+fn images_stay_in_an_edited_draft() {
+    let mut stage = illustrated();
+    check(
+        &mut stage,
+        "ctrl-g",
+        &expect![[r#"
+            EditText("see [image a.png] and\n[image a.png] too")
+            see # and⏎# too|
+        "#]],
+    );
+    stage.apply(AppEvent::EditorClosed(Ok("First [image a.png], then [image a.png]\n".into())));
+    check(
+        &mut stage,
+        "enter",
+        &expect![[r#"
+        history "First [image a.png], then [image a.png]"
+        SendPrompt([Text("First [image a.png], then [image a.png]"), Image { mime: "image/png", data: "QQ==" }, Image { mime: "image/png", data: "Qg==" }])
+        |
+    "#]],
+    );
+    let mut stage = illustrated();
+    stage.apply(AppEvent::EditorClosed(Ok("only [image a.png] [image b.png]".into())));
+    check(
+        &mut stage,
+        "",
+        &expect![[r#"
+        only # [image b.png]|
+    "#]],
+    );
+}
+
+#[test]
+fn images_stay_in_the_draft_beside_the_history() {
+    let mut stage = illustrated();
+    check(
+        &mut stage,
+        "up ctrl-a up",
+        &expect![[r#"
+        go|
+    "#]],
+    );
+    check(
+        &mut stage,
+        "down",
+        &expect![[r#"
+            |see # and⏎# too
+        "#]],
+    );
+    check(
+        &mut stage,
+        "enter",
+        &expect![[r#"
+        history "see [image a.png] and\n[image a.png] too"
+        SendPrompt([Text("see [image a.png] and\n[image a.png] too"), Image { mime: "image/png", data: "QQ==" }, Image { mime: "image/png", data: "Qg==" }])
+        |
     "#]],
     );
 }
