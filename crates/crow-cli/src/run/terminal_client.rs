@@ -1,10 +1,12 @@
 //! Runs the interactive terminal over a connection to an agent.
 
-use std::io;
+use std::{io, sync::Arc};
 
 use crow_acp::{AcpClientCapabilities, ClientInfo, LineTransport};
 use crow_core::ContentPart;
+use crow_process::StopRequest;
 use crow_tui::{AttachedImage, SessionStart, TerminalClient};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -26,7 +28,7 @@ pub(super) async fn run_client(
     transport: LineTransport,
     mut signals: StopListener,
 ) -> Result<ConversationEnd, CliError> {
-    let terminate = CancellationToken::new();
+    let (terminate, interrupt) = (CancellationToken::new(), Arc::new(Notify::new()));
     let options = [("mode", &plan.args.options.mode), ("model", &plan.args.options.model)];
     let options = options.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?)));
     let client = TerminalClient {
@@ -52,16 +54,21 @@ pub(super) async fn run_client(
         is_fullscreen: setup.is_fullscreen,
         history_file: Some(setup.history_file),
         terminate: terminate.clone(),
+        interrupt: interrupt.clone(),
     };
     let stop = async {
-        signals.next_request().await;
-        terminate.cancel();
-        std::future::pending().await
+        loop {
+            match signals.next_request().await {
+                StopRequest::Interrupt => interrupt.notify_one(),
+                StopRequest::Terminate => terminate.cancel(),
+            }
+        }
     };
     let end = tokio::select! {
         biased;
-        end = crow_tui::run_terminal(client, std::future::ready(Ok(transport))) => end,
+        // An interrupt of the editor has to be known before its end.
         end = stop => end,
+        end = crow_tui::run_terminal(client, std::future::ready(Ok(transport))) => end,
     };
     let end = end.map_err(|error| terminal_error(&error))?;
     if let Some(session) = &end.session {

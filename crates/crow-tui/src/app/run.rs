@@ -8,11 +8,11 @@ mod history_file;
 mod sequences;
 mod tasks;
 
-use std::{io, path::PathBuf, time::Duration};
+use std::{io, path::PathBuf, sync::Arc, time::Duration};
 
 use crow_acp::{ClientInfo, LineTransport};
 use crow_core::{Failure, SessionId};
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use self::app_loop::AppLoop;
@@ -47,6 +47,8 @@ pub struct TerminalClient<H> {
     pub history_file: Option<PathBuf>,
     /// Ends the client when the process was asked to end.
     pub terminate: CancellationToken,
+    /// Ends the client when the process was interrupted, unless another program has the terminal: then that one was meant.
+    pub interrupt: Arc<Notify>,
 }
 
 /// The session to begin with.

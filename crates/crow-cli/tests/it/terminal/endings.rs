@@ -113,16 +113,103 @@ fn terminal_is_restored_when_the_pager_is_open() {
     );
 }
 
-#[test]
-fn terminal_is_lent_to_the_editor_and_taken_back() {
-    let stage = TerminalStage::new(80, "text \"Fine.\"").with_env("EDITOR", "./editor");
-    stage.home.write_file(
-        "editor",
-        "#!/bin/sh\nstty -a | grep -q ' icanon' && echo cooked; echo edited >> \"$1\"\n",
-    );
+/// A terminal whose editor is a script.
+fn stage_with_editor(model: &str, script: &str) -> TerminalStage {
+    let stage = TerminalStage::new(80, model).with_env("EDITOR", "./editor");
+    stage.home.write_file("editor", &format!("#!/bin/sh\n{script}\n"));
     let editor = stage.home.project().join("editor");
     std::fs::set_permissions(&editor, std::os::unix::fs::PermissionsExt::from_mode(0o755))
         .expect("it is there");
+    stage
+}
+
+/// An editor that waits for a word.
+const LONG_EDITOR: &str = "echo editing; until [ -n \"$word\" ]; do read word; done; echo edited >> \"$1\"";
+
+#[test]
+fn interrupt_of_the_editor_does_not_end_the_terminal() {
+    let steps = "
+        wait · ask
+        type draft
+        wait draft
+        key ctrl-g
+        wait editing
+        key ctrl-c
+        wait the text is unchanged
+        key enter
+        wait Fine.
+        gone ⠋
+        key ctrl-d
+        exit";
+    stage_with_editor("text \"Fine.\"", LONG_EDITOR).check(
+        steps,
+        &expect![[r#"
+        ── 80×24
+        editing
+        › draft
+
+        Fine.
+
+        session     $SESSION
+        continue    crow-cli --resume $SESSION
+        ▮
+        ── exit code 0, modes left on: none
+    "#]],
+    );
+}
+
+#[test]
+fn nothing_is_drawn_over_the_editor() {
+    let stage = stage_with_editor("text \"Half a sen\" | hold | text \"tence.\"", LONG_EDITOR);
+    let steps = "
+        wait · ask
+        type go
+        key enter
+        wait Half
+        type draft
+        wait draft
+        key ctrl-g
+        wait editing
+        pause
+        show
+        release
+        pause
+        show
+        type done
+        key enter
+        wait › draftedited
+        gone ⠋
+        key ctrl-c
+        key ctrl-d
+        exit";
+    stage.with_args(&["--fullscreen"]).check(
+        steps,
+        &expect![[r#"
+        ── 80×24
+        editing
+        ▮
+        ── 80×24
+        editing
+        ▮
+        ── 80×24
+        editing
+        done
+        › go
+
+        Half a sentence.
+
+        session     $SESSION
+        continue    crow-cli --resume $SESSION
+        ▮
+        ── exit code 0, modes left on: none
+    "#]],
+    );
+}
+
+#[test]
+fn terminal_is_lent_to_the_editor_and_taken_back() {
+    let script = "stty -a | grep -q ' icanon' && echo cooked; echo edited >> \"$1\"";
+    let stage = stage_with_editor("text \"Fine.\"", script);
     let steps = "
         wait · ask
         type draft

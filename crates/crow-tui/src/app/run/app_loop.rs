@@ -3,12 +3,13 @@
 
 use std::{
     io,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use crow_acp::{ClientEvent, PermissionAnswer};
 use crow_core::SessionId;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -50,6 +51,7 @@ pub(super) struct AppLoop<H> {
     tasks: TaskRunner<H>,
     questions: QuestionSenders,
     terminate: CancellationToken,
+    interrupt: Arc<Notify>,
     start: SessionChoice,
     last_frame_at: Option<Instant>,
     /// The state has changed since the last frame.
@@ -79,6 +81,7 @@ impl<H: ClientHost> AppLoop<H> {
             tasks,
             questions: QuestionSenders::new(client.start.approves_all),
             terminate: client.terminate,
+            interrupt: client.interrupt,
             start: client.start.target,
             last_frame_at: None,
             is_dirty: true,
@@ -115,6 +118,7 @@ impl<H: ClientHost> AppLoop<H> {
         tokio::select! {
             biased;
             () = self.terminate.cancelled() => LoopWake::Event(AppEvent::Terminate),
+            () = self.interrupt.notified() => LoopWake::Interrupt,
             input = receive_input(&mut self.input) => LoopWake::Input(input),
             connection = receive_connection(opening) => LoopWake::Connected(Box::new(connection)),
             event = receive_event(agent_events) => LoopWake::Agent(Box::new(event)),
@@ -132,6 +136,8 @@ impl<H: ClientHost> AppLoop<H> {
         match wake {
             LoopWake::Input(input) => self.apply_input(input),
             LoopWake::Event(event) => self.apply(event),
+            LoopWake::Interrupt if self.input.is_none() => Ok(()),
+            LoopWake::Interrupt => self.apply(AppEvent::Terminate),
             LoopWake::Agent(event) => match self.questions.receive(*event) {
                 Some(event) => self.apply(event),
                 None => Ok(()),
@@ -245,8 +251,11 @@ impl<H: ClientHost> AppLoop<H> {
         Ok(())
     }
 
-    /// Draws a frame, unless the terminal is being resized; then the state stays dirty.
+    /// Draws a frame, unless the terminal is being resized or another program has it; then the state stays dirty.
     fn draw(&mut self, now: Instant) -> io::Result<()> {
+        if self.input.is_none() {
+            return Ok(());
+        }
         if self.screen.deadline().is_some_and(|deadline| deadline <= now) {
             self.screen.on_deadline(now)?;
         }
@@ -381,6 +390,7 @@ impl<H: ClientHost> AppLoop<H> {
 /// The event that ended a wait.
 enum LoopWake {
     Input(TimedInput),
+    Interrupt,
     Event(AppEvent),
     Agent(Box<ClientEvent>),
     Connected(Box<OpenConnection>),
