@@ -16,6 +16,7 @@ mod json;
 mod keyboard;
 mod markdown;
 mod output;
+mod output_forwarder;
 mod pending_question;
 mod plain;
 mod plan;

@@ -8,13 +8,13 @@ use std::{
 };
 
 use crow_core::ContentPart;
-use crow_process::{CommandSpec, ExitReason, OutputWatcher, ProcessGroups, RunLimits};
+use crow_process::{CommandSpec, ExitReason, ProcessGroups, RunLimits};
 use crow_tui::{AttachedImage, ClientHost, ShellExit};
 use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::clipboard;
+use super::{clipboard, output_forwarder::OutputForwarder};
 
 /// A user's command runs until it ends or the user ends it.
 const COMMAND_TIMEOUT: Duration = Duration::from_hours(24);
@@ -65,7 +65,7 @@ impl ClientHost for LocalHost {
         Box::pin(async move {
             let limits =
                 RunLimits { timeout: COMMAND_TIMEOUT, head_bytes: 0, tail_bytes: 0, spill_dir: None };
-            let mut forwarder = OutputForwarder { output, pending: Vec::new() };
+            let mut forwarder = OutputForwarder::new(output);
             let result = crow_process::run_program(&groups, spec, limits, &cancel, &mut forwarder).await;
             forwarder.finish().await;
             match result.map(|result| result.exit) {
@@ -147,34 +147,11 @@ impl ClientHost for LocalHost {
     }
 }
 
-/// Sends output as it arrives; what the receiver has no room for is sent with the next piece.
-struct OutputForwarder {
-    output: mpsc::Sender<String>,
-    pending: Vec<u8>,
-}
-
-impl OutputForwarder {
-    /// Sends the rest.
-    async fn finish(self) {
-        if !self.pending.is_empty() {
-            // The receiver has gone with the client.
-            let _ = self.output.send(String::from_utf8_lossy(&self.pending).into_owned()).await;
-        }
+impl Drop for LocalHost {
+    fn drop(&mut self) {
+        // The user's commands end with the client.
+        self.groups.kill_all();
     }
-}
-
-impl OutputWatcher for &mut OutputForwarder {
-    fn on_output(&mut self, bytes: &[u8]) {
-        self.pending.extend_from_slice(bytes);
-        // A piece ends with a line, so that no letter is cut.
-        let Some(end) = self.pending.iter().rposition(|&byte| byte == b'\n') else { return };
-        let text = String::from_utf8_lossy(&self.pending[..=end]).into_owned();
-        if self.output.try_send(text).is_ok() {
-            self.pending.drain(..=end);
-        }
-    }
-
-    fn on_snapshot(&mut self, _text: &dyn Fn() -> String) {}
 }
 
 /// Returns the branch of the repository around a directory.
@@ -190,5 +167,22 @@ fn find_branch(cwd: &Path) -> Option<String> {
     match head.strip_prefix("ref: refs/heads/") {
         Some(branch) => Some(branch.to_owned()),
         None => head.get(..7).map(str::to_owned),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn commands_end_with_the_client() {
+        let host = LocalHost::new(std::env::temp_dir(), None, false);
+        let (sender, mut output) = mpsc::channel(1);
+        let command = "echo started; exec sleep 600".to_owned();
+        let run = tokio::spawn(host.run_command(command, sender, CancellationToken::new()));
+        assert_eq!(output.recv().await.as_deref(), Some("started\n"));
+        drop(host);
+        let exit = run.await.expect("the command has ended");
+        assert_eq!(exit, ShellExit::Stopped("signal 9".to_owned()));
     }
 }
