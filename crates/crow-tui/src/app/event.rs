@@ -64,7 +64,11 @@ pub(crate) enum AppEvent {
     CommandOutput(String),
     CommandEnded(CommandEnd),
     EditorClosed(Result<String, String>),
-    ImageRead(Result<AttachedImage, String>),
+    ImageRead {
+        result: Result<AttachedImage, String>,
+        /// The text that was taken for the path of the image.
+        pasted: Option<String>,
+    },
     HistoryLoaded(Vec<HistoryEntry>),
     /// The draft of this project from an earlier start.
     DraftLoaded(String),
@@ -146,7 +150,11 @@ pub(crate) enum AppCommand {
     /// Ends the user's command.
     KillCommand,
     EditText(String),
-    ReadImage(PathBuf),
+    ReadImage {
+        path: PathBuf,
+        /// The text that has the path.
+        pasted: String,
+    },
     /// Reads the image in the clipboard.
     ReadClipboard,
     StoreHistory(HistoryEntry),

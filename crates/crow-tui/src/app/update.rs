@@ -49,7 +49,7 @@ pub(crate) fn update(state: &mut AppState, event: AppEvent, now: Instant) -> Vec
         AppEvent::CommandOutput(text) => commands::on_output(state, &text),
         AppEvent::CommandEnded(end) => commands::on_command_ended(state, end),
         AppEvent::EditorClosed(result) => composing::on_editor_closed(state, result, now),
-        AppEvent::ImageRead(result) => composing::on_image_read(state, result, now),
+        AppEvent::ImageRead { result, pasted } => composing::on_image_read(state, result, pasted, now),
         AppEvent::HistoryLoaded(entries) => state.history.prepend(entries),
         AppEvent::DraftLoaded(text) => composing::on_draft_loaded(state, text),
         AppEvent::Reported(result) => commands::on_reported(state, result, now),

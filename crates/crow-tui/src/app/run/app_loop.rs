@@ -221,7 +221,7 @@ impl<H: ClientHost> AppLoop<H> {
             AppCommand::MatchFiles(query) => self.tasks.match_files(query),
             AppCommand::RunCommand(command) => self.tasks.run_command(command),
             AppCommand::KillCommand => self.tasks.kill_command(),
-            AppCommand::ReadImage(path) => self.tasks.read_image(path),
+            AppCommand::ReadImage { path, pasted } => self.tasks.read_image(path, pasted),
             AppCommand::ReadClipboard => self.tasks.read_clipboard(),
             AppCommand::StoreHistory(entry) => self.tasks.store_history(&entry),
             AppCommand::StoreDraft(text) => self.tasks.store_draft(&text),

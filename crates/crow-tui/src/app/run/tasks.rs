@@ -203,14 +203,14 @@ impl<H: ClientHost> TaskRunner<H> {
         self.spawn(async move { AppEvent::EditorClosed(edit.await) });
     }
 
-    pub(super) fn read_image(&self, path: PathBuf) {
+    pub(super) fn read_image(&self, path: PathBuf, pasted: String) {
         let read = self.host.read_image(path);
-        self.spawn(async move { AppEvent::ImageRead(read.await) });
+        self.spawn(async move { AppEvent::ImageRead { result: read.await, pasted: Some(pasted) } });
     }
 
     pub(super) fn read_clipboard(&self) {
         let read = self.host.read_clipboard();
-        self.spawn(async move { AppEvent::ImageRead(read.await) });
+        self.spawn(async move { AppEvent::ImageRead { result: read.await, pasted: None } });
     }
 
     pub(super) fn copy_text(&self, text: String) {

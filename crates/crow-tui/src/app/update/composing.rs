@@ -170,8 +170,13 @@ pub(super) fn paste(state: &mut AppState, text: &str, now: Instant) {
     state.history.stop_stepping();
     let text = crate::text::sanitize_text(text);
     if let Some(path) = image_path(&text) {
-        return state.request(AppCommand::ReadImage(path));
+        return state.request(AppCommand::ReadImage { path, pasted: text });
     }
+    insert_paste(state, text, now);
+}
+
+/// Inserts a paste as text.
+fn insert_paste(state: &mut AppState, text: String, now: Instant) {
     if text.lines().count() > PASTE_LINES_MAX || text.len() > PASTE_BYTES_MAX {
         if !state.composer.insert_atom(DraftAtom::Pasted(text)) {
             state.set_flash("too many pastes in one prompt", now);
@@ -191,14 +196,25 @@ fn image_path(text: &str) -> Option<PathBuf> {
     (is_image && path.starts_with('/') && !path.contains('\n')).then(|| PathBuf::from(path))
 }
 
-pub(super) fn on_image_read(state: &mut AppState, result: Result<AttachedImage, String>, now: Instant) {
-    match result {
+/// Attaches an image. A path at which there is none is text, as the user pasted it.
+pub(super) fn on_image_read(
+    state: &mut AppState,
+    result: Result<AttachedImage, String>,
+    pasted: Option<String>,
+    now: Instant,
+) {
+    let problem = match result {
         Ok(AttachedImage { name, mime, data }) => {
-            if !state.composer.insert_atom(DraftAtom::Image { mime, data, name }) {
-                state.set_flash("too many images in one prompt", now);
-            }
+            let is_attached = state.composer.insert_atom(DraftAtom::Image { mime, data, name });
+            if is_attached { None } else { Some("too many images in one prompt".to_owned()) }
         }
-        Err(reason) => state.set_flash(reason, now),
+        Err(reason) => Some(reason),
+    };
+    if let Some(problem) = problem {
+        state.set_flash(problem, now);
+        if let Some(text) = pasted {
+            insert_paste(state, text, now);
+        }
     }
 }
 

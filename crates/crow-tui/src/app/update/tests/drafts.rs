@@ -3,7 +3,10 @@
 use expect_test::expect;
 
 use super::{Stage, check};
-use crate::app::event::{AppEvent, AttachedImage};
+use crate::{
+    app::event::{AppEvent, AttachedImage},
+    screen::InputEvent,
+};
 
 #[test]
 fn draft_is_stored_after_a_pause_and_removed_when_sent() {
@@ -78,7 +81,7 @@ fn illustrated() -> Stage {
     stage.keys("'go' enter turn-ends 'see_'");
     for (data, rest) in [("QQ==", "'_and' ctrl-j"), ("Qg==", "'_too'")] {
         let image = AttachedImage { name: "a.png".into(), mime: "image/png".into(), data: data.into() };
-        stage.apply(AppEvent::ImageRead(Ok(image)));
+        stage.apply(AppEvent::ImageRead { result: Ok(image), pasted: None });
         stage.keys(rest);
     }
     stage.show();
@@ -141,6 +144,32 @@ fn images_stay_in_the_draft_beside_the_history() {
         history "see [image a.png] and\n[image a.png] too"
         SendPrompt([Text("see [image a.png] and\n[image a.png] too"), Image { mime: "image/png", data: "QQ==" }, Image { mime: "image/png", data: "Qg==" }])
         |
+    "#]],
+    );
+}
+
+#[test]
+fn path_without_an_image_is_pasted_as_text() {
+    let mut stage = Stage::open();
+    stage.keys("'save_it_as_'");
+    let content = "/tmp/new.png".to_owned();
+    stage.input(InputEvent::Paste { content, is_truncated: false });
+    check(
+        &mut stage,
+        "",
+        &expect![[r#"
+        ReadImage { path: "/tmp/new.png", pasted: "/tmp/new.png" }
+        save it as |
+    "#]],
+    );
+    let pasted = Some("/tmp/new.png".to_owned());
+    stage.apply(AppEvent::ImageRead { result: Err("there is no file new.png".into()), pasted });
+    check(
+        &mut stage,
+        "",
+        &expect![[r#"
+        save it as /tmp/new.png|
+        flash: there is no file new.png
     "#]],
     );
 }
