@@ -36,7 +36,7 @@ const COMMANDS: [CommandRow; 20] = [
     ("cost", ClientCommand::Cost, "", "Show what the session has cost"),
     ("diff", ClientCommand::Diff, "", "Show the changes of the git repository"),
     ("exit", ClientCommand::Quit, "", "Quit"),
-    ("export", ClientCommand::Export, "FILE", "Write the conversation to a Markdown file"),
+    ("export", ClientCommand::Export, "FILE", "Write the conversation to a new Markdown file"),
     ("init", ClientCommand::Init, "", "Let the agent write AGENTS.md"),
     ("keys", ClientCommand::Keys, "vi | emacs", "Show the keys, or choose a set"),
     ("mcp", ClientCommand::Mcp, "", "List the configured MCP servers"),

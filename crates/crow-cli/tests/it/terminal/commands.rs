@@ -201,6 +201,9 @@ fn terminal_conversation_is_exported() {
         key enter
         wait written
         ls
+        type /export out.md
+        key enter
+        wait out.md is there already
         key ctrl-d
         exit";
     check(
@@ -208,17 +211,19 @@ fn terminal_conversation_is_exported() {
         "text \"Fine.\"",
         steps,
         &expect![[r#"
-        ── files: out.md
-        ── 80×24
-        › go
+            ── files: out.md
+            ── 80×24
+            › go
 
-        Fine.
+            Fine.
 
-        session     $SESSION
-        continue    crow-cli --resume $SESSION
-        ▮
-        ── exit code 0, modes left on: none
-    "#]],
+            ✗ $HOME/project/out.md is there already; name another file
+
+            session     $SESSION
+            continue    crow-cli --resume $SESSION
+            ▮
+            ── exit code 0, modes left on: none
+        "#]],
     );
 }
 

@@ -1,6 +1,11 @@
 //! Carries out the requests of an update: each in a task of its own, whose result comes back as an event.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    fs::File,
+    io::{ErrorKind, Write as _},
+    path::PathBuf,
+    sync::Arc,
+};
 
 use crow_acp::{AgentConnection, OpenedSession, TurnScope};
 use crow_core::{ContentPart, Failure, FailureKind, SessionId};
@@ -231,12 +236,16 @@ impl<H: ClientHost> TaskRunner<H> {
         self.spawn(async move { AppEvent::BranchRead(read.await) });
     }
 
+    /// Writes a new file; one that is there is kept.
     pub(super) fn write_file(&self, path: PathBuf, text: String) {
         self.spawn(async move {
             let shown = path.display().to_string();
-            let written = run_blocking(move || std::fs::write(path, text)).await;
+            let written = run_blocking(move || File::create_new(path)?.write_all(text.as_bytes())).await;
             AppEvent::Reported(match written {
                 Some(Ok(())) => Ok(format!("written: {shown}")),
+                Some(Err(error)) if error.kind() == ErrorKind::AlreadyExists => {
+                    Err(format!("{shown} is there already; name another file"))
+                }
                 Some(Err(error)) => Err(format!("could not write {shown}: {error}")),
                 None => Err(format!("could not write {shown}")),
             })
