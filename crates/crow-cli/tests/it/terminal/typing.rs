@@ -241,6 +241,23 @@ fn terminal_file_is_completed_and_the_list_narrows() {
 }
 
 #[test]
+fn terminal_new_file_is_completed() {
+    let mut stage = TerminalStage::new(80, "");
+    stage.home.write_file("old.rs", "");
+    stage.play("wait · ask\ntype @\nwait old.rs\nkey ctrl-u\nwait Ask anything");
+    stage.home.write_file("new.rs", "");
+    stage.check(
+        "type @n\nwait new.rs\ngone old.rs\nshow",
+        &expect![[r#"
+        ── 80×24
+        › new.rs
+        › @n▮
+        crow · scripted · ask
+    "#]],
+    );
+}
+
+#[test]
 fn terminal_shell_command_runs_and_is_shared_on_request() {
     let steps = r"
         wait · ask

@@ -1,4 +1,4 @@
-//! The project's files for completion after `@`: listed once with the rules of `.gitignore`, matched off the loop.
+//! The project's files for completion after `@`: listed with the rules of `.gitignore`, matched off the loop.
 
 use std::{path::Path, sync::Arc};
 

@@ -169,7 +169,11 @@ impl<H: ClientHost> TaskRunner<H> {
         self.spawn(async move { AppEvent::PromptsListed(connection.list_prompts(&session).await) });
     }
 
-    pub(super) fn match_files(&self, query: String) {
+    /// Matches a query with the project's files, which are listed again when a word begins: a turn may have changed them.
+    pub(super) fn match_files(&mut self, query: String) {
+        if query.is_empty() {
+            self.files = Arc::default();
+        }
         let (files, root) = (self.files.clone(), self.cwd.clone());
         self.spawn(async move {
             let list = || async { run_blocking(move || list_files(&root)).await.unwrap_or_default() };
