@@ -26,6 +26,9 @@ use crate::linked_content;
 use crate::reply_recovery;
 use crate::turn_context::{SessionState, TurnCx, apply_entry};
 
+/// Shown for a reply without text and calls, which would look like a fault of the client.
+const EMPTY_REPLY: &str = "The model's reply was empty.";
+
 /// Runs a turn whose prompt is on disk; steering input is sent with the next request.
 pub(crate) async fn run_turn(
     cx: &TurnCx<'_>,
@@ -253,6 +256,10 @@ impl TurnCx<'_> {
 
     async fn store_reply(&self, state: &mut SessionState, reply: Reply) -> Result<(), Failure> {
         if reply.is_empty() {
+            if reply.end == ReplyEnd::Complete {
+                let notice = SessionUpdate::Notice(EMPTY_REPLY.to_owned());
+                self.client.send_update(self.session, notice);
+            }
             return Ok(());
         }
         let entry = TranscriptEntry::Reply(reply);

@@ -25,6 +25,25 @@ fn plain_answer() {
 }
 
 #[test]
+fn empty_reply_is_noticed() {
+    check(
+        r#"
+        client: {"session": {"notices": {}}}
+        model: usage 20 0
+        > prompt hello
+        > end
+        "#,
+        &expect![[r#"
+            > prompt hello
+            < notice warning "The model's reply was empty." ""
+            < title hello
+            = end_turn
+            model saw user: "hello"
+        "#]],
+    );
+}
+
+#[test]
 fn tool_round() {
     check(
         r#"
