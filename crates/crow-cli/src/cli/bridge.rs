@@ -48,7 +48,7 @@ pub(crate) struct BridgeOptions {
     #[arg(long, value_name = "PATH", value_parser = parse_url_path)]
     pub(crate) path: Option<String>,
     /// Accept web pages of this origin, such as http://localhost:3000; can be repeated
-    #[arg(long, value_name = "ORIGIN")]
+    #[arg(long, value_name = "ORIGIN", value_parser = parse_origin)]
     pub(crate) allow_origin: Vec<String>,
 }
 
@@ -74,4 +74,45 @@ fn parse_log_level(text: &str) -> Result<tracing::Level, String> {
 fn parse_url_path(text: &str) -> Result<String, String> {
     let is_path = text == "*" || text.starts_with('/') && !text.contains(['?', '#', ' ']);
     is_path.then(|| text.to_owned()).ok_or_else(|| "expected a path such as /acp, or *".to_owned())
+}
+
+/// Parses an origin and writes it as browsers do, without a slash at the end and without the default port.
+fn parse_origin(text: &str) -> Result<String, String> {
+    let origin = text.strip_suffix('/').unwrap_or(text).to_ascii_lowercase();
+    let host = origin.split_once("://").and_then(|(scheme, host)| {
+        let default_port = match scheme {
+            "http" => ":80",
+            "https" => ":443",
+            _ => "",
+        };
+        let host = host.strip_suffix(default_port).unwrap_or(host);
+        let is_plain =
+            !scheme.is_empty() && !host.is_empty() && !host.contains(['/', '?', '#', '@', ' ', '*']);
+        is_plain.then(|| format!("{scheme}://{host}"))
+    });
+    host.ok_or_else(|| "expected an origin such as http://localhost:3000".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_origin(text: &str, expected: Option<&str>) {
+        assert_eq!(parse_origin(text).ok().as_deref(), expected, "{text}");
+    }
+
+    #[test]
+    fn origin_is_written_as_browsers_do() {
+        check_origin("http://localhost:3000", Some("http://localhost:3000"));
+        check_origin("https://Example.org:443/", Some("https://example.org"));
+        check_origin("http://example.org:80", Some("http://example.org"));
+        check_origin("https://example.org:80", Some("https://example.org:80"));
+        check_origin("chrome-extension://abc", Some("chrome-extension://abc"));
+        for text in
+            ["localhost:3000", "*", "https://*.example.org", "https://example.org/app", "https://", "://x"]
+        {
+            check_origin(text, None);
+        }
+    }
 }
