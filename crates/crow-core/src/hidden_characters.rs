@@ -33,7 +33,7 @@ pub fn replace_control_chars(text: &str) -> String {
 
 /// Whether a character ends a line, moves a terminal's cursor, changes the writing direction or has no width. Joiners
 /// are kept: some languages need them.
-fn is_hidden(char: char) -> bool {
+pub fn is_hidden(char: char) -> bool {
     char.is_control()
         || matches!(
             char,

@@ -87,7 +87,7 @@ pub use failure::{Failure, FailureKind};
 pub use front_matter::FrontMatter;
 pub use git_bundle::{GIT_BUNDLE_BYTES_MAX, GitBundle, GitBundleError, is_object_name};
 pub use git_config::{GitConfigError, GitMention, git_mentions, is_inert_git_config, script_mentions};
-pub use hidden_characters::{escape_hidden, escape_hidden_start, replace_control_chars};
+pub use hidden_characters::{escape_hidden, escape_hidden_start, is_hidden, replace_control_chars};
 pub use hook::{
     HookConfig, HookDecision, HookEvent, HookExit, HookInput, HookMatcher, HookMatcherError, HookObjection,
     HookResults, HookSession, PromptRejection, append_hook_context, parse_hook_output as read_hook,

@@ -12,6 +12,7 @@ mod keys;
 mod pager;
 mod picker;
 mod question;
+mod request_parts;
 mod rewind;
 mod run;
 mod saved_draft;
@@ -23,6 +24,7 @@ mod view;
 
 pub use self::{
     event::{AttachedImage, SessionChoice},
+    request_parts::{RequestPart, split_request},
     run::{AgentLoss, ClientHost, SessionStart, ShellExit, TerminalClient, TerminalEnd, run_terminal},
     state::ClientFacts,
 };

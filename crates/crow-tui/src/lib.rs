@@ -9,8 +9,8 @@ pub mod screen;
 pub mod text;
 
 pub use app::{
-    AgentLoss, AttachedImage, ClientFacts, ClientHost, SessionChoice, SessionStart, ShellExit,
-    TerminalClient, TerminalEnd, run_terminal,
+    AgentLoss, AttachedImage, ClientFacts, ClientHost, RequestPart, SessionChoice, SessionStart, ShellExit,
+    TerminalClient, TerminalEnd, run_terminal, split_request,
 };
 pub use screen::{TerminalHints, TerminalTraits, TtyIo};
 pub use text::ColorTheme;

@@ -1,85 +1,39 @@
 //! Permission requests: the complete call and the possible answers.
 
-use crow_acp::{AgentPermissionRequest, PermissionOption, PermissionSubject};
-use crow_core::{ToolCallContent, ToolKind};
-use crow_tui::text::{fold_diff, render_diff, reveal_controls};
-use serde_json::{Map, Value};
+use crow_acp::{AgentPermissionRequest, PermissionOption};
+use crow_tui::{
+    RequestPart, split_request,
+    text::{DiffTexts, render_diff_part, reveal_controls},
+};
 
 use super::plain::{PaintMode, THEME, UNWRAPPED};
 
-/// Renders the request. A command is never shortened: the user approves all of it.
+/// Renders the request. None of it is shortened: the user approves all of it.
 pub(super) fn render_question(question: &AgentPermissionRequest, paint: PaintMode) -> Vec<String> {
-    match question.subject {
-        PermissionSubject::Call => render_call(question, "Allow this?", paint),
-        PermissionSubject::Proposal => render_call(question, "Do this?", paint),
-        PermissionSubject::Continue => render_call(question, "Continue?", paint),
-    }
+    split_request(question).iter().flat_map(|part| render_part(part, paint)).collect()
 }
 
-/// Renders the explanation of the request: its origin and reason.
-fn render_explanation(question: &AgentPermissionRequest) -> Vec<String> {
-    let texts = question.content.iter().filter_map(|content| match content {
-        ToolCallContent::Text(text) => Some(reveal_controls(text)),
-        ToolCallContent::Diff { .. } | ToolCallContent::Image { .. } => None,
-    });
-    texts.flat_map(|text| text.lines().map(|line| format!("  {line}")).collect::<Vec<_>>()).collect()
-}
-
-fn render_call(question: &AgentPermissionRequest, heading: &str, paint: PaintMode) -> Vec<String> {
-    let empty = Map::new();
-    let input = question.input.as_ref().and_then(Value::as_object).unwrap_or(&empty);
-    // Another tool may mean something else by the name of an argument.
-    let text_of = |kind: ToolKind, name: &str| {
-        input.get(name).filter(|_| question.kind == kind).and_then(Value::as_str)
-    };
-    let heading = paint.apply_style(THEME.warning().bold(), heading);
-    let title = reveal_controls(&question.title).replace('\n', " ");
-    let mut lines = Vec::new();
-    let mut shown: Vec<&str> = Vec::new();
-    if let Some(command) = text_of(ToolKind::Execute, "command") {
-        lines.push(format!("{heading} Run a command"));
-        lines.extend(render_explanation(question));
-        let command = reveal_controls(command);
-        lines.extend(
-            command.lines().map(|line| format!("  {}", paint.apply_style(THEME.inline_code(), line))),
-        );
-        shown.push("command");
-    } else {
-        lines.push(format!("{heading} {title}"));
-        lines.extend(render_explanation(question));
-        let is_path = matches!(question.kind, ToolKind::Read | ToolKind::Edit);
-        let is_in_title =
-            |value: &Value| value.as_str().is_some_and(|value| title.ends_with(&format!(" {value}")));
-        let path = input.iter().find(|(_, value)| is_path && is_in_title(value));
-        shown.extend(path.map(|(name, _)| name.as_str()));
-    }
-    let text = |name| text_of(ToolKind::Edit, name);
-    let change = match (text("old_string"), text("new_string"), text("content")) {
-        (Some(old), Some(new), _) if old != new => {
-            shown.extend(["old_string", "new_string"]);
-            render_change(Some(old), new, paint)
+fn render_part(part: &RequestPart, paint: PaintMode) -> Vec<String> {
+    match part {
+        RequestPart::Title { heading, title } => {
+            vec![format!("{} {title}", paint.apply_style(THEME.warning().bold(), heading))]
         }
-        (_, _, Some(content)) => {
-            shown.push("content");
-            render_change(None, content, paint)
+        RequestPart::Text(text) => text.lines().map(|line| format!("  {line}")).collect(),
+        RequestPart::Change { path, old, new, extent } => {
+            let texts = DiffTexts { path, old: old.as_deref(), new };
+            let rows = render_diff_part(texts, *extent, UNWRAPPED, &THEME);
+            rows.iter().map(|row| format!("  {}", paint.paint_row(row))).collect()
         }
-        (_, _, None) => Vec::new(),
-    };
-    let other_inputs = input.iter().filter(|(name, _)| !shown.contains(&name.as_str()));
-    for (name, value) in other_inputs {
-        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        let text = reveal_controls(&format!("{name}: {value}")).replace('\n', "\n    ");
-        lines.push(format!("  {}", paint.apply_style(THEME.secondary(), &text)));
+        RequestPart::Image(mime) => vec![format!("  [image {mime}]")],
+        RequestPart::Command(command) => {
+            let style = THEME.inline_code();
+            command.lines().map(|line| format!("  {}", paint.apply_style(style, line))).collect()
+        }
+        RequestPart::Argument(text) => {
+            let text = text.replace('\n', "\n    ");
+            vec![format!("  {}", paint.apply_style(THEME.secondary(), &text))]
+        }
     }
-    lines.extend(change.into_iter().map(|line| format!("  {line}")));
-    lines
-}
-
-/// Renders a change without its file, which is in the title.
-fn render_change(old: Option<&str>, new: &str, paint: PaintMode) -> Vec<String> {
-    let old = old.map(reveal_controls);
-    let rows = render_diff("", old.as_deref(), &reveal_controls(new), UNWRAPPED, &THEME);
-    fold_diff(rows, &THEME).iter().map(|row| paint.paint_row(row)).collect()
 }
 
 /// Longer lists of answers are written one per line.

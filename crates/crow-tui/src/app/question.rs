@@ -12,7 +12,10 @@ use super::{
 };
 
 /// A key this soon after the question appeared, or after another key, was not a reaction to the question.
-const QUIET: Duration = Duration::from_millis(400);
+pub(crate) const QUIET: Duration = Duration::from_millis(400);
+
+/// The same for the key that was pressed last: held, it is repeated after up to 660 ms.
+pub(crate) const QUIET_SAME_KEY: Duration = Duration::from_millis(800);
 
 /// The subject of a question.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,6 +69,8 @@ pub(crate) struct WaitingQuestion {
     /// The time of the first frame that showed it.
     drawn_at: Option<Instant>,
     last_key_at: Option<Instant>,
+    /// The key that is being handled should have given it the keyboard, but was too early.
+    is_focus_early: bool,
     /// The user gave it the keyboard with Tab.
     pub(crate) is_focused: bool,
     /// All of it has been on the screen.
@@ -86,6 +91,7 @@ impl WaitingQuestion {
             seen_to: 0,
             drawn_at: None,
             last_key_at: None,
+            is_focus_early: false,
             is_focused: false,
             is_read: false,
             takes_text: false,
@@ -138,22 +144,29 @@ impl WaitingQuestion {
         self.drawn_at.is_some_and(|drawn_at| read_at > drawn_at)
     }
 
-    /// Whether a key that was read at this time may answer. A text in the composer keeps the keyboard until Tab.
-    pub(crate) fn has_keyboard(&self, read_at: Instant, is_draft_empty: bool) -> bool {
+    /// Whether a key that was read at this time, after a pause of at least `quiet`, may answer. A text in the composer
+    /// keeps the keyboard until Tab.
+    pub(crate) fn has_keyboard(&self, read_at: Instant, quiet: Duration, is_draft_empty: bool) -> bool {
         if !self.is_seen(read_at) || self.takes_text {
             return false;
         }
-        self.is_focused || (is_draft_empty && self.is_quiet(read_at))
+        self.is_focused || (is_draft_empty && self.is_quiet(read_at, quiet))
     }
 
     /// Gives it the keyboard, if the key that was read at this time was a reaction to it.
-    pub(crate) fn focus(&mut self, read_at: Instant) {
-        self.is_focused |= self.is_seen(read_at) && self.is_quiet(read_at);
+    pub(crate) fn focus(&mut self, read_at: Instant, quiet: Duration) {
+        self.is_focused |= self.is_seen(read_at) && self.is_quiet(read_at, quiet);
+        self.is_focus_early = !self.is_focused;
     }
 
-    fn is_quiet(&self, read_at: Instant) -> bool {
+    /// Whether the key that has been handled was too early to give it the keyboard; `false` from then on.
+    pub(crate) fn take_early_focus(&mut self) -> bool {
+        std::mem::take(&mut self.is_focus_early)
+    }
+
+    fn is_quiet(&self, read_at: Instant, quiet: Duration) -> bool {
         let quiet_since = self.last_key_at.max(self.drawn_at);
-        quiet_since.is_some_and(|since| read_at.saturating_duration_since(since) >= QUIET)
+        quiet_since.is_some_and(|since| read_at.saturating_duration_since(since) >= quiet)
     }
 
     /// Whether it is a question of Crow to which a text is the only answer.

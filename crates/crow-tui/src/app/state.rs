@@ -22,7 +22,10 @@ use super::{
     rewind::RewindState,
     saved_draft::SavedDraft,
 };
-use crate::{screen::ScreenSize, text::ColorTheme};
+use crate::{
+    screen::{KeyPress, ScreenSize},
+    text::ColorTheme,
+};
 
 /// Time a short message replaces the hints.
 pub(crate) const FLASH_TIME: Duration = Duration::from_secs(3);
@@ -87,6 +90,8 @@ pub(crate) struct AppState {
     pub(crate) saved_draft: SavedDraft,
     /// Keys of a sequence so far, and the time of the last one.
     pub(crate) key_prefix: Option<(String, Instant)>,
+    /// The last key that was not pressed at the question on the screen: it may be held still.
+    pub(crate) last_key: Option<KeyPress>,
     pub(crate) history: PromptHistory,
     pub(crate) search: Option<HistorySearch>,
     pub(crate) completion: Option<CompletionList>,
@@ -186,6 +191,7 @@ impl AppState {
             expects_text: false,
             saved_draft: SavedDraft::default(),
             key_prefix: None,
+            last_key: None,
             history: PromptHistory::new(project, Vec::new()),
             search: None,
             completion: None,

@@ -35,6 +35,9 @@ use crate::{
 /// Rows that the open cells keep at least, if there are any.
 const OPEN_ROWS_MIN: usize = 2;
 
+/// Rows of a low window, in which a question that needs its row takes the place of the live line.
+const LOW_WINDOW_ROWS: usize = 7;
+
 /// A frame before it is drawn.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct AppView {
@@ -124,11 +127,15 @@ fn render_bottom(
 ) -> (LiveBlock, Option<DrawnQuestion>) {
     let composer = composer::render_composer(state, (rows_max / 3).max(1), context);
     let status = status::render_status(state, context);
-    let live_line = live::render_live_line(state, context);
-    let n_fixed = composer.rows.len() + status.rows.len() + live_line.rows.len();
+    let mut live_line = live::render_live_line(state, context);
     let has_open_cells = state.cells.n_settled() < state.cells.uncommitted().len();
-    let n_reserved = n_fixed + if has_open_cells { OPEN_ROWS_MIN } else { 0 };
-    let n_left = rows_max.saturating_sub(n_reserved);
+    let n_open = if has_open_cells { OPEN_ROWS_MIN } else { 0 };
+    let n_shared = rows_max.saturating_sub(composer.rows.len() + status.rows.len() + n_open);
+    let needs_row = |question| question::count_rows(question, context) + live_line.rows.len() > n_shared;
+    if rows_max <= LOW_WINDOW_ROWS && state.questions.front().is_some_and(needs_row) {
+        live_line = LiveBlock::default();
+    }
+    let n_left = n_shared.saturating_sub(live_line.rows.len());
     let mut block = LiveBlock::default();
     let mut shown = None;
     let middle = match (&state.overlay, state.questions.front(), &state.completion) {

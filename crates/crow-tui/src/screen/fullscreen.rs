@@ -54,10 +54,17 @@ impl<T: TerminalIo> InlineScreen<T> {
         self.io.write_frame(b"\x1b[H\x1b[2J")
     }
 
-    /// Draws the rows of the alternate screen from its top.
-    pub fn draw_fullscreen(&mut self, rows: &[StyledRow], caret: Option<CaretPosition>) -> io::Result<()> {
+    /// Draws the rows of the alternate screen from its top. Returns whether they were drawn: not while the size changes.
+    pub fn draw_fullscreen(&mut self, rows: &[StyledRow], caret: Option<CaretPosition>) -> io::Result<bool> {
         let size = self.size;
-        let Some(region) = &mut self.fullscreen else { return Ok(()) };
+        if self.io.size()? != size {
+            // The rows are for another size; the terminal would show some of them at most.
+            if self.resize.is_over() {
+                self.resize.on_resized(Instant::now());
+            }
+            return Ok(false);
+        }
+        let Some(region) = &mut self.fullscreen else { return Ok(false) };
         let rows = &rows[..rows.len().min(usize::from(size.rows))];
         let mut writer = FrameWriter::new(size);
         let cursor = if rows.len() == region.drawn.rows.len() && !rows.is_empty() {
@@ -67,10 +74,10 @@ impl<T: TerminalIo> InlineScreen<T> {
             writer.write_live(rows);
             u16::try_from(rows.len().saturating_sub(1)).unwrap_or(u16::MAX)
         };
-        match region.drawn.finish_frame(writer, rows, cursor, caret) {
-            Some(bytes) => self.io.write_frame(&bytes),
-            None => Ok(()),
+        if let Some(bytes) = region.drawn.finish_frame(writer, rows, cursor, caret) {
+            self.io.write_frame(&bytes)?;
         }
+        Ok(true)
     }
 
     /// Returns to the inline screen. With the time, a resize meanwhile is taken into account.

@@ -281,6 +281,7 @@ impl<T: TerminalIo> InlineScreen<T> {
     /// Erases the live region and gives the terminal back, for an editor or a suspension.
     pub fn suspend(&mut self) -> io::Result<()> {
         self.leave_fullscreen(None)?;
+        self.resize = ResizeProcess::new();
         let mut writer = FrameWriter::new(self.size);
         writer.move_up(self.drawn.parked.row);
         writer.write_live(&[]);

@@ -1,12 +1,15 @@
-//! Text from outside as text that cannot control the terminal: sequences and control characters go, bidirectional
-//! controls are shown.
+//! Text from outside as text that cannot control the terminal: sequences and control characters go; other characters
+//! that are invisible or reorder the letters around them are shown.
+
+use crow_core::is_hidden;
 
 use super::{ansi::without_sequences, text_width};
 
 /// Columns between tab stops in the output of programs.
 const TAB_COLUMNS: usize = 8;
 
-/// Removes sequences and control characters but tab and line feed, and makes bidirectional controls visible. Line breaks become `\n`.
+/// Removes sequences and control characters but tab and line feed, and makes invisible characters visible. Line breaks
+/// become `\n`.
 pub fn sanitize_text(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     let text = without_sequences(text);
@@ -34,7 +37,7 @@ pub fn sanitize_line(text: &str) -> String {
     clean
 }
 
-/// Makes control characters visible: all of what is approved is shown.
+/// Makes control and invisible characters visible: all of what is approved is shown.
 pub fn reveal_controls(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -51,18 +54,16 @@ pub fn reveal_controls(text: &str) -> String {
     shown
 }
 
-/// Appends a letter unless it is a control character.
+/// Appends a letter unless it is a control character. With an invisible one, a command could look like another.
 pub(super) fn push_letter(clean: &mut String, letter: char) {
-    if is_bidi_control(letter) {
+    if letter.is_control() {
+        return;
+    }
+    if is_hidden(letter) {
         clean.extend(letter.escape_unicode());
-    } else if !letter.is_control() && !matches!(letter, '\u{2028}' | '\u{2029}') {
+    } else {
         clean.push(letter);
     }
-}
-
-/// Whether a character reorders the letters around it: with it, a command can look like another.
-fn is_bidi_control(letter: char) -> bool {
-    matches!(letter, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Replaces tabs by spaces up to the next tab stop of a line that begins at the left edge.
@@ -102,6 +103,10 @@ mod tests {
             "größe 语言 می\u{200c}خواهم 👩\u{200d}💻"
         );
         assert_eq!(sanitize_line("a\nb\tc\x1b[1md\x1b"), "a b cd");
+        assert_eq!(
+            reveal_controls("r\u{e0072}m\u{2060}\u{200b}\u{2028} می\u{200c}خ"),
+            "r\\u{e0072}m\\u{2060}\\u{200b}\\u{2028} می\u{200c}خ"
+        );
         assert_eq!(reveal_controls("a\x1b[8mb\u{9b}\u{202e}\x7f\n"), "a␛[8mb\u{fffd}\\u{202e}␡\n");
     }
 

@@ -1,5 +1,7 @@
+use crow_acp::PermissionSubject;
+use crow_core::{ToolCallContent, ToolKind};
 use expect_test::{Expect, expect};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 
@@ -83,11 +85,11 @@ fn edit_is_shown_as_a_diff() {
         input,
         &expect![[r#"
             Allow this? Edit a.txt
-              replace_all: true
               +1 −1
               1   one
               2 - two
               2 + 2
+              replace_all: true
         "#]],
     );
 }
@@ -102,6 +104,40 @@ fn new_file_is_shown_with_its_text() {
               (new)  +2 −0
               1 + one
               2 + two
+        "#]],
+    );
+}
+
+#[test]
+fn nothing_of_a_long_change_is_left_out() {
+    let text: String = (1..=900).map(|number| format!("line {number}\n")).collect();
+    let input = json!({"file_path": "a.txt", "content": text});
+    let lines = render_question(&question("Write a.txt", input), PaintMode::Plain);
+    assert_eq!(lines.len(), 902);
+    assert_eq!(lines[901], "  900 + line 900");
+}
+
+#[test]
+fn change_of_another_agent_is_shown() {
+    let mut asked = question("Edit a.txt", json!({"file_path": "a.txt", "new_string": "two"}));
+    asked.content = vec![ToolCallContent::Diff {
+        path: "/p/a.txt".into(),
+        old: Some("one\n".into()),
+        new: "two\n".into(),
+    }];
+    expect![[r#"
+        Allow this? Edit a.txt
+          /p/a.txt  +1 −1
+          1 - one
+          1 + two
+    "#]]
+    .assert_eq(&(render_question(&asked, PaintMode::Plain).join("\n") + "\n"));
+    check(
+        "box: run",
+        json!(["rm", "x\u{200b}"]),
+        &expect![[r#"
+            Allow this? box: run
+              input: ["rm","x\u{200b}"]
         "#]],
     );
 }

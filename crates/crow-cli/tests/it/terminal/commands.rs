@@ -203,7 +203,7 @@ fn terminal_conversation_is_exported() {
         ls
         type /export out.md
         key enter
-        wait out.md is there already
+        wait out.md already exists
         key ctrl-d
         exit";
     check(
@@ -217,7 +217,7 @@ fn terminal_conversation_is_exported() {
 
             Fine.
 
-            ✗ $HOME/project/out.md is there already; name another file
+            ✗ $HOME/project/out.md already exists; choose another name
 
             session     $SESSION
             continue    crow-cli --resume $SESSION

@@ -1,10 +1,10 @@
 //! Rows that are made once for a width and a theme, beside the source that they show.
 
-use std::cell::RefCell;
+use std::{cell::RefCell, rc::Rc};
 
 use crate::text::{ColorTheme, StyledRow};
 
-/// The last rows that were made. It is no part of what has it: sources are equal without it.
+/// The last rows that were made. Ignored by comparisons: two owners with equal sources are equal.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RowMemo(RefCell<Option<MemoRows>>);
 
@@ -12,7 +12,7 @@ pub(crate) struct RowMemo(RefCell<Option<MemoRows>>);
 struct MemoRows {
     width: usize,
     theme: ColorTheme,
-    rows: Vec<StyledRow>,
+    rows: Rc<[StyledRow]>,
 }
 
 impl RowMemo {
@@ -22,13 +22,13 @@ impl RowMemo {
         width: usize,
         theme: ColorTheme,
         make: impl FnOnce() -> Vec<StyledRow>,
-    ) -> Vec<StyledRow> {
+    ) -> Rc<[StyledRow]> {
         let mut memo = self.0.borrow_mut();
         if let Some(made) = memo.as_ref().filter(|made| made.width == width && made.theme == theme) {
-            return made.rows.clone();
+            return Rc::clone(&made.rows);
         }
-        let rows = make();
-        *memo = Some(MemoRows { width, theme, rows: rows.clone() });
+        let rows: Rc<[StyledRow]> = make().into();
+        *memo = Some(MemoRows { width, theme, rows: Rc::clone(&rows) });
         rows
     }
 }

@@ -106,7 +106,7 @@ impl DraftBuffer {
         self.caret = self.text.len();
     }
 
-    /// Replaces everything by a changed [`Self::full_text`]: the labels of images in it are the images again.
+    /// Replaces everything by a changed [`Self::full_text`]: labels of images become the images again.
     pub(crate) fn set_edited_text(&mut self, text: &str) {
         let mut edited = without_atoms(text);
         for letter in self.text.chars() {

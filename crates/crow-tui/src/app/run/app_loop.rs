@@ -272,10 +272,7 @@ impl<H: ClientHost> AppLoop<H> {
             false => {}
         }
         let is_drawn = match frame.is_fullscreen {
-            true => {
-                self.screen.draw_fullscreen(&frame.live, frame.caret)?;
-                true
-            }
+            true => self.screen.draw_fullscreen(&frame.live, frame.caret)?,
             false => self.screen.draw(&ScreenFrame {
                 history: &frame.history,
                 live: &frame.live,
@@ -344,8 +341,8 @@ impl<H: ClientHost> AppLoop<H> {
 
     /// The time of the next frame if something waits for it; without one, only events wake the loop.
     fn wake_at(&self) -> Option<Instant> {
-        let can_draw = self.screen.is_ready() || self.screen.is_fullscreen();
         let resize_at = self.screen.deadline();
+        let can_draw = self.screen.is_ready() || (self.screen.is_fullscreen() && resize_at.is_none());
         if !can_draw {
             return resize_at;
         }

@@ -248,7 +248,7 @@ impl<H: ClientHost> TaskRunner<H> {
             AppEvent::Reported(match written {
                 Some(Ok(())) => Ok(format!("written: {shown}")),
                 Some(Err(error)) if error.kind() == ErrorKind::AlreadyExists => {
-                    Err(format!("{shown} is there already; name another file"))
+                    Err(format!("{shown} already exists; choose another name"))
                 }
                 Some(Err(error)) => Err(format!("could not write {shown}: {error}")),
                 None => Err(format!("could not write {shown}")),

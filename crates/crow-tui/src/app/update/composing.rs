@@ -141,7 +141,10 @@ fn submit(state: &mut AppState, time: KeyTime) {
     }
     if has_unfocused_question(state) {
         // Enter never answers what it was not typed at.
-        let hint = format!("{} goes to the question; the text is kept", key_for(KeyAction::FocusQuestion));
+        let hint = match text.is_empty() {
+            true => "a moment, then press it again to answer".to_owned(),
+            false => format!("{} goes to the question; the text is kept", key_for(KeyAction::FocusQuestion)),
+        };
         return state.set_flash(hint, time.now);
     }
     if state.composer.full_text().trim().is_empty() && state.composer.images().next().is_none() {
@@ -205,6 +208,7 @@ pub(super) fn on_image_read(
 ) {
     let problem = match result {
         Ok(AttachedImage { name, mime, data }) => {
+            state.history.stop_stepping();
             let is_attached = state.composer.insert_atom(DraftAtom::Image { mime, data, name });
             if is_attached { None } else { Some("too many images in one prompt".to_owned()) }
         }
@@ -213,6 +217,7 @@ pub(super) fn on_image_read(
     if let Some(problem) = problem {
         state.set_flash(problem, now);
         if let Some(text) = pasted {
+            state.history.stop_stepping();
             insert_paste(state, text, now);
         }
     }
@@ -228,7 +233,10 @@ pub(super) fn on_draft_loaded(state: &mut AppState, text: String) {
 
 pub(super) fn on_editor_closed(state: &mut AppState, result: Result<String, String>, now: Instant) {
     match result {
-        Ok(text) => state.composer.set_edited_text(text.trim_end()),
+        Ok(text) => {
+            state.history.stop_stepping();
+            state.composer.set_edited_text(text.trim_end());
+        }
         Err(reason) => state.set_flash(reason, now),
     }
 }

@@ -7,6 +7,7 @@ use crate::{
     app::{
         composer::vi::ViState,
         keys::{self, KeyAction, KeyContext, KeyLookup},
+        question::{QUIET, QUIET_SAME_KEY},
         state::{AppOverlay, AppState},
     },
     screen::{InputEvent, KeyCode, KeyPress, TerminalReply, TimedInput},
@@ -16,7 +17,9 @@ use crate::{
 const SEQUENCE_TIME: Duration = Duration::from_millis(1500);
 
 pub(super) fn on_input(state: &mut AppState, input: TimedInput, now: Instant) {
-    let time = KeyTime { read_at: input.read_at, now };
+    let is_same_key = matches!(input.event, InputEvent::Key(key) if state.last_key == Some(key));
+    let quiet = if is_same_key { QUIET_SAME_KEY } else { QUIET };
+    let time = KeyTime { read_at: input.read_at, now, quiet };
     match input.event {
         InputEvent::Key(key) => on_key(state, &key, time),
         InputEvent::Paste { content, is_truncated } => {
@@ -35,14 +38,21 @@ pub(super) fn on_input(state: &mut AppState, input: TimedInput, now: Instant) {
 /// Passes a key on. One that was not pressed at the question delays its answer: a held or repeated key never gives it.
 fn on_key(state: &mut AppState, key: &KeyPress, time: KeyTime) {
     let contexts = key_contexts(state, time);
+    let asked = state.questions.front().map(|question| question.id);
     perform_key(state, key, &contexts, time);
-    let is_wheel = matches!(key.code, KeyCode::WheelUp | KeyCode::WheelDown);
-    if !is_wheel
-        && !contexts.contains(&KeyContext::Question)
-        && let Some(question) = state.question()
-    {
+    if matches!(key.code, KeyCode::WheelUp | KeyCode::WheelDown) {
+        return;
+    }
+    let is_at_question = contexts.contains(&KeyContext::Question);
+    if let Some(question) = state.question().filter(|_| !is_at_question) {
+        if question.take_early_focus() {
+            return;
+        }
         question.note_key(time.read_at);
     }
+    let is_still_asked = state.questions.front().map(|question| question.id) == asked;
+    // Pressed again at the same question, it is pressed on purpose.
+    state.last_key = (!is_at_question || !is_still_asked).then_some(*key);
 }
 
 fn perform_key(state: &mut AppState, key: &KeyPress, contexts: &[KeyContext], time: KeyTime) {
@@ -87,7 +97,7 @@ fn key_contexts(state: &AppState, time: KeyTime) -> Vec<KeyContext> {
     let mut contexts = Vec::new();
     match state.questions.front() {
         Some(question) if question.takes_text => contexts.push(KeyContext::Answer),
-        Some(question) if question.has_keyboard(time.read_at, state.composer.is_empty()) => {
+        Some(question) if question.has_keyboard(time.read_at, time.quiet, state.composer.is_empty()) => {
             return vec![KeyContext::Question, KeyContext::Anywhere];
         }
         Some(_) | None => {}

@@ -47,7 +47,10 @@ pub(super) fn on_withdrawn(state: &mut AppState, id: QuestionId) {
 /// Gives the keyboard to the question.
 pub(super) fn focus(state: &mut AppState, time: KeyTime) {
     let Some(question) = state.question() else { return };
-    question.focus(time.read_at);
+    question.focus(time.read_at, time.quiet);
+    if !question.is_focused {
+        state.set_flash(format!("a moment, then {} again", key_for(KeyAction::FocusQuestion)), time.now);
+    }
 }
 
 /// Carries out an action at the question.

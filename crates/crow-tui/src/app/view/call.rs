@@ -39,7 +39,7 @@ pub(super) fn render_call(call: &CallCell, context: RowContext<'_>) -> Vec<Style
         ));
         return rows;
     }
-    let changes = || {
+    let changes = || -> Vec<StyledRow> {
         let changes = call.content.iter().filter_map(|content| {
             let ToolCallContent::Diff { path, old, new } = content else { return None };
             Some(content::render_change(path, old.as_deref(), new, context))
@@ -47,10 +47,12 @@ pub(super) fn render_call(call: &CallCell, context: RowContext<'_>) -> Vec<Style
         changes.flatten().collect()
     };
     // A change that waits for an earlier call is in each frame.
-    rows.extend(match context.is_complete {
-        true => changes(),
-        false => call.change_rows.get_or_make(context.width, context.theme, changes),
-    });
+    match context.is_complete {
+        true => rows.append(&mut changes()),
+        false => {
+            rows.extend_from_slice(&call.change_rows.get_or_make(context.width, context.theme, changes));
+        }
+    }
     rows.extend(render_output(
         &call.printed_text(),
         n_output_lines(call, context),

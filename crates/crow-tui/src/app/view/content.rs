@@ -3,7 +3,7 @@
 use super::rows::RowContext;
 use crate::text::{
     DiffExtent, DiffTexts, RowIndent, StyledRow, StyledSpan, TextStyle, ansi_rows, expand_tabs, fold_diff,
-    render_diff, render_diff_part, reveal_controls, sanitize_text, wrap_spans,
+    render_diff, render_diff_part, sanitize_text, wrap_spans,
 };
 
 /// Cells in front of what belongs to a cell's first line.
@@ -42,7 +42,7 @@ pub(super) fn render_change(
     rows.into_iter().map(indent_row).collect()
 }
 
-/// Renders a change for a question: nothing that changes is left out, and nothing of it is invisible.
+/// Renders a change for a question: nothing that changes is left out.
 pub(super) fn whole_change(
     texts: DiffTexts<'_>,
     extent: DiffExtent,
@@ -50,8 +50,7 @@ pub(super) fn whole_change(
 ) -> impl Iterator<Item = StyledRow> {
     let width = context.width.saturating_sub(INDENT.len());
     let path = context.facts.shown_path(texts.path);
-    let (old, new) = (texts.old.map(reveal_controls), reveal_controls(texts.new));
-    let texts = DiffTexts { path: &path, old: old.as_deref(), new: &new };
+    let texts = DiffTexts { path: &path, ..texts };
     render_diff_part(texts, extent, width, &context.theme).into_iter().map(indent_row)
 }
 

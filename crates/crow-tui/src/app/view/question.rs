@@ -1,5 +1,7 @@
 //! A question as rows: all of its subject, scrolled, then the answers and how to give them.
 
+use std::rc::Rc;
+
 use crow_acp::ElicitationForm;
 
 use super::{
@@ -26,7 +28,7 @@ pub(super) fn render_question(
     n_rows: usize,
     context: RowContext<'_>,
 ) -> (LiveBlock, DrawnQuestion) {
-    let body = question.rows.get_or_make(context.width, context.theme, || render_subject(question, context));
+    let body = subject_rows(question, context);
     let n_answers_max = n_rows.saturating_sub(1 + body.len().min(SUBJECT_ROWS_MIN)).max(1);
     let answers =
         if question.takes_text { Vec::new() } else { render_answers(question, n_answers_max, context) };
@@ -45,7 +47,7 @@ pub(super) fn render_question(
     };
     let n_below = drawn.n_rows - drawn.end;
     let mut block = LiveBlock::default();
-    block.rows.extend(body.into_iter().skip(first).take(n_visible));
+    block.rows.extend_from_slice(&body[drawn.first..drawn.end]);
     if n_hidden > 0 {
         let text =
             format!("  … {first} rows above, {n_below} below · {} scrolls", key_for(KeyAction::PageDown));
@@ -54,6 +56,16 @@ pub(super) fn render_question(
     block.rows.extend(answers);
     block.push_row(hint);
     (block, drawn)
+}
+
+/// Counts the rows of a question that has room for all of it.
+pub(super) fn count_rows(question: &WaitingQuestion, context: RowContext<'_>) -> usize {
+    let n_answers = if question.takes_text { 0 } else { question.answers().len() };
+    subject_rows(question, context).len() + n_answers + 1
+}
+
+fn subject_rows(question: &WaitingQuestion, context: RowContext<'_>) -> Rc<[StyledRow]> {
+    question.rows.get_or_make(context.width, context.theme, || render_subject(question, context))
 }
 
 /// Renders what is asked, in rows that are cut nowhere.

@@ -318,6 +318,28 @@ fn pager_leaves_the_inline_screen_as_it_was() {
 }
 
 #[test]
+fn page_for_another_size_is_not_drawn() {
+    let mut test = ScreenTest::new(EmulatorIo::reflowing(size(20, 6)), ResizeBehavior::Reflows);
+    test.screen.enter_fullscreen().unwrap();
+    assert!(test.screen.draw_fullscreen(&[row("page 1"), row("end")], None).unwrap());
+    test.emulator.resize(size(20, 4));
+    assert!(!test.screen.draw_fullscreen(&[row("page 2"), row("end")], None).unwrap());
+    test.screen.on_deadline(test.screen.deadline().unwrap()).unwrap();
+    assert_eq!(test.screen.size(), size(20, 4));
+    assert!(test.screen.draw_fullscreen(&[row("page 3"), row("end")], None).unwrap());
+    assert_eq!(test.emulator.rows(), ["page 3", "end"]);
+}
+
+#[test]
+fn editor_waits_for_no_resize() {
+    let mut test = ScreenTest::new(EmulatorIo::reflowing(size(20, 6)), ResizeBehavior::Reflows);
+    test.draw(&[row("one")], &[row("> ask"), row("status")], (0, 2));
+    test.screen.on_resized(test.now);
+    test.screen.suspend().unwrap();
+    assert_eq!(test.screen.deadline(), None);
+}
+
+#[test]
 fn editor_gets_a_screen_without_live_rows() {
     let mut test = ScreenTest::new(EmulatorIo::reflowing(size(20, 6)), ResizeBehavior::Reflows);
     test.draw(&[row("one")], &[row("> ask"), row("status")], (0, 2));

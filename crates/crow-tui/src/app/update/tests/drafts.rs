@@ -149,6 +149,37 @@ fn images_stay_in_the_draft_beside_the_history() {
 }
 
 #[test]
+fn edited_earlier_prompt_is_not_replaced_by_the_draft() {
+    let mut stage = illustrated();
+    stage.keys("up ctrl-a up");
+    stage.apply(AppEvent::EditorClosed(Ok("go far".into())));
+    check(
+        &mut stage,
+        "down",
+        &expect![[r#"
+        go far|
+    "#]],
+    );
+    let mut stage = illustrated();
+    stage.keys("up ctrl-a up");
+    let image = AttachedImage { name: "a.png".into(), mime: "image/png".into(), data: "QQ==".into() };
+    stage.apply(AppEvent::ImageRead { result: Ok(image), pasted: None });
+    stage.keys("down");
+    assert_eq!(stage.state.composer.full_text(), "go[image a.png]");
+    let mut stage = illustrated();
+    stage.keys("up ctrl-a up");
+    stage.apply(AppEvent::EditorClosed(Err("no editor".into())));
+    check(
+        &mut stage,
+        "down",
+        &expect![[r#"
+            |see # and⏎# too
+            flash: no editor
+        "#]],
+    );
+}
+
+#[test]
 fn path_without_an_image_is_pasted_as_text() {
     let mut stage = Stage::open();
     stage.keys("'save_it_as_'");

@@ -145,7 +145,7 @@ fn held_key_never_answers() {
         "100ms enter 350ms enter 350ms enter 350ms enter",
         &expect![[r#"
         |
-        flash: tab goes to the question; the text is kept
+        flash: a moment, then press it again to answer
     "#]],
     );
     check(
@@ -162,7 +162,7 @@ fn held_key_never_answers() {
         "tab enter",
         &expect![[r#"
         |
-        flash: tab goes to the question; the text is kept
+        flash: a moment, then press it again to answer
     "#]],
     );
     check(
@@ -189,6 +189,64 @@ fn held_key_never_answers() {
         &expect![[r#"
         AnswerCall { id: 1, option: "once" }
         |
+    "#]],
+    );
+}
+
+#[test]
+fn key_held_since_the_last_answer_does_not_answer_the_next_question() {
+    let repeated = "29ms y ".repeat(40);
+    let mut stage = asked();
+    ask(&mut stage, 2);
+    stage.keys("500ms y");
+    draw(&mut stage, 2, true);
+    // Keyboards wait for about half a second before they repeat a key.
+    stage.keys(&format!("520ms y {repeated}"));
+    let shown = stage.show();
+    assert!(!shown.contains("id: 2"), "{shown}");
+    assert_eq!(stage.state.questions.len(), 1);
+    for (pause, has_answer) in [("520ms", false), ("820ms", true)] {
+        let mut stage = asked();
+        ask(&mut stage, 2);
+        stage.keys("500ms y");
+        draw(&mut stage, 2, true);
+        stage.keys(&format!("{pause} y"));
+        assert_eq!(stage.state.questions.is_empty(), has_answer, "{pause}");
+    }
+    let mut stage = asked();
+    ask(&mut stage, 2);
+    stage.keys("500ms y");
+    draw(&mut stage, 2, true);
+    stage.show();
+    check(
+        &mut stage,
+        "420ms down 5ms down 5ms y",
+        &expect![[r#"
+        AnswerCall { id: 2, option: "once" }
+        |
+    "#]],
+    );
+}
+
+#[test]
+fn tab_that_is_too_early_says_so_and_restarts_no_wait() {
+    check(
+        &mut asked(),
+        "500ms 'dr' 300ms tab",
+        &expect![[r#"
+        StoreDraft("dr")
+        dr|
+        flash: a moment, then tab again
+    "#]],
+    );
+    check(
+        &mut asked(),
+        "500ms 'dr' 300ms tab 150ms tab y",
+        &expect![[r#"
+        StoreDraft("dr")
+        AnswerCall { id: 1, option: "once" }
+        dr|
+        flash: a moment, then tab again
     "#]],
     );
 }

@@ -169,7 +169,7 @@ fn end_of_a_question_is_not_all_of_it() {
 
 #[test]
 fn question_that_does_not_fit_is_not_approved() {
-    for (columns, rows) in [(60, 6), (19, 40)] {
+    for (columns, rows) in [(60, 5), (19, 40)] {
         let mut stage = Stage::open();
         stage.keys("'go' enter");
         ask(&mut stage, 1);

@@ -223,3 +223,24 @@ fn answers_give_way_in_a_low_window() {
         crow · small · ask · ~/project · brave-otter
     "#]]);
 }
+
+#[test]
+fn live_line_gives_way_to_a_question_in_a_low_window() {
+    let mut stage = ViewStage::new(60);
+    stage.type_text("go\n");
+    let command = json!({"command": "one\ntwo\nthree\nfour\nfive"});
+    ask(&mut stage, ToolKind::Execute, "`one …`", command, Vec::new());
+    stage.state.size.rows = 7;
+    let frame = view(&stage.state, stage.now);
+    assert_eq!(frame.question.map(|drawn| (drawn.first, drawn.end)), Some((0, 1)));
+    stage.check(&expect![[r#"
+        › go
+        ────
+        Allow this? Run a command
+          … 0 rows above, 5 below · pagedown scrolls
+          › y  Allow once
+        a key, or ↑↓ and enter · esc stops
+        › Ask anything; / command, @ file, ! shell ◂2
+        crow · small · ask · ~/project · brave-otter
+    "#]]);
+}
