@@ -48,11 +48,12 @@ impl PermissionPolicy {
         let display = |path: &Path| path.display().to_string();
         let mut work_dirs: Vec<String> = workspace.roots().iter().map(|root| display(root)).collect();
         work_dirs.extend(cwd.map(|cwd| display(&resolve_links(cwd))));
+        let git_dirs = [workspace.external_git_dirs(), workspace.bare_repository_parts()].concat();
         let roots = SessionRoots {
             work: work_dirs,
             readable: readable.iter().map(|dir| display(dir)).collect(),
             protected: vec![display(config_dir), display(&resolve_links(config_dir))],
-            repository: workspace.external_git_dirs().iter().map(|dir| display(dir)).collect(),
+            repository: git_dirs.iter().map(|dir| display(dir)).collect(),
         };
         Self { roots, rules, sandbox, support }
     }

@@ -3,7 +3,7 @@
 mod directories;
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     fs,
     hash::{DefaultHasher, Hash, Hasher},
     path::{Component, Path, PathBuf},
@@ -60,6 +60,10 @@ impl ContentStamp {
         Self { n_bytes, hash: hasher.finish() }
     }
 }
+
+/// Entries that Git needs in a directory with `HEAD`, and those that make it run programs there.
+const BARE_PARTS: [&str; 8] =
+    ["commondir", "config", "config.worktree", "hooks", "modules", "objects", "refs", "worktrees"];
 
 impl Workspace {
     /// Opens a workspace with `cwd` and further `roots`; commands do not get `secret_variables`.
@@ -136,6 +140,17 @@ impl Workspace {
         git_dirs.sort();
         git_dirs.dedup();
         git_dirs
+    }
+
+    /// The parts of repositories without a working tree around the roots, and what would make a directory with `HEAD`
+    /// one.
+    pub fn bare_repository_parts(&self) -> Vec<PathBuf> {
+        // Git looks for `.git` first, and stops there.
+        let is_unclaimed = |directory: &&Path| fs::symlink_metadata(directory.join(".git")).is_err();
+        let around_roots = self.roots.iter().flat_map(|root| root.ancestors().take_while(is_unclaimed));
+        let directories: BTreeSet<&Path> = around_roots.collect();
+        let with_head = directories.into_iter().filter(|directory| has_head(directory));
+        with_head.flat_map(|directory| BARE_PARTS.iter().map(|part| directory.join(part))).collect()
     }
 
     /// Variables that commands do not get.
@@ -237,6 +252,10 @@ fn git_dir_target(dir: &Path) -> Option<PathBuf> {
     }
     let resolved = resolve_links(&git);
     read_named_path(&resolved, "gitdir:").or(Some(resolved))
+}
+
+fn has_head(directory: &Path) -> bool {
+    fs::symlink_metadata(directory.join("HEAD")).is_ok_and(|metadata| !metadata.is_dir())
 }
 
 /// Reads a path after `key` from a small file of one line, relative to that file.

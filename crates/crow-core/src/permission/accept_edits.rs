@@ -7,7 +7,7 @@ use super::cd_route::CdScope;
 use super::command_evaluation::{CommandEvaluation, risky_assignment};
 use super::file_writes::may_change;
 use super::harmless;
-use super::paths::{WordTarget, is_inside, is_protected};
+use super::paths::{WordTarget, is_git_head, is_inside, is_protected};
 use super::program_names::program_name;
 use super::read_only::{WRAPPERS, plain_name, reads_startup_files};
 use super::risks::find_risks;
@@ -114,6 +114,7 @@ impl CommandEvaluation<'_> {
     fn may_edit_path(&self, path: &str) -> bool {
         is_inside(path, &self.policy.roots.work)
             && !is_protected(path, self.policy.roots)
+            && !is_git_head(path)
             && !is_autorun(path)
     }
 

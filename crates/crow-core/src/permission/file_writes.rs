@@ -2,7 +2,7 @@
 
 use super::autorun::is_autorun;
 use super::grants::{Grant, GrantOffer, GrantSet};
-use super::paths::{is_inside, is_protected};
+use super::paths::{is_git_head, is_inside, is_protected};
 use super::policy::{
     EffectivePolicy, Mode, PermissionDecision, SessionRoots, deny_by_rule, deny_in_plan_mode,
     denying_path_rule,
@@ -22,11 +22,9 @@ pub(super) fn evaluate_writes(
     if policy.mode == Mode::Plan {
         return deny_in_plan_mode();
     }
-    if let Some(path) = paths.iter().find(|path| is_protected(path, policy.roots)) {
-        return PermissionDecision::Ask {
-            offer: GrantOffer::default(),
-            reason: protection_reason(path, policy.roots),
-        };
+    let protection = |path: &String| protection_reason(path, policy.roots).or_else(|| git_head_reason(path));
+    if let Some(reason) = paths.iter().find_map(protection) {
+        return PermissionDecision::Ask { offer: GrantOffer::default(), reason: Some(reason) };
     }
     if is_allowed || paths.iter().all(|path| may_change(policy, grants, path)) {
         return PermissionDecision::Allow;
@@ -59,4 +57,10 @@ pub(super) fn autorun_reason(path: &str) -> String {
 
 pub(super) fn protection_reason(path: &str, roots: &SessionRoots) -> Option<String> {
     is_protected(path, roots).then(|| format!("{path} is protected"))
+}
+
+fn git_head_reason(path: &str) -> Option<String> {
+    is_git_head(path).then(|| {
+        format!("{path} may make its directory a Git repository, whose configuration names programs")
+    })
 }

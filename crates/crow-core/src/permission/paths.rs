@@ -85,6 +85,15 @@ pub(super) fn is_git(path: &str) -> bool {
     folded_names(path).any(|part| part == ".git" || part == "git~1")
 }
 
+/// Whether a file may make its directory a Git directory: Git looks for `HEAD` where there is no `.git`. As a word of a
+/// command it usually names a commit.
+pub(super) fn is_git_head(path: &str) -> bool {
+    // Elsewhere, `head` is a usual name.
+    let ignores_case = cfg!(any(windows, target_os = "macos"));
+    let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy();
+    name == "HEAD" || (ignores_case && fold_name(&name) == "head")
+}
+
 /// Whether even reading a path asks: keys, and the configuration with keys.
 pub(super) fn is_secret(path: &str, roots: &SessionRoots) -> bool {
     is_inside_folded(path, &roots.protected) || is_below_home(path, roots) || is_key_path(path)

@@ -86,7 +86,7 @@ pub struct SessionRoots {
     /// Crow's configuration with its keys, also inside other roots: changes always ask, reading asks except in
     /// `auto`.
     pub protected: Vec<String>,
-    /// Git directories outside a `.git`: changes always ask.
+    /// Git directories other than a plain `.git`, and parts of those that a directory may become: changes always ask.
     pub repository: Vec<String>,
 }
 

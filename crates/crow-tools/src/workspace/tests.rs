@@ -51,6 +51,23 @@ fn repository_behind_a_link_is_resolved() {
 }
 
 #[test]
+fn parts_beside_head_are_those_of_a_repository() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = dir.path().canonicalize().unwrap();
+    let cwd = place.join("project/sub");
+    fs::create_dir_all(cwd.join("HEAD")).unwrap();
+    fs::create_dir(place.join("other")).unwrap();
+    let workspace = Workspace::new(cwd, &[place.join("other")], Vec::new());
+    assert!(!workspace.bare_repository_parts().iter().any(|part| part.starts_with(&place)));
+
+    fs::write(place.join("project/HEAD"), "ref: refs/heads/main\n").unwrap();
+    symlink("/missing", place.join("other/HEAD")).unwrap();
+    let parts = workspace.bare_repository_parts();
+    assert!(parts.contains(&place.join("other/refs")) && parts.contains(&place.join("project/config")));
+    assert!(!parts.iter().any(|part| place.join("project/sub").starts_with(part)));
+}
+
+#[test]
 fn invalid_git_file_is_protected_itself() {
     let setup = |place: &Path| {
         fs::write(place.join("project/.git"), "x".repeat(100_000)).unwrap();
