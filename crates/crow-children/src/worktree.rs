@@ -1,6 +1,6 @@
 //! The worktree of an agent: here, or on the machine of a worker from where its work comes back.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crow_core::{AgentServer, AgentTransport};
 use crow_fleet::{CodeRequest, FarmConnections, FetchedCode, SentCode};
@@ -34,6 +34,8 @@ pub struct WorktreeRequest<'a> {
 #[derive(Debug, Default)]
 pub struct WorktreeEnd {
     pub branch: Option<String>,
+    /// The directory, if something in it that git ignores was kept.
+    pub kept: Option<PathBuf>,
     /// The reason why the work is not on a branch, or not all of it.
     pub problem: Option<String>,
     /// Its description in the report.
@@ -98,11 +100,7 @@ impl AgentWorktree {
         let cancel = CancellationToken::new();
         match self {
             Self::Here(worktree) => {
-                let settled = worktree.settle(git, &cancel).await;
-                if let Some(ignored) = &settled.ignored {
-                    tracing::info!(%ignored, "a worktree has files that git ignores");
-                }
-                WorktreeEnd::new(settled, worktree.n_uncommitted)
+                WorktreeEnd::new(worktree.settle(git, &cancel).await, worktree.n_uncommitted)
             }
             Self::Elsewhere(code) => {
                 let fetched = match farms.fetch_code(code).await {
@@ -135,7 +133,8 @@ impl AgentWorktree {
 impl WorktreeEnd {
     fn new(settled: SettledWorktree, n_uncommitted: usize) -> Self {
         let text = describe_worktree(n_uncommitted, &settled);
-        Self { branch: settled.branch, problem: settled.leftover, text, diff: settled.diff, fetched: None }
+        let SettledWorktree { branch, leftover: problem, diff, kept, .. } = settled;
+        Self { branch, kept, problem, text, diff, fetched: None }
     }
 
     fn lost(reason: &str) -> Self {

@@ -49,7 +49,8 @@ impl ChildDriver {
             render_report(&summary, &view)
         };
         let now = shared.session.now();
-        let WorktreeEnd { branch, diff, fetched, text: _, problem: _ } = worktree.unwrap_or_default();
+        let WorktreeEnd { branch, diff, fetched, kept: _, text: _, problem: _ } =
+            worktree.unwrap_or_default();
         let end = TaskEnd { state, n_tokens, branch, delivery: Some(text.clone()), now };
         if let Some(lease) = &self.lease {
             match shared.store.end_task(lease, end).await {

@@ -30,6 +30,8 @@ pub(super) struct TaskResult {
     pub(super) session: Option<String>,
     /// The branch with the work of a task in a worktree, unless nothing was changed.
     pub(super) branch: Option<String>,
+    /// Its worktree, if that was kept for files that are on no branch.
+    pub(super) worktree: Option<String>,
     /// Tokens used, if the agent said so.
     pub(super) tokens: Option<u64>,
     pub(super) seconds: f64,

@@ -293,6 +293,7 @@ impl<'a> BatchRunner<'a> {
                 text: progress.answer.take(),
                 session: progress.session,
                 branch: progress.branch,
+                worktree: progress.kept_worktree,
                 tokens: progress.tokens,
                 seconds: (task.start.elapsed().as_secs_f64() * 10.0).round() / 10.0,
                 error,

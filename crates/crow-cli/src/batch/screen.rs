@@ -118,6 +118,9 @@ fn push_result(row: &mut StyledRow, result: &TaskResult) {
     if let Some(branch) = &result.branch {
         facts += &format!(" · {}", sanitize_line(branch));
     }
+    if let Some(worktree) = &result.worktree {
+        facts += &format!(" · ignored files in {}", sanitize_line(worktree));
+    }
     row.push_span(StyledSpan::styled(facts, THEME.secondary()));
     if let Some(error) = &result.error {
         row.push_span(StyledSpan::plain(format!(" · {}", sanitize_line(error))));

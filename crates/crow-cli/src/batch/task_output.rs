@@ -24,6 +24,8 @@ pub(super) struct TaskProgress {
     pub(super) session: Option<String>,
     /// The branch with its work.
     pub(super) branch: Option<String>,
+    /// Its worktree, if that was kept.
+    pub(super) kept_worktree: Option<String>,
     pub(super) answer: AnswerText,
     /// Tokens used so far, if the agent says so.
     pub(super) tokens: Option<u64>,

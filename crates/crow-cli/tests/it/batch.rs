@@ -4,6 +4,7 @@
 use std::{
     fs,
     io::{BufRead, BufReader, Read},
+    path::Path,
     process::{Command, Stdio},
 };
 
@@ -177,9 +178,9 @@ fn batch_runs_failed_tasks_again() {
         &expect![[r#"
             --
             {"type":"started","id":"b"}
-            {"type":"result","id":"b","state":"done","text":"Two.","session":"NAME","branch":null,"tokens":55,"seconds":0,"error":null}
+            {"type":"result","id":"b","state":"done","text":"Two.","session":"NAME","branch":null,"worktree":null,"tokens":55,"seconds":0,"error":null}
             {"type":"started","id":"3d45be095fe3483a"}
-            {"type":"result","id":"3d45be095fe3483a","state":"done","text":"Done.","session":"NAME","branch":null,"tokens":0,"seconds":0,"error":null}
+            {"type":"result","id":"3d45be095fe3483a","state":"done","text":"Done.","session":"NAME","branch":null,"worktree":null,"tokens":0,"seconds":0,"error":null}
             {"type":"summary","done":2,"failed":0,"cancelled":0,"done_before":1,"failed_before":0,"not_started":0,"tokens":55}
             exit 0
             "a" "done" null null no session null
@@ -406,14 +407,18 @@ async fn interrupt_ends_running_tasks_in_order() {
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "git is the user's")]
-fn tasks_with_worktrees_leave_branches_and_nothing_else() {
+fn tasks_with_worktrees_leave_branches_and_ignored_files_only() {
     let write = r#"{"file_path":"new.txt","content":"new\n"}"#;
+    let ignored = r#"{"file_path":"settings.local","content":"mine\n"}"#;
     let tasks = r#"{"id": "Make it!", "prompt": "ALPHA", "worktree": true}
 {"id": "look", "prompt": "BETA", "worktree": true}
+{"id": "keep", "prompt": "GAMMA", "worktree": true}
 "#;
     let stage = Stage::new("", tasks);
     stage.server.add_answers_for("ALPHA", format!("call write {write}\ntext \"Made.\"").as_str());
     stage.server.add_answers_for("BETA", "text \"Nothing to do.\"");
+    stage.server.add_answers_for("GAMMA", format!("call write {ignored}\ntext \"Kept.\"").as_str());
+    fs::write(stage.world.project().join(".gitignore"), "*.local\n").expect("it is written");
     let git = |line: &str| {
         let mut command = Command::new("git");
         command.args(["-c", "user.name=user", "-c", "user.email=user@localhost"]).args(line.split(' '));
@@ -436,14 +441,20 @@ fn tasks_with_worktrees_leave_branches_and_nothing_else() {
     let told = stage.run("tasks.jsonl -y -o ../results.jsonl");
     assert!(told.ends_with("exit 0\n"), "{told}");
     let results = fs::read_to_string(stage.world.home().join("results.jsonl")).expect("it is written");
-    let mut branches: Vec<Value> = results
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).expect("a result is JSON")["branch"].clone())
-        .collect();
-    branches.sort_by_key(Value::is_null);
-    let [Value::String(branch), Value::Null] = branches.as_slice() else { panic!("{results}") };
+    let mut results: Vec<Value> =
+        results.lines().map(|line| serde_json::from_str(line).expect("a result is JSON")).collect();
+    results.sort_by_key(|result| result["id"].to_string());
+    let [made, kept, looked] = results.as_slice() else { panic!("{results:?}") };
+    assert_eq!(
+        (&looked["branch"], &looked["worktree"], &made["worktree"]),
+        (&Value::Null, &Value::Null, &Value::Null)
+    );
+    let worktree = kept["worktree"].as_str().expect("the worktree was kept");
+    assert_eq!(fs::read_to_string(Path::new(worktree).join("settings.local")).expect("it is kept"), "mine\n");
+    assert!(told.contains(&format!("ignored files in {worktree}")), "{told}");
+    let branch = made["branch"].as_str().expect("it has a branch");
     assert!(branch.starts_with("crow/make-it-"), "{branch}");
     assert_eq!(git(&format!("show {branch}:new.txt")), "new\n");
     assert_eq!(git("status --porcelain"), "");
-    assert_eq!(git("worktree list").lines().count(), 1);
+    assert_eq!(git("worktree list").lines().count(), 2);
 }

@@ -1,6 +1,8 @@
 //! Settles a worktree: commits everything and removes the directory. Work that cannot be on the branch keeps the
 //! directory.
 
+use std::path::PathBuf;
+
 use tokio_util::sync::CancellationToken;
 
 use super::error::WorktreeError;
@@ -34,6 +36,8 @@ pub struct SettledWorktree {
     pub leftover: Option<String>,
     /// A sentence about the files that git ignores. Some of them keep the directory.
     pub ignored: Option<String>,
+    /// The directory, if it was kept for a repository or an ignored file in it.
+    pub kept: Option<PathBuf>,
 }
 
 /// A changed file.
@@ -93,7 +97,8 @@ impl Worktree {
         };
         let (mut settled, repositories) = self.diff_from_base(&repository).await?;
         let is_kept = !repositories.is_empty() || ignored.keep_worktree();
-        settled.ignored = ignored.describe(is_kept.then_some(self.root.as_path()));
+        settled.kept = is_kept.then(|| self.root.clone());
+        settled.ignored = ignored.describe(settled.kept.as_deref());
         settled.leftover = match repositories.first() {
             Some(path) => Some(format!(
                 "{path} is a repository of its own, which cannot be on the branch; it is in {root}"
@@ -215,6 +220,7 @@ pub(super) async fn describe_branch(
         diff: diff(&["--patch"]).await?,
         leftover: None,
         ignored: None,
+        kept: None,
     };
     Ok((settled, repositories))
 }

@@ -22,12 +22,13 @@ fn result_line_is_written_and_parsed() {
         text: "Half of\nit.".into(),
         session: Some("brave-otter".into()),
         branch: None,
+        worktree: None,
         tokens: Some(1200),
         seconds: 2.5,
         error: Some("the model refused to answer".into()),
     };
     let line = serde_json::to_string(&result).unwrap();
-    expect![[r#"{"id":"a","state":"failed","text":"Half of\nit.","session":"brave-otter","branch":null,"tokens":1200,"seconds":2.5,"error":"the model refused to answer"}"#]].assert_eq(&line);
+    expect![[r#"{"id":"a","state":"failed","text":"Half of\nit.","session":"brave-otter","branch":null,"worktree":null,"tokens":1200,"seconds":2.5,"error":"the model refused to answer"}"#]].assert_eq(&line);
     assert!(line.starts_with(LINE_START));
     for end in 1..line.len() {
         assert_eq!(classify_unended_line(&line.as_bytes()[..end]), UnendedLine::Truncated);

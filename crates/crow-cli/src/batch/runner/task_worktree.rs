@@ -54,7 +54,11 @@ pub(super) async fn settle_worktree(
     let permit = context.worktree_permits.acquire().await.ok();
     let end = worktree.settle(&context.git, &context.farms, &context.settings.worktrees_dir).await;
     drop(permit);
-    record.lock().branch = end.branch;
+    {
+        let mut progress = record.lock();
+        progress.branch = end.branch;
+        progress.kept_worktree = end.kept.map(|directory| directory.display().to_string());
+    }
     if let Some(fetched) = end.fetched {
         fetched.delete().await;
     }

@@ -10,6 +10,7 @@ fn result(id: &str, state: BatchTaskState, error: Option<&str>) -> TaskResult {
         text: String::new(),
         session: None,
         branch: (state == BatchTaskState::Done).then(|| format!("crow/{id}-1")),
+        worktree: None,
         tokens: (state != BatchTaskState::Cancelled).then_some(4_500),
         seconds: 72.4,
         error: error.map(Into::into),

@@ -9,6 +9,7 @@ fn result(id: &str, state: BatchTaskState, error: Option<&str>) -> TaskResult {
         text: String::new(),
         session: None,
         branch: None,
+        worktree: None,
         tokens: Some(12_300),
         seconds: 65.4,
         error: error.map(Into::into),
