@@ -319,6 +319,7 @@ impl FileVisitor for GrepVisitor<'_> {
             n_lines: 0,
             is_partial: false,
             rows: Vec::new(),
+            n_counted: 0,
         };
         let searched = nofollow::open_file(&file.absolute).and_then(|opened| {
             if !opened.metadata()?.is_file() {
@@ -361,6 +362,8 @@ struct RowCollector {
     /// Whether the search ended at a zero byte in a file that looks like text.
     is_partial: bool,
     rows: Vec<MatchRow>,
+    /// Rows without the gaps between them, which the limit does not count.
+    n_counted: usize,
 }
 
 impl RowCollector {
@@ -377,7 +380,8 @@ impl RowCollector {
     /// Accepts one row more than the limit, which shows that there are more.
     fn push(&mut self, row: MatchRow) -> bool {
         self.rows.push(row);
-        self.rows.len() <= self.limit
+        self.n_counted += 1;
+        self.n_counted <= self.limit
     }
 }
 

@@ -247,6 +247,7 @@ async fn grep_shows_the_requested_output() {
     let calls = [
         grep(json!({"context": 1})),
         grep(json!({"context": 1, "limit": 4})),
+        grep(json!({"context": 1, "limit": 6, "path": "a"})),
         grep(json!({"context": 3, "path": "a"})),
         grep(json!({"output": "files"})),
         grep(json!({"output": "files", "limit": 1})),
@@ -275,6 +276,15 @@ async fn grep_shows_the_requested_output() {
             --
             a-6- 6
             (the first 4 lines; there are more, use a narrower pattern or path)
+            > Search `x` in a Search Reads(["$DIR/project/a"])
+            Completed: a-1- 1
+            a:2: 2 x
+            a-3- 3
+            --
+            a-6- 6
+            a:7: 7 x
+            a:8: 8 x
+            (the first 6 lines; there are more, use a narrower pattern or path)
             > Search `x` in a Search Reads(["$DIR/project/a"])
             Completed: a-1- 1
             a:2: 2 x
