@@ -14,7 +14,7 @@ use error_body::ErrorBody;
 use tls::RejectedCertificate;
 
 use crate::api::StreamError;
-use crate::retry::{FailedAttempt, FailureCause};
+use crate::retry::{FailedAttempt, FailureCause, RETRY_AFTER_MAX};
 use crate::{ModelApi, ModelSettings, ProviderSettings};
 
 /// The length of a quotation from a provider.
@@ -94,7 +94,9 @@ impl<'a> FailureContext<'a> {
                 FailureCause::Disconnected,
                 self.malformed_call_message(code, &detail),
             ),
-            429 => (FailureKind::ProviderRate, retryable, self.rate_limit_message(code, &detail)),
+            429 => {
+                (FailureKind::ProviderRate, retryable, self.rate_limit_message(code, retry_after, &detail))
+            }
             400 | 404 | 422 if error_body.is_without_tool_support() => (
                 FailureKind::ProviderRejected,
                 FailureCause::Permanent,
@@ -285,11 +287,15 @@ impl<'a> FailureContext<'a> {
         )
     }
 
-    fn rate_limit_message(self, code: u16, detail: &str) -> String {
+    fn rate_limit_message(self, code: u16, retry_after: Option<Duration>, detail: &str) -> String {
         let (provider_name, model) = (&self.provider.name, self.model_phrase());
-        format!(
-            "`{provider_name}` limits the request rate{model} ({code}){detail}; wait or use another model"
-        )
+        let advice = match retry_after.filter(|delay| *delay > RETRY_AFTER_MAX) {
+            Some(delay) => {
+                format!("try again in {} minutes, or use another model", delay.as_secs().div_ceil(60))
+            }
+            None => "wait or use another model".to_owned(),
+        };
+        format!("`{provider_name}` limits the request rate{model} ({code}){detail}; {advice}")
     }
 
     fn request_timeout_message(self, code: u16, detail: &str) -> String {

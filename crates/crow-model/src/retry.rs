@@ -14,8 +14,8 @@ const FIRST_DELAY: Duration = Duration::from_millis(500);
 /// The longest delay of our own; longer ones look like a hang.
 const DELAY_MAX: Duration = Duration::from_secs(30);
 
-/// The longest delay that a provider may ask for; users do not wait longer.
-const RETRY_AFTER_MAX: Duration = Duration::from_secs(120);
+/// The longest delay that a provider may ask for; users do not wait longer, and it rejects an earlier attempt.
+pub(crate) const RETRY_AFTER_MAX: Duration = Duration::from_secs(120);
 
 /// Returns a random number from 0 to 1; the hasher's keys are good enough.
 pub(crate) fn random_jitter() -> f64 {
@@ -96,7 +96,7 @@ pub(crate) fn next_retry_delay(
         FailureCause::Permanent => None,
         FailureCause::Unreachable | FailureCause::TimedOut | FailureCause::Disconnected => Some(jittered),
         FailureCause::Status { code: 408 | 409 | 425 | 429 | 500..=599, retry_after, .. } => {
-            Some(retry_after.map_or(jittered, |requested| requested.min(RETRY_AFTER_MAX)))
+            Some(retry_after.unwrap_or(jittered)).filter(|delay| *delay <= RETRY_AFTER_MAX)
         }
         FailureCause::Status { .. } => None,
     }

@@ -298,6 +298,13 @@ fn retry_delay_in_the_body() {
     assert_eq!(wait(429, gemini, Some(std::time::Duration::from_secs(1))), Some(1000));
     assert_eq!(wait(429, r#"{"retryDelay":"-1s"}"#, None), None);
     assert_eq!(wait(429, r#"{"retryDelay":"soon"}"#, None), None);
+    let hour = Some(std::time::Duration::from_secs(3590));
+    let answer = ErrorResponse { code: 429, body: "", retry_after: hour, is_repeated: false };
+    let failed = FailureContext::about_model(&settings).explain_response(&answer);
+    expect![
+        "`acme` limits the request rate for `acme-9` (429); try again in 60 minutes, or use another model"
+    ]
+    .assert_eq(&failed.failure.message);
     let loading = r#"{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}"#;
     assert_eq!(wait(503, loading, None), Some(10_000));
 }

@@ -52,7 +52,7 @@ fn retryable_causes() {
         409: 0.5 1 2 -
         429: 0.5 1 2 -
         429, asks 7 s: 7 7 7 -
-        429, asks an hour: 120 120 120 -
+        429, asks an hour: - - - -
         500: 0.5 1 2 -
     "#]]
     .assert_eq(&table);
