@@ -174,9 +174,8 @@ impl TurnJob {
         let was_interrupted = matches!(stored_state, StoredState::Unknown);
         if was_interrupted || !is_current(state, tip.as_ref()) {
             reload_state(cx, state, &self.location).await?;
-            if !was_interrupted {
-                self.config_loader.forget_known_skills().await;
-            }
+            // The prompt that named them may not have been stored.
+            self.config_loader.forget_known_skills().await;
         }
         // Another process may have received a reply, or more of it, and was killed since the state was read.
         let in_draft = self.runtime.store.read_draft(&self.id, state.transcript.next_seq()).await;

@@ -133,7 +133,7 @@ pub(super) async fn list_prompts(
 ) -> Result<Vec<EarlierPrompt>, Failure> {
     let runtime = shared.runtime().await?;
     let prompts = runtime.store.list_prompts(session, PROMPTS_MAX).await.map_err(store_failure)?;
-    let mut n_bytes = 0;
+    let mut n_bytes_left = PROMPT_BYTES_MAX;
     let prompts = prompts.into_iter().filter_map(|stored| {
         let TranscriptEntry::Prompt(prompt) = stored.entry else { return None };
         let user_parts: Vec<&str> = prompt
@@ -148,9 +148,11 @@ pub(super) async fn list_prompts(
             })
             .collect();
         let text = user_parts.join("\n");
-        n_bytes += text.len();
-        let is_shown = !text.trim().is_empty() && n_bytes <= PROMPT_BYTES_MAX;
-        is_shown.then(|| EarlierPrompt {
+        if text.trim().is_empty() || text.len() > n_bytes_left {
+            return None;
+        }
+        n_bytes_left -= text.len();
+        Some(EarlierPrompt {
             message: MessageId::from_seq(stored.seq),
             text,
             n_undoable_turns: stored.n_undoable_turns,

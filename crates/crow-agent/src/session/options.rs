@@ -97,6 +97,7 @@ impl SessionDriver {
     ) -> Result<SessionConfigOptions, Failure> {
         let invalid = |reason: String| Failure::new(FailureKind::InvalidValue, reason);
         self.wait_until_stored().await;
+        let mut adapted = Ok(());
         match option {
             "mode" => {
                 let mode = Mode::parse(value).ok_or_else(|| {
@@ -110,7 +111,7 @@ impl SessionDriver {
                 let model = self.runtime.find_model(Some(value))?.name;
                 ignore_missing_session(self.runtime.store.set_model(&self.id, &model).await)?;
                 self.settings.send_modify(|settings| settings.model = Some(model));
-                self.adapt_system_prompt().await?;
+                adapted = self.adapt_system_prompt().await;
             }
             "thought_level" => {
                 let level = ThoughtLevel::parse(value).ok_or_else(|| {
@@ -128,7 +129,8 @@ impl SessionDriver {
         }
         let options = self.current_options();
         self.client.send_update(&self.id, SessionUpdate::Options(options.clone()));
-        Ok(options)
+        // The model has changed even if its system prompt could not be rendered.
+        adapted.map(|()| options)
     }
 }
 
