@@ -16,6 +16,7 @@ use rusqlite::{
 use super::{
     errors::{display_path, from_io, from_sqlite},
     open,
+    schema::{MIGRATIONS, make_older_tables, make_tables, schema_version},
 };
 use crate::{StoreError, row};
 
@@ -55,7 +56,19 @@ pub fn salvage_database(path: &Path) -> Result<SalvageReport, StoreError> {
 fn copy_readable(path: &Path, new: &Path) -> Result<(u64, u64), StoreError> {
     let in_new = |error: rusqlite::Error| from_sqlite(new, &error);
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let from = Connection::open_with_flags(path, flags).map_err(|error| from_sqlite(path, &error))?;
+    let mut from = Connection::open_with_flags(path, flags).map_err(|error| from_sqlite(path, &error))?;
+    // Without a readable header no table can be read either.
+    let (format, known_format) = (schema_version(&from).unwrap_or_default(), MIGRATIONS.len() as i64);
+    if format > known_format {
+        return Err(StoreError::NewerFormat { database: display_path(path), format, known_format });
+    }
+    let older = with_suffix(path, ".older");
+    if let Some(format) = usize::try_from(format).ok().filter(|format| (1..MIGRATIONS.len()).contains(format))
+    {
+        remove_if_exists(&older)?;
+        crow_files::create_private_file(&older).map_err(|error| from_io(&older, &error))?;
+        from = copy_older(&from, format, &older).map_err(|error| from_sqlite(&older, &error))?;
+    }
     let mut to = open::open_connection(new, open::SqliteOptions::default())?;
     let transaction = to.transaction_with_behavior(TransactionBehavior::Immediate).map_err(in_new)?;
     let counts = copy_sessions(&from, &transaction).map_err(in_new)?;
@@ -65,7 +78,35 @@ fn copy_readable(path: &Path, new: &Path) -> Result<(u64, u64), StoreError> {
     // One file is easier to move than three.
     to.pragma_update(None, "journal_mode", "DELETE").map_err(in_new)?;
     to.close().map_err(|(_, error)| in_new(error))?;
+    drop(from);
+    remove_if_exists(&older)?;
     Ok(counts)
+}
+
+/// Copies all readable rows of an older format to another file, and migrates that, which the damaged file may prevent.
+fn copy_older(from: &Connection, format: usize, path: &Path) -> rusqlite::Result<Connection> {
+    let mut older = Connection::open(path)?;
+    older.pragma_update(None, "journal_mode", "OFF")?;
+    // Rows may refer to others that are lost.
+    older.pragma_update(None, "foreign_keys", false)?;
+    let transaction = older.transaction()?;
+    make_older_tables(&transaction, format)?;
+    let tables = read_names(
+        &transaction,
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'message_search%'",
+    )?;
+    for table in tables {
+        let columns = read_names(&transaction, &format!("SELECT name FROM pragma_table_info('{table}')"))?;
+        let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+        scan_table(from, &table, &columns, |values| insert_row(&transaction, &table, &columns, values))?;
+    }
+    make_tables(&transaction)?;
+    transaction.commit()?;
+    Ok(older)
+}
+
+fn read_names(connection: &Connection, sql: &str) -> rusqlite::Result<Vec<String>> {
+    connection.prepare(sql)?.query_map([], |row| row.get(0))?.collect()
 }
 
 const SESSION_COLUMNS: [&str; 15] = [
@@ -224,19 +265,16 @@ fn copy_message_extras(
         }
         Ok(())
     })?;
-    // This table has no row numbers to scan by; what cannot be read at once is skipped.
-    if let Ok(mut uses) = from.prepare("SELECT session_id, hash, purpose FROM blob_uses") {
-        let mut rows = uses.query([])?;
-        while let Ok(Some(row)) = rows.next() {
-            let values: Vec<Value> = (0..3).filter_map(|index| row.get(index).ok()).collect();
-            if let [Value::Text(session), Value::Text(hash), _] = values.as_slice()
-                && sessions.contains_key(session)
-                && blobs.contains(hash)
-            {
-                insert_row(to, "blob_uses", &["session_id", "hash", "purpose"], &values)?;
-            }
+    const USE: [&str; 3] = ["session_id", "hash", "purpose"];
+    scan_table(from, "blob_uses", &USE, |values| {
+        if let [Value::Text(session), Value::Text(hash), _] = values
+            && sessions.contains_key(session)
+            && blobs.contains(hash)
+        {
+            insert_row(to, "blob_uses", &USE, values)?;
         }
-    }
+        Ok(())
+    })?;
     const COMPACTION: [&str; 12] = [
         "session_id",
         "generation",
@@ -261,7 +299,8 @@ fn copy_message_extras(
     })
 }
 
-/// Reads a table in the order of its row numbers, skipping what cannot be read.
+/// Reads a table in the order of its row numbers, skipping what cannot be read. Of a table without row numbers, only the
+/// rows before the first that cannot be read.
 fn scan_table(
     from: &Connection,
     table: &str,
@@ -271,7 +310,9 @@ fn scan_table(
     let sql = format!("SELECT rowid, {} FROM {table} WHERE rowid > ?1 ORDER BY rowid", columns.join(", "));
     let rowid_max = format!("SELECT max(rowid) FROM {table}");
     let rowid_max: Option<i64> = from.query_row(&rowid_max, [], |row| row.get(0)).ok().flatten();
-    let Ok(mut statement) = from.prepare(&sql) else { return Ok(()) };
+    let Ok(mut statement) = from.prepare(&sql) else {
+        return scan_unnumbered_table(from, table, columns, on_row);
+    };
     let read = |row: &Row<'_>| -> rusqlite::Result<(i64, Vec<Value>)> {
         let values = (1..=columns.len()).map(|index| row.get(index));
         Ok((row.get(0)?, values.collect::<rusqlite::Result<_>>()?))
@@ -294,6 +335,26 @@ fn scan_table(
             return Ok(());
         }
     }
+}
+
+fn scan_unnumbered_table(
+    from: &Connection,
+    table: &str,
+    columns: &[&str],
+    mut on_row: impl FnMut(&[Value]) -> rusqlite::Result<()>,
+) -> rusqlite::Result<()> {
+    // A table that cannot be read at all is damaged, or has other columns in this format.
+    let Ok(mut statement) = from.prepare(&format!("SELECT {} FROM {table}", columns.join(", "))) else {
+        return Ok(());
+    };
+    let mut rows = statement.query([])?;
+    while let Ok(Some(row)) = rows.next() {
+        let values: rusqlite::Result<Vec<Value>> = (0..columns.len()).map(|index| row.get(index)).collect();
+        if let Ok(values) = values {
+            on_row(&values)?;
+        }
+    }
+    Ok(())
 }
 
 fn insert_row(to: &Transaction<'_>, table: &str, columns: &[&str], values: &[Value]) -> rusqlite::Result<()> {

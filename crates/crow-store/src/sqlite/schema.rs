@@ -73,6 +73,12 @@ fn run_migrations(connection: &Connection, format: usize) -> rusqlite::Result<()
     MIGRATIONS.iter().skip(format).try_for_each(|script| connection.execute_batch(script))
 }
 
+/// Creates the empty tables of an older format.
+pub(super) fn make_older_tables(transaction: &Transaction<'_>, format: usize) -> rusqlite::Result<()> {
+    MIGRATIONS.iter().take(format).try_for_each(|script| transaction.execute_batch(script))?;
+    transaction.pragma_update(None, "user_version", format as i64)
+}
+
 /// The URI of a file that never changes.
 pub(super) fn immutable_uri(path: &Path) -> PathBuf {
     let mut uri = String::from("file:");

@@ -154,6 +154,8 @@ async fn newer_format_is_rejected() {
     foreign(&place, "PRAGMA user_version = 99");
     let error = Store::open(&place.address).await.unwrap_err();
     assert!(matches!(error, StoreError::NewerFormat { format: 99, known_format: 8, .. }), "{error}");
+    let error = salvage_database(&place.file()).unwrap_err();
+    assert!(matches!(error, StoreError::NewerFormat { format: 99, .. }), "{error}");
 }
 
 #[tokio::test]
@@ -345,11 +347,10 @@ async fn database_may_be_created_concurrently() {
     }
 }
 
-#[tokio::test]
-async fn older_format_is_backed_up_and_migrated() {
-    let place = Place::new();
-    let old = foreign(
-        &place,
+/// Makes a database of format 2 with a session.
+fn make_old_database(place: &Place) -> Connection {
+    foreign(
+        place,
         &format!(
             "{} {} PRAGMA application_id = 0x43524f57; PRAGMA user_version = 2; PRAGMA journal_mode = WAL;
              INSERT INTO prompts VALUES (1, 0, 'You are a crow.');
@@ -361,7 +362,13 @@ async fn older_format_is_backed_up_and_migrated() {
             include_str!("../../migrations/sqlite/0001_sessions.sql"),
             include_str!("../../migrations/sqlite/0002_thought_level.sql"),
         ),
-    );
+    )
+}
+
+#[tokio::test]
+async fn older_format_is_backed_up_and_migrated() {
+    let place = Place::new();
+    let old = make_old_database(&place);
     let session = SessionId::new("old-owl");
     let store = place.open().await;
     say(&store, &session, 1, "more").await.unwrap();
@@ -379,6 +386,19 @@ async fn older_format_is_backed_up_and_migrated() {
     let backup = Connection::open(place.directory.path().join("crow.db.format-2")).unwrap();
     let read = |sql| backup.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
     assert_eq!((read("PRAGMA user_version"), read("SELECT count(*) FROM messages")), (2, 1));
+}
+
+#[tokio::test]
+async fn older_format_is_salvaged() {
+    let place = Place::new();
+    drop(make_old_database(&place));
+    let salvaged = salvage_database(&place.file()).unwrap();
+    assert_eq!((salvaged.n_sessions, salvaged.n_messages), (1, 1));
+    assert!(!place.directory.path().join("crow.db.older").exists());
+    let store = place.open().await;
+    let stored = store.load_session(&SessionId::new("old-owl")).await.unwrap().unwrap();
+    assert_eq!(stored.entries, [prompt(0, "caw")]);
+    assert_eq!(store.search_messages(words("caw")).await.unwrap().len(), 1);
 }
 
 #[cfg(unix)]
