@@ -86,10 +86,16 @@ impl Workspace {
         }
     }
 
-    /// Shares the jobs of another workspace of the same session. Dropping the last one ends them.
+    /// Shares the jobs of another workspace of the same session, and the variables of its commands. Dropping
+    /// the last one ends the jobs.
     #[must_use]
-    pub fn with_shared_jobs(self, other: &Self) -> Self {
-        Self { jobs: other.jobs.clone(), no_client_sandbox: other.no_client_sandbox.clone(), ..self }
+    pub fn with_state_of(self, other: &Self) -> Self {
+        Self {
+            jobs: other.jobs.clone(),
+            no_client_sandbox: other.no_client_sandbox.clone(),
+            variables: other.variables.clone(),
+            ..self
+        }
     }
 
     /// Reason why commands cannot be confined in the client's terminals; `None` until one failed.

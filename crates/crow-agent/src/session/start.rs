@@ -215,7 +215,7 @@ impl SessionDriver {
             != (&self.location.cwd, &self.location.additional_directories)
         {
             let workspace = session_directory::session_workspace(&self.runtime, &location);
-            self.workspace = Arc::new(workspace.with_shared_jobs(&self.workspace));
+            self.workspace = Arc::new(workspace.with_state_of(&self.workspace));
         }
         self.toolbox = open_toolbox(
             &self.runtime,

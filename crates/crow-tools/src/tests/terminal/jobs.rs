@@ -152,10 +152,13 @@ async fn job_end_is_reported_with_the_next_call() {
 }
 
 #[tokio::test]
-async fn jobs_end_with_their_session() {
+async fn jobs_and_variables_outlive_a_change_of_directories() {
     let machine = Machine::new(|_| ());
     let Machine { tools, workspace, dir, cancel } = machine;
-    let moved = Workspace::new(dir.path().to_owned(), &[], Vec::new()).with_shared_jobs(&workspace);
+    let variables = vec![("FEATURE".to_owned(), "001".to_owned())];
+    workspace.set_variables(variables.clone());
+    let moved = Workspace::new(dir.path().to_owned(), &[], Vec::new()).with_state_of(&workspace);
+    assert_eq!(moved.variables(), variables);
     let machine = Machine { tools, workspace, dir, cancel };
     start(&machine, "echo up; sleep 1000").await;
     assert_eq!(machine.tools.count_programs(), 1);
