@@ -33,7 +33,8 @@ pub struct AnsweredCall<'a> {
     pub result: &'a ToolResult,
 }
 
-/// Returns how many times a call was made with the same result, itself included; 1 for a call that changed something. A prompt of the user and another call that may change something start anew.
+/// Returns in how many replies a call was made with the same result, its own included; 1 for a call that changed
+/// something. A prompt of the user and another call that may change something start anew.
 pub fn count_equal_calls(entries: &[TranscriptEntry], ended: AnsweredCall<'_>) -> usize {
     if !is_without_effect(ended) {
         return 1;
@@ -49,9 +50,14 @@ pub fn count_equal_calls(entries: &[TranscriptEntry], ended: AnsweredCall<'_>) -
                 results.insert(*call, (info, result));
             }
             TranscriptEntry::Reply(reply) => {
+                // A reply counts once: its model had not seen the results of its other calls.
+                let mut is_counted = reply.calls.iter().any(|call| call.id == ended.call.id);
                 for call in reply.calls.iter().rev() {
                     match results.get(&call.id) {
-                        Some((_, result)) if is_same_call(call, ended.call) => equal_calls.push(result),
+                        Some((_, result)) if is_same_call(call, ended.call) => {
+                            equal_calls.extend((!is_counted).then_some(result));
+                            is_counted = true;
+                        }
                         Some((info, _)) if may_change_files(&info.access) => break 'entries,
                         Some(_) | None => {}
                     }

@@ -108,9 +108,9 @@ fn equal_calls_are_told_more_and_more_firmly() {
     check(
         "a=1,a=1 a=1",
         &expect![[r#"
-        1: 1
-        2: 1 (This is the same call with the same result as before, and nothing has changed since.
-        3: (Not shown again:"#]],
+            1: 1
+            1: 1
+            2: 1 (This is the same call with the same result as before, and nothing has changed since."#]],
     );
     check(
         "a=1 ? a=1",
