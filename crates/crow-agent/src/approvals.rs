@@ -10,7 +10,9 @@ use crow_core::{
 use crow_project::{project_root, read_grants};
 use crow_store::StoreError;
 use serde_json::Value;
+use tokio::time::timeout;
 
+use crate::config_loader::LOOK_WAIT_MAX;
 use crate::runtime::AgentRuntime;
 
 /// Key of the grants in a session's stored configuration.
@@ -126,8 +128,11 @@ impl GrantStore {
             Ok(tip) => tip,
             Err(error) => return format!("The session could not be read: {error}.\n"),
         };
-        if let Some(problem) = self.load_grants(tip.as_ref().map(|tip| tip.config.as_str()), cwd).await {
-            return format!("{problem}\n");
+        let loading = self.load_grants(tip.as_ref().map(|tip| tip.config.as_str()), cwd);
+        match timeout(LOOK_WAIT_MAX, loading).await {
+            Ok(None) => {}
+            Ok(Some(problem)) => return format!("{problem}\n"),
+            Err(_) => return "The permissions could not be read. Try again.\n".to_owned(),
         }
         let removal = {
             let mut state = self.lock_state();

@@ -7,6 +7,7 @@ mod trust_form;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use crow_acp::Client;
 use crow_core::{CommandInfo, ContentPart, SessionId, SessionUpdate, Transcript, TrustAnswer, TrustSubject};
@@ -14,10 +15,14 @@ use crow_project::{ConfigSurvey, ProjectConfig, Skill, TrustReview, mentions_ski
 use crow_tools::Toolbox;
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use self::trust_form::TrustDecision;
 use crate::runtime::AgentRuntime;
+
+/// A disk that does not respond, or an open question, must not block the session.
+pub(crate) const LOOK_WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// Notices remembered as sent, so that each is sent once; a repository can cause new ones.
 const NOTICES_MAX: usize = 1000;
@@ -110,9 +115,10 @@ impl ProjectConfigLoader {
         self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Returns all commands, after the first survey. Does not wait for a question.
+    /// Returns all commands, after the first survey if that does not take long. Does not wait for a question.
     pub(crate) async fn available_commands(&self) -> Vec<CommandInfo> {
-        self.initialized.cancelled().await;
+        // Without it, Crow's own commands are all there are.
+        let _ = timeout(LOOK_WAIT_MAX, self.initialized.cancelled()).await;
         self.offered_commands()
     }
 

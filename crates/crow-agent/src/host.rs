@@ -347,6 +347,8 @@ impl SessionHost {
             SessionOpenKind::Load(session) | SessionOpenKind::Resume(session) => Some(session.clone()),
         };
         let live = stored.as_ref().and_then(|session| self.sessions.get(session)).cloned();
+        // One whose driver has panicked is opened anew.
+        let live = live.filter(|handle| !handle.inbox.is_closed());
         match (stored, live) {
             (_, Some(handle)) => drop(tokio::spawn(async move {
                 let checked =
@@ -389,7 +391,7 @@ impl SessionHost {
     ) {
         let session = init.id.clone();
         let options = session_init::session_options(&runtime, &init.settings);
-        if !self.sessions.contains_key(&session) {
+        if self.sessions.get(&session).is_none_or(|handle| handle.inbox.is_closed()) {
             let (client, cancel) = (self.client.clone(), self.shared.cancel.child_token());
             let handle = session::start::start_session(
                 init,

@@ -260,6 +260,9 @@ impl TurnCx<'_> {
                 let notice = SessionUpdate::Notice(EMPTY_REPLY.to_owned());
                 self.client.send_update(self.session, notice);
             }
+            if let Some(usage) = reply.usage {
+                self.add_side_usage(usage).await;
+            }
             return Ok(());
         }
         let entry = TranscriptEntry::Reply(reply);

@@ -1,15 +1,10 @@
 //! Trust without a form: the command `/trust`, which shows content before it can be approved.
 
-use std::time::Duration;
-
 use crow_core::{TrustAction, TrustAnswer};
 use crow_project::ConfigSurvey;
 use tokio::time::timeout;
 
-use super::{FileDecision, LoaderState, ProjectConfigLoader};
-
-/// A disk that does not respond, or an open question, must not block the session.
-const LOOK_WAIT_MAX: Duration = Duration::from_secs(2);
+use super::{FileDecision, LOOK_WAIT_MAX, LoaderState, ProjectConfigLoader};
 
 impl ProjectConfigLoader {
     /// Runs a `/trust` action and returns its answer.
