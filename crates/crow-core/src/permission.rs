@@ -26,6 +26,7 @@ mod protected_paths;
 mod read_only;
 mod reader_words;
 mod readers;
+mod repository_removal;
 mod risk_table;
 mod risks;
 mod rules;

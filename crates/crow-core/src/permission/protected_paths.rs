@@ -9,10 +9,11 @@ use super::paths::{PathResolver, WordTarget, is_protected, is_secret, may_begin_
 use super::policy::{EffectivePolicy, SessionRoots};
 use super::program_names::program_name;
 use super::protected_names::{may_name_dir, may_name_git, may_name_secret};
-use super::risk_table::{CommandRisk, RiskEffect};
-use super::risks::{find_risks, program_texts};
+use super::risks::program_texts;
 use super::variables::{ShellVariables, split_value};
-use super::written_files::{WrittenWords, changes_files, find_written_words, may_change, word_values};
+use super::written_files::{
+    WrittenWords, changes_files, changes_given_files, find_written_words, word_values,
+};
 use crate::shell::{self, RedirectDirection, ShellWord, SimpleCommand};
 
 /// The access to the target of a word.
@@ -41,6 +42,9 @@ impl CommandEvaluation<'_> {
             if let Some(word) = words.find(|word| self.is_guarded(word, WordAccess::Writes)) {
                 return Some(format!("it changes {}, which is protected", describe_word(word)));
             }
+        }
+        if let Some(reason) = self.repository_removal_reason() {
+            return Some(reason);
         }
         if self.feeds_changes() {
             let mut words = self.all_commands.iter().flat_map(|simple| &simple.words);
@@ -198,11 +202,4 @@ pub(super) fn roughly_protected_name(policy: &EffectivePolicy<'_>, line: &str) -
 fn changes_dir(simple: &SimpleCommand) -> bool {
     let program = simple.words.first().and_then(ShellWord::known_text).map(program_name);
     program.is_some_and(|program| ["cd", "pushd"].contains(&program))
-}
-
-/// Whether a command changes its file arguments.
-fn changes_given_files(simple: &SimpleCommand) -> bool {
-    let program = simple.words.first().and_then(ShellWord::known_text).map(program_name);
-    let writes = |risk: &CommandRisk| risk.effect == RiskEffect::Writes;
-    program.is_some_and(changes_files) || may_change(simple) || find_risks(&simple.words).iter().any(writes)
 }

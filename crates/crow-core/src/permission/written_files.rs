@@ -1,7 +1,7 @@
 //! Finds the words of a command that name files it changes.
 
 use super::program_names::program_name;
-use super::risk_table::RiskEffect;
+use super::risk_table::{CommandRisk, RiskEffect};
 use super::risks::find_risks;
 use crate::shell::{RedirectDirection, ShellWord, SimpleCommand};
 
@@ -261,4 +261,11 @@ pub(super) fn word_values(word: &ShellWord) -> Vec<ShellWord> {
     }
     let values = starts.into_iter().map(|start| word.without_prefix(start));
     values.filter(|value| !value.text.is_empty() || !value.pieces.is_empty()).collect()
+}
+
+/// Whether a command changes its file arguments.
+pub(super) fn changes_given_files(simple: &SimpleCommand) -> bool {
+    let program = simple.words.first().and_then(ShellWord::known_text).map(program_name);
+    let writes = |risk: &CommandRisk| risk.effect == RiskEffect::Writes;
+    program.is_some_and(changes_files) || may_change(simple) || find_risks(&simple.words).iter().any(writes)
 }
