@@ -1,6 +1,8 @@
 //! PostgreSQL: a server that several machines share. Only this module, with its directory, uses its client.
 
 mod address;
+mod connection;
+mod errors;
 mod lost_connections;
 mod statements;
 
@@ -11,13 +13,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-use postgres::{Client, IsolationLevel, NoTls, Statement};
 use rustls::{ClientConfig, RootCertStore};
-use tokio_postgres_rustls::MakeRustlsConnect;
+use tokio_postgres::Statement;
 
 pub use self::address::PostgresAddress;
-use self::lost_connections::{LostConnections, ServerProcess};
-use self::statements::{PostgresTransaction, from_postgres};
+use self::{
+    connection::ServerConnection,
+    errors::PostgresError,
+    lost_connections::{LostConnections, ServerProcess},
+    statements::PostgresTransaction,
+};
 use crate::{
     LeaseHolder, StoreError,
     search::quote_word,
@@ -35,6 +40,8 @@ const MIGRATIONS: [&str; 6] = [
 ];
 /// A server that takes longer is unavailable for a waiting user.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// A script of a migration has several statements, each of which the server ends after 60 s.
+const MIGRATION_TIMEOUT: Duration = Duration::from_secs(600);
 /// A connection without an answer for this long is closed, so that no caller waits for a machine that is gone.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 /// A connection idle for longer is checked before it is used.
@@ -76,7 +83,7 @@ fn words_only(text: &str) -> String {
 
 /// A connection to a server.
 pub(crate) struct PostgresBackend {
-    client: Client,
+    connection: ServerConnection,
     prepared: HashMap<&'static str, Statement>,
     name: String,
     last_used: Instant,
@@ -88,29 +95,36 @@ pub(crate) struct PostgresBackend {
 impl PostgresAddress {
     /// Connects, and creates the tables if they are missing.
     pub(crate) fn connect(&self) -> Result<PostgresBackend, StoreError> {
+        self.connect_within(CONNECT_TIMEOUT)
+    }
+
+    fn connect_within(&self, limit: Duration) -> Result<PostgresBackend, StoreError> {
         let name = self.to_string();
         let mut config = self.to_config()?;
         config
-            .connect_timeout(CONNECT_TIMEOUT)
+            // A name may have a second address.
+            .connect_timeout(limit / 2)
             .keepalives_idle(RESPONSE_TIMEOUT)
             .tcp_user_timeout(RESPONSE_TIMEOUT)
-            .application_name(&format!("crow process {}", std::process::id()));
-        let map_error = |error: &postgres::Error| from_postgres(&name, error);
-        let connected = match address::wants_tls(&config) {
-            true => config.connect(MakeRustlsConnect::new(tls_config(&name)?)),
-            false => config.connect(NoTls),
-        };
-        let mut client = connected.map_err(|error| map_error(&error))?;
-        client.batch_execute(CONNECTION_SETUP).map_err(|error| map_error(&error))?;
-        let format = migrate_schema(&mut client).map_err(|error| map_error(&error))?;
+            .application_name(format!("crow process {}", std::process::id()));
+        let tls = address::wants_tls(&config).then(|| tls_config(&name)).transpose()?;
+        // The last of several hosts still has its time.
+        let n_hosts = config.get_hosts().len().max(config.get_hostaddrs().len()).max(1);
+        let limit_of_all = limit * u32::try_from(n_hosts).unwrap_or(1);
+        let connected = ServerConnection::open(&config, tls, limit_of_all).and_then(|mut connection| {
+            connection.run(limit, async |client| client.batch_execute(CONNECTION_SETUP).await)?;
+            let format = migrate_schema(&mut connection)?;
+            Ok((connection, format))
+        });
+        let (mut connection, format) = connected.map_err(|error| error.into_store_error(&name))?;
         let known_format = MIGRATIONS.len() as i64;
         if format > known_format {
             return Err(StoreError::NewerFormat { database: name, format, known_format });
         }
-        self.lost.end_processes(&mut client);
-        let (process, lost) = (ServerProcess::of_client(&mut client), self.lost.clone());
+        self.lost.end_processes(&mut connection);
+        let (process, lost) = (ServerProcess::of_connection(&mut connection), self.lost.clone());
         Ok(PostgresBackend {
-            client,
+            connection,
             prepared: HashMap::new(),
             name,
             last_used: Instant::now(),
@@ -120,21 +134,23 @@ impl PostgresAddress {
     }
 }
 
-/// Migrates the tables to the newest format, and returns the format.
-fn migrate_schema(client: &mut Client) -> Result<i64, postgres::Error> {
-    let mut transaction = client.transaction()?;
-    transaction.batch_execute(MIGRATION_LOCK)?;
+/// Migrates the tables to the newest format, and returns the format. An error ends the connection, and so the
+/// transaction.
+fn migrate_schema(connection: &mut ServerConnection) -> Result<i64, PostgresError> {
+    connection.run_batch("BEGIN")?;
+    connection.run_batch(MIGRATION_LOCK)?;
     // Two processes that create a schema at once both find that there is none: only one may.
-    transaction.batch_execute(
+    connection.run_batch(
         "CREATE SCHEMA IF NOT EXISTS crow; CREATE TABLE IF NOT EXISTS format (version BIGINT NOT NULL)",
     )?;
-    let format = transaction.query_opt("SELECT max(version) FROM format", &[])?;
+    let format = connection.query_opt("SELECT max(version) FROM format", &[])?;
     let format: i64 = format.and_then(|row| row.get::<_, Option<i64>>(0)).unwrap_or_default();
     for (index, script) in MIGRATIONS.iter().enumerate().skip(usize::try_from(format).unwrap_or(usize::MAX)) {
-        transaction.batch_execute(script)?;
-        transaction.execute("INSERT INTO format (version) VALUES ($1)", &[&(index as i64 + 1)])?;
+        connection.run(MIGRATION_TIMEOUT, async |client| client.batch_execute(script).await)?;
+        let version = index as i64 + 1;
+        connection.query_opt("INSERT INTO format (version) VALUES ($1)", &[&version])?;
     }
-    transaction.commit()?;
+    connection.run_batch("COMMIT")?;
     Ok(format.max(MIGRATIONS.len() as i64))
 }
 
@@ -155,10 +171,6 @@ fn tls_config(name: &str) -> Result<ClientConfig, StoreError> {
 }
 
 impl PostgresBackend {
-    fn to_store_error(&self, error: &postgres::Error) -> StoreError {
-        from_postgres(&self.name, error)
-    }
-
     /// Describes the process that holds a lease, as far as the server knows.
     fn find_holder(&mut self, lock_id: i64) -> LeaseHolder {
         let sql = "SELECT a.application_name, a.client_addr::text,
@@ -168,7 +180,7 @@ impl PostgresBackend {
              WHERE l.locktype = 'advisory' AND l.granted AND l.database = (
                  SELECT oid FROM pg_database WHERE datname = current_database())
                AND ((l.classid::bigint << 32) | l.objid::bigint) = $1";
-        let found = self.client.query_opt(sql, &[&lock_id]).ok().flatten();
+        let found = self.connection.query_opt(sql, &[&lock_id]).ok().flatten();
         let holder = found.and_then(|row| {
             let (program, address): (Option<String>, Option<String>) =
                 (row.try_get(0).ok()?, row.try_get(1).ok()?);
@@ -188,35 +200,34 @@ impl DatabaseBackend for PostgresBackend {
         kind: TransactionKind,
         work: TransactionBody<'_>,
     ) -> Result<(), StoreError> {
-        let Self { client, prepared, name, .. } = self;
+        let Self { connection, prepared, name, .. } = self;
         let begin = match kind {
-            TransactionKind::Read => client
-                .build_transaction()
-                .read_only(true)
-                .isolation_level(IsolationLevel::RepeatableRead)
-                .start(),
-            TransactionKind::Write => client.transaction(),
+            TransactionKind::Read => "START TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
+            TransactionKind::Write => "BEGIN",
         };
-        let transaction = begin.map_err(|error| from_postgres(name, &error))?;
-        let mut statements = PostgresTransaction { transaction, prepared, name };
-        work(&mut statements)?;
-        let PostgresTransaction { transaction, name, .. } = statements;
-        transaction.commit().map_err(|error| from_postgres(name, &error))
+        connection.run_batch(begin).map_err(|error| error.into_store_error(name))?;
+        if let Err(error) = work(&mut PostgresTransaction { connection, prepared, name }) {
+            // The end of a lost connection rolls it back.
+            if let Err(error) = connection.run_batch("ROLLBACK") {
+                tracing::debug!(%error, "could not roll back");
+            }
+            return Err(error.into());
+        }
+        connection.run_batch("COMMIT").map_err(|error| error.into_store_error(name))
     }
 
     fn acquire_lease(&mut self, key: &LeaseKey) -> Result<(), StoreError> {
         let lock_id = key.lock_id();
-        let result = self.client.query_one("SELECT pg_try_advisory_lock($1)", &[&lock_id]);
-        match result.map(|row| row.get(0)) {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(key.busy_error(self.find_holder(lock_id))),
-            Err(error) => Err(self.to_store_error(&error)),
+        let acquired = self.connection.query_opt("SELECT pg_try_advisory_lock($1)", &[&lock_id]);
+        match acquired.map_err(|error| error.into_store_error(&self.name))?.map(|row| row.get(0)) {
+            Some(true) => Ok(()),
+            Some(false) | None => Err(key.busy_error(self.find_holder(lock_id))),
         }
     }
 
     fn release_lease(&mut self, key: &LeaseKey) {
         // A broken connection has released it already.
-        if let Err(error) = self.client.execute("SELECT pg_advisory_unlock($1)", &[&key.lock_id()]) {
+        if let Err(error) = self.connection.query_opt("SELECT pg_advisory_unlock($1)", &[&key.lock_id()]) {
             tracing::debug!(%error, "could not release a lease");
         }
     }
@@ -237,26 +248,29 @@ impl DatabaseBackend for PostgresBackend {
     }
 
     fn check_integrity(&mut self) -> Result<Vec<String>, StoreError> {
-        self.client.simple_query("SELECT 1").map(|_| Vec::new()).map_err(|error| self.to_store_error(&error))
+        let answered = self.connection.run_batch("SELECT 1");
+        answered.map(|()| Vec::new()).map_err(|error| error.into_store_error(&self.name))
     }
 
     fn is_lost(&mut self) -> bool {
         let idle = self.last_used.elapsed();
         self.last_used = Instant::now();
-        self.client.is_closed() || (idle > IDLE_CHECK_AFTER && self.client.is_valid(CONNECT_TIMEOUT).is_err())
+        self.connection.is_lost()
+            || (idle > IDLE_CHECK_AFTER && self.connection.check(CONNECT_TIMEOUT).is_err())
     }
 
     fn abandon(self: Box<Self>) {
-        let Self { client, process, lost, .. } = *self;
-        lost.close(client, process);
+        self.lost.remember(self.process);
     }
 
     fn close(self: Box<Self>) -> Result<(), StoreError> {
-        let Self { mut client, name, .. } = *self;
+        let Self { mut connection, name, .. } = *self;
         // The server notices the end of a connection with a delay.
-        if let Err(error) = client.batch_execute("SELECT pg_advisory_unlock_all()") {
+        let unlock = "SELECT pg_advisory_unlock_all()";
+        if let Err(error) = connection.run(CONNECT_TIMEOUT, async |client| client.batch_execute(unlock).await)
+        {
             tracing::debug!(%error, "could not release leases");
         }
-        client.close().map_err(|error| from_postgres(&name, &error))
+        connection.close(CONNECT_TIMEOUT).map_err(|error| error.into_store_error(&name))
     }
 }

@@ -221,7 +221,7 @@ pub(crate) trait DatabaseBackend: Send {
     /// Whether it has become unusable and must be opened again.
     fn is_lost(&mut self) -> bool;
 
-    /// Drops it after it was lost, without waiting for an answer unless many are already closing.
+    /// Drops it after it was lost, without waiting for an answer.
     fn abandon(self: Box<Self>);
 
     /// Closes it.

@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr, sync::Arc};
 
-use postgres::{
+use tokio_postgres::{
     Config,
     config::{Host, SslMode},
 };

@@ -1,18 +1,9 @@
-//! Connections without an answer: closed where nothing waits for that, and ended at the server, which still holds their
-//! leases.
+//! Connections without an answer, which are ended at the server: it still holds their leases.
 
-use std::{
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
-    thread,
-};
+use std::sync::{Mutex, PoisonError};
 
-use postgres::Client;
+use super::{connection::ServerConnection, errors::PostgresError};
 
-/// Connections that are closed at once; a proxy that swallows everything keeps each waiting.
-const CLOSING_MAX: usize = 4;
 /// Lost connections that are remembered until the next one; a process has a few stores at most.
 const REMEMBERED_MAX: usize = 16;
 /// Looks for a process of the server that was told to end, 50 ms apart.
@@ -29,69 +20,50 @@ pub(super) struct ServerProcess {
 #[derive(Debug, Default)]
 pub(super) struct LostConnections {
     processes: Mutex<Vec<ServerProcess>>,
-    /// Connections that are being closed.
-    n_closing: Arc<AtomicUsize>,
 }
 
 impl ServerProcess {
     /// Returns the one of a connection; `None` if the server does not say.
-    pub(super) fn of_client(client: &mut Client) -> Option<Self> {
+    pub(super) fn of_connection(connection: &mut ServerConnection) -> Option<Self> {
         let sql = "SELECT pid, (extract(epoch FROM backend_start) * 1000000)::bigint
              FROM pg_stat_activity WHERE pid = pg_backend_pid()";
-        let row = client.query_opt(sql, &[]).ok().flatten()?;
+        let row = connection.query_opt(sql, &[]).ok().flatten()?;
         Some(Self { pid: row.try_get(0).ok()?, start: row.try_get(1).ok()? })
     }
 
     /// Ends it from another connection, and waits a moment for that.
-    fn end(self, client: &mut Client) -> Result<(), postgres::Error> {
+    fn end(self, connection: &mut ServerConnection) -> Result<(), PostgresError> {
         let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
              WHERE pid = $1 AND (extract(epoch FROM backend_start) * 1000000)::bigint = $2
                AND usename = current_user AND datname = current_database()";
-        let mut is_there = !client.query(end, &[&self.pid, &self.start])?.is_empty();
+        let mut is_there = connection.query_opt(end, &[&self.pid, &self.start])?.is_some();
         let look = "SELECT pg_sleep(0.05) FROM pg_stat_activity
              WHERE pid = $1 AND (extract(epoch FROM backend_start) * 1000000)::bigint = $2";
         for _ in 0..LOOKS_MAX {
             if !is_there {
                 break;
             }
-            is_there = !client.query(look, &[&self.pid, &self.start])?.is_empty();
+            is_there = connection.query_opt(look, &[&self.pid, &self.start])?.is_some();
         }
         Ok(())
     }
 }
 
 impl LostConnections {
-    /// Closes a lost connection without waiting for it, unless too many are being closed.
-    pub(super) fn close(&self, client: Client, process: Option<ServerProcess>) {
-        self.remember(process);
-        let n_closing = self.n_closing.clone();
-        let close = move || {
-            drop(client);
-            n_closing.fetch_sub(1, Ordering::Relaxed);
-        };
-        if self.n_closing.fetch_add(1, Ordering::Relaxed) >= CLOSING_MAX {
-            return close();
-        }
-        // Without a thread the closure is dropped, and the connection with it.
-        if let Err(error) = thread::Builder::new().name("lost-connection".into()).spawn(close) {
-            self.n_closing.fetch_sub(1, Ordering::Relaxed);
-            tracing::debug!(%error, "a lost connection was closed without a thread of its own");
-        }
-    }
-
     /// Ends the server's processes of lost connections, so that their leases can be acquired again.
-    pub(super) fn end_processes(&self, client: &mut Client) {
+    pub(super) fn end_processes(&self, connection: &mut ServerConnection) {
         let processes = std::mem::take(&mut *self.processes.lock().unwrap_or_else(PoisonError::into_inner));
         for process in processes {
-            if let Err(error) = process.end(client) {
+            if let Err(error) = process.end(connection) {
                 tracing::debug!(%error, "the server's process for a lost connection was not ended");
                 // The next connection can still do it, if this one was lost.
-                self.remember(Some(process).filter(|_| client.is_closed()));
+                self.remember(Some(process).filter(|_| connection.is_lost()));
             }
         }
     }
 
-    fn remember(&self, process: Option<ServerProcess>) {
+    /// Remembers the process of a lost connection.
+    pub(super) fn remember(&self, process: Option<ServerProcess>) {
         let mut processes = self.processes.lock().unwrap_or_else(PoisonError::into_inner);
         if processes.len() < REMEMBERED_MAX {
             processes.extend(process);

@@ -1,23 +1,23 @@
 //! Statements and values in the format of the server's client.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, pin::pin, time::Duration};
 
 use bytes::BytesMut;
-use postgres::{
-    Row, Statement, Transaction,
-    error::{ErrorPosition, SqlState},
-    fallible_iterator::FallibleIterator,
+use futures_util::TryStreamExt;
+use tokio_postgres::{
+    Error, Row, Statement,
     types::{IsNull, ToSql, Type, to_sql_checked},
 };
 
-use super::DIALECT;
-use crate::{
-    StoreError,
-    sql::{RowCallback, SqlDialect, SqlError, SqlRow, SqlTransaction, SqlValue},
-};
+use super::{DIALECT, connection::ServerConnection, errors::PostgresError};
+use crate::sql::{RowCallback, SqlDialect, SqlError, SqlRow, SqlTransaction, SqlValue};
 
+/// The slowest line over which a large value still arrives in time.
+const SENT_BYTES_PER_SECOND: usize = 64 * 1024;
+
+/// The statements of the transaction that a connection is in.
 pub(super) struct PostgresTransaction<'a> {
-    pub(super) transaction: Transaction<'a>,
+    pub(super) connection: &'a mut ServerConnection,
     pub(super) prepared: &'a mut HashMap<&'static str, Statement>,
     pub(super) name: &'a str,
 }
@@ -27,18 +27,28 @@ impl PostgresTransaction<'_> {
         if let Some(statement) = self.prepared.get(sql) {
             return Ok(statement.clone());
         }
-        let statement = self.transaction.prepare(sql).map_err(|error| to_sql_error(self.name, &error))?;
+        let statement = self.connection.prepare(sql).map_err(|error| error.into_sql_error(self.name))?;
         self.prepared.insert(sql, statement.clone());
         Ok(statement)
+    }
+
+    /// The server's time begins when it has received all values.
+    fn answer_limit(&self, values: &[SqlValue<'_>]) -> Duration {
+        let sizes = values.iter().map(|value| match value {
+            SqlValue::Null | SqlValue::Int(_) => 0,
+            SqlValue::Text(text) => text.len(),
+            SqlValue::Bytes(bytes) => bytes.len(),
+        });
+        let seconds = sizes.sum::<usize>() / SENT_BYTES_PER_SECOND;
+        self.connection.answer_limit + Duration::from_secs(seconds as u64)
     }
 }
 
 impl SqlTransaction for PostgresTransaction<'_> {
     fn execute(&mut self, sql: &'static str, values: &[SqlValue<'_>]) -> Result<u64, SqlError> {
-        let statement = self.prepare_statement(sql)?;
-        let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|value| value as _).collect();
-        let result = self.transaction.execute(&statement, &values);
-        result.map_err(|error| to_sql_error(self.name, &error))
+        let (statement, limit) = (self.prepare_statement(sql)?, self.answer_limit(values));
+        let result = self.connection.run(limit, async |client| client.execute_raw(&statement, values).await);
+        result.map_err(|error| error.into_sql_error(self.name))
     }
 
     fn query(
@@ -47,11 +57,16 @@ impl SqlTransaction for PostgresTransaction<'_> {
         values: &[SqlValue<'_>],
         on_row: RowCallback<'_>,
     ) -> Result<(), SqlError> {
-        let statement = self.prepare_statement(sql)?;
-        let name = self.name;
-        let mut rows =
-            self.transaction.query_raw(&statement, values).map_err(|error| to_sql_error(name, &error))?;
-        while let Some(row) = rows.next().map_err(|error| to_sql_error(name, &error))? {
+        let (statement, limit) = (self.prepare_statement(sql)?, self.answer_limit(values));
+        let Self { connection, name, .. } = self;
+        let rows = connection.run(limit, async |client| client.query_raw(&statement, values).await);
+        let mut rows = pin!(rows.map_err(|error| error.into_sql_error(name))?);
+        // The limit is for each row: a long session arrives for as long as rows arrive.
+        let mut next_row = || {
+            let next = connection.run(limit, async |_| rows.try_next().await);
+            next.map_err(|error| error.into_sql_error(name))
+        };
+        while let Some(row) = next_row()? {
             on_row(&PostgresRow { row, name })?;
         }
         Ok(())
@@ -62,20 +77,14 @@ impl SqlTransaction for PostgresTransaction<'_> {
     }
 }
 
-fn to_sql_error(name: &str, error: &postgres::Error) -> SqlError {
-    let is_constraint = error.code().is_some_and(|code| code.code().starts_with("23"));
-    let error = from_postgres(name, error);
-    if is_constraint { SqlError::Constraint(error) } else { SqlError::Other(error) }
-}
-
 struct PostgresRow<'a> {
     row: Row,
     name: &'a str,
 }
 
 impl PostgresRow<'_> {
-    fn row_error(&self, error: &postgres::Error) -> SqlError {
-        from_postgres(self.name, error).into()
+    fn row_error(&self, error: Error) -> SqlError {
+        PostgresError::from(error).into_store_error(self.name).into()
     }
 }
 
@@ -86,15 +95,15 @@ impl SqlRow for PostgresRow<'_> {
             Some(&Type::INT4) => self.row.try_get::<_, Option<i32>>(index).map(|int| int.map(i64::from)),
             _ => self.row.try_get(index),
         }
-        .map_err(|error| self.row_error(&error))
+        .map_err(|error| self.row_error(error))
     }
 
     fn get_text(&self, index: usize) -> Result<Option<&str>, SqlError> {
-        self.row.try_get(index).map_err(|error| self.row_error(&error))
+        self.row.try_get(index).map_err(|error| self.row_error(error))
     }
 
     fn get_bytes(&self, index: usize) -> Result<Option<&[u8]>, SqlError> {
-        self.row.try_get(index).map_err(|error| self.row_error(&error))
+        self.row.try_get(index).map_err(|error| self.row_error(error))
     }
 }
 
@@ -119,33 +128,4 @@ impl ToSql for SqlValue<'_> {
     }
 
     to_sql_checked!();
-}
-
-/// Classifies an error of the server or the connection, without any stored content.
-pub(super) fn from_postgres(name: &str, error: &postgres::Error) -> StoreError {
-    let database = name.to_owned();
-    let Some(db_error) = error.as_db_error() else {
-        let reason = std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
-        return StoreError::Unreachable { database, reason };
-    };
-    let mut reason = db_error.message().to_owned();
-    if let Some(ErrorPosition::Original(position)) = db_error.position() {
-        reason.push_str(&format!(" at {position}"));
-    }
-    let code = db_error.code();
-    if *code == SqlState::DISK_FULL {
-        StoreError::Full { database }
-    } else if *code == SqlState::READ_ONLY_SQL_TRANSACTION {
-        StoreError::ReadOnly { database }
-    } else if [SqlState::LOCK_NOT_AVAILABLE, SqlState::T_R_DEADLOCK_DETECTED].contains(code) {
-        StoreError::Locked { database }
-    } else if code.code().starts_with("28") || *code == SqlState::UNDEFINED_DATABASE {
-        StoreError::AccessDenied { database, reason }
-    } else if code.code().starts_with("08") || code.code().starts_with("57P") {
-        StoreError::Unreachable { database, reason }
-    } else if *code == SqlState::DATA_CORRUPTED || *code == SqlState::INDEX_CORRUPTED {
-        StoreError::Damaged { database }
-    } else {
-        StoreError::Failed { database, reason }
-    }
 }

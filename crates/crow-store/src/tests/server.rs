@@ -5,7 +5,7 @@ use std::{
     thread,
 };
 
-use postgres::{Client, Config, NoTls};
+use tokio_postgres::{Config, NoTls, SimpleQueryMessage};
 
 use crate::PostgresAddress;
 
@@ -24,7 +24,7 @@ impl Database {
         let uri = uri.ok()?;
         let name = format!("crow_{}_{}", std::process::id(), N_MADE.fetch_add(1, Ordering::Relaxed));
         let database = Self { uri, name };
-        database.on(None, |client| client.batch_execute(&format!("CREATE DATABASE {}", database.name)));
+        database.run(None, &format!("CREATE DATABASE {}", database.name));
         Some(database)
     }
 
@@ -40,34 +40,39 @@ impl Database {
     }
 
     pub(super) fn direct(&self, sql: &str) {
-        self.on(Some(&self.name), |client| client.batch_execute(&format!("SET search_path = crow; {sql}")));
+        self.run(Some(&self.name), &format!("SET search_path = crow; {sql}"));
     }
 
     pub(super) fn count(&self, sql: &str) -> i64 {
-        self.on(Some(&self.name), |client| {
-            client.batch_execute("SET search_path = crow")?;
-            client.query_one(sql, &[]).map(|row| row.get(0))
-        })
+        let messages = self.run(Some(&self.name), &format!("SET search_path = crow; {sql}"));
+        let mut counts = messages.iter().filter_map(|message| {
+            let SimpleQueryMessage::Row(row) = message else { return None };
+            row.get(0)?.parse().ok()
+        });
+        counts.next().unwrap()
     }
 
-    /// The client blocks, which no runtime permits on its threads.
-    fn on<T: Send>(
-        &self,
-        name: Option<&str>,
-        work: impl FnOnce(&mut Client) -> Result<T, postgres::Error> + Send,
-    ) -> T {
+    /// It blocks, which no runtime permits on its threads.
+    fn run(&self, name: Option<&str>, sql: &str) -> Vec<SimpleQueryMessage> {
         let mut config: Config = self.uri.parse().unwrap();
         if let Some(name) = name {
             config.dbname(name);
         }
-        thread::scope(|scope| {
-            scope.spawn(|| work(&mut config.connect(NoTls).unwrap()).unwrap()).join().unwrap()
-        })
+        let work = async {
+            let (client, driver) = config.connect(NoTls).await.unwrap();
+            tokio::spawn(driver);
+            client.simple_query(sql).await.unwrap()
+        };
+        let run = || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(work)
+        };
+        thread::scope(|scope| scope.spawn(run).join().unwrap())
     }
 }
 
 impl Drop for Database {
     fn drop(&mut self) {
-        self.on(None, |client| client.batch_execute(&format!("DROP DATABASE {} WITH (FORCE)", self.name)));
+        self.run(None, &format!("DROP DATABASE {} WITH (FORCE)", self.name));
     }
 }

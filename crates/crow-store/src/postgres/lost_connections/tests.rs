@@ -1,5 +1,6 @@
 use std::{
     io::{self, Read as _, Write as _},
+    net::TcpListener,
     os::unix::net::{UnixListener, UnixStream},
     path::Path,
     sync::{
@@ -14,7 +15,7 @@ use crow_core::SessionId;
 
 use crate::{
     PostgresAddress,
-    sql::{DatabaseBackend, LeaseKey},
+    sql::{DatabaseBackend, LeaseKey, TransactionBody, TransactionKind},
     tests::server,
 };
 
@@ -46,7 +47,20 @@ fn start_proxy(listener: UnixListener, server: std::path::PathBuf, first: Arc<At
 }
 
 #[test]
-fn lost_connection_is_closed_beside_the_store_and_its_lease_is_free() {
+fn server_that_swallows_everything_is_unreachable() {
+    // The system accepts connections to it.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    for mode in ["disable", "require"] {
+        let uri = format!("postgres://u@127.0.0.1:{port}/crow?sslmode={mode}");
+        let connected = PostgresAddress::parse(&uri).unwrap().connect_within(Duration::from_millis(50));
+        let error = connected.err().unwrap().to_string();
+        assert!(error.contains("cannot be reached (the server did not answer within 50ms)"), "{error}");
+    }
+}
+
+#[test]
+fn connection_without_an_answer_is_lost_and_its_lease_is_free() {
     let Some(database) = server::Database::new() else { return };
     let directory = tempfile::tempdir().unwrap();
     let uri = database.uri();
@@ -62,7 +76,12 @@ fn lost_connection_is_closed_beside_the_store_and_its_lease_is_free() {
     let mut backend = address.connect().unwrap();
     backend.acquire_lease(&key).unwrap();
     is_frozen.store(true, Ordering::SeqCst);
-    backend.client.is_valid(Duration::from_millis(10)).unwrap_err();
+    backend.connection.answer_limit = Duration::from_millis(10);
+    let query: TransactionBody<'_> =
+        &mut |sql| sql.query("SELECT count(*) FROM sessions", &[], &mut |_| Ok(()));
+    let error = backend.run_transaction(TransactionKind::Read, query).unwrap_err();
+    assert!(error.to_string().contains("the server did not answer within 10ms"), "{error}");
+    assert!(backend.is_lost());
     Box::new(backend).abandon();
     address.connect().unwrap().acquire_lease(&key).unwrap();
 }
