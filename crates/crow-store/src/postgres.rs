@@ -25,22 +25,26 @@ use self::{
 };
 use crate::{
     LeaseHolder, StoreError,
-    search::quote_word,
+    database::index_missing_messages,
+    search::{quote_phrase, separate_cjk},
     sql::{DatabaseBackend, LeaseKey, SqlDialect, SyncCallback, TransactionBody, TransactionKind},
 };
 
 /// Each migrates the tables from the previous format to its own index in this list.
-const MIGRATIONS: [&str; 6] = [
+const MIGRATIONS: [&str; 7] = [
     include_str!("../migrations/postgres/0001_sessions.sql"),
     include_str!("../migrations/postgres/0002_tasks.sql"),
     include_str!("../migrations/postgres/0003_speckit.sql"),
     include_str!("../migrations/postgres/0004_asides.sql"),
     include_str!("../migrations/postgres/0005_templates.sql"),
     include_str!("../migrations/postgres/0006_task_places.sql"),
+    include_str!("../migrations/postgres/0007_cjk_search.sql"),
 ];
+/// The migration to this format removes messages from the search index, which have to be indexed again.
+const CJK_SEARCH_FORMAT: i64 = 7;
 /// A server that takes longer is unavailable for a waiting user.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// A script of a migration has several statements, each of which the server ends after 60 s.
+/// A migration may read all messages; most statements are ended by the server after 60 s.
 const MIGRATION_TIMEOUT: Duration = Duration::from_secs(600);
 /// A connection without an answer for this long is closed, so that no caller waits for a machine that is gone.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -56,6 +60,10 @@ const MIGRATION_LOCK: &str = "SELECT pg_advisory_xact_lock(1129467735)";
 static DIALECT: SqlDialect = SqlDialect {
     index_sql: "INSERT INTO message_search (message_id, words)
             VALUES ($1, to_tsvector('simple', regexp_replace(normalize($2, NFD), '[\\u0300-\\u036f]', '', 'g')))",
+    missing_sql: "SELECT id, id, data FROM messages
+             WHERE id >= $1 AND role <> 'tool'
+               AND NOT EXISTS (SELECT 1 FROM message_search s WHERE s.message_id = messages.id)
+             ORDER BY id LIMIT $2",
     search_sql: "SELECT m.seq, m.data, m.input_tokens, m.output_tokens, m.session_id, m.created
              FROM websearch_to_tsquery('simple', regexp_replace(normalize($1, NFD), '[\\u0300-\\u036f]', '', 'g'))
                  AS wanted
@@ -67,9 +75,9 @@ static DIALECT: SqlDialect = SqlDialect {
              JOIN messages m ON m.id = found.message_id
              ORDER BY ts_rank(found.words, wanted, 1) DESC, m.id DESC LIMIT $3 OFFSET $4",
     tidy_index_sql: None,
-    index_text: |text| Cow::Owned(words_only(text)),
+    index_text: |text| Cow::Owned(separate_cjk(&words_only(text)).into_owned()),
     search_expression: |words| {
-        let quoted = words.iter().map(|word| quote_word(words_only(word).trim()));
+        let quoted = words.iter().map(|word| quote_phrase(&words_only(word)));
         quoted.collect::<Vec<_>>().join(" ")
     },
 };
@@ -111,12 +119,11 @@ impl PostgresAddress {
         // The last of several hosts still has its time.
         let n_hosts = config.get_hosts().len().max(config.get_hostaddrs().len()).max(1);
         let limit_of_all = limit * u32::try_from(n_hosts).unwrap_or(1);
-        let connected = ServerConnection::open(&config, tls, limit_of_all).and_then(|mut connection| {
-            connection.run(limit, async |client| client.batch_execute(CONNECTION_SETUP).await)?;
-            let format = migrate_schema(&mut connection)?;
-            Ok((connection, format))
-        });
-        let (mut connection, format) = connected.map_err(|error| error.into_store_error(&name))?;
+        let map_error = |error: PostgresError| error.into_store_error(&name);
+        let mut connection = ServerConnection::open(&config, tls, limit_of_all).map_err(map_error)?;
+        let set_up = connection.run(limit, async |client| client.batch_execute(CONNECTION_SETUP).await);
+        set_up.map_err(map_error)?;
+        let format = migrate_schema(&mut connection, &name)?;
         let known_format = MIGRATIONS.len() as i64;
         if format > known_format {
             return Err(StoreError::NewerFormat { database: name, format, known_format });
@@ -136,8 +143,21 @@ impl PostgresAddress {
 
 /// Migrates the tables to the newest format, and returns the format. An error ends the connection, and so the
 /// transaction.
-fn migrate_schema(connection: &mut ServerConnection) -> Result<i64, PostgresError> {
-    connection.run_batch("BEGIN")?;
+fn migrate_schema(connection: &mut ServerConnection, name: &str) -> Result<i64, StoreError> {
+    let map_error = |error: PostgresError| error.into_store_error(name);
+    connection.run_batch("BEGIN").map_err(map_error)?;
+    let format = migrate_tables(connection).map_err(map_error)?;
+    if (1..CJK_SEARCH_FORMAT).contains(&format) {
+        let answer_limit = std::mem::replace(&mut connection.answer_limit, MIGRATION_TIMEOUT);
+        index_missing_messages(&mut PostgresTransaction { connection, prepared: &mut HashMap::new(), name })?;
+        connection.answer_limit = answer_limit;
+    }
+    connection.run_batch("COMMIT").map_err(map_error)?;
+    Ok(format.max(MIGRATIONS.len() as i64))
+}
+
+/// Runs the migrations that are missing, and returns the format before.
+fn migrate_tables(connection: &mut ServerConnection) -> Result<i64, PostgresError> {
     connection.run_batch(MIGRATION_LOCK)?;
     // Two processes that create a schema at once both find that there is none: only one may.
     connection.run_batch(
@@ -150,8 +170,7 @@ fn migrate_schema(connection: &mut ServerConnection) -> Result<i64, PostgresErro
         let version = index as i64 + 1;
         connection.query_opt("INSERT INTO format (version) VALUES ($1)", &[&version])?;
     }
-    connection.run_batch("COMMIT")?;
-    Ok(format.max(MIGRATIONS.len() as i64))
+    Ok(format)
 }
 
 /// Trusts the system's certificates, or the well-known ones if it has none.

@@ -146,6 +146,8 @@ impl dyn SqlTransaction + '_ {
 pub(crate) struct SqlDialect {
     /// Indexes the message `$1` by the words of `$2`.
     pub(crate) index_sql: &'static str,
+    /// Returns `id, id, data` of at most `$2` messages from ID `$1` on that are not in the index.
+    pub(crate) missing_sql: &'static str,
     /// Finds messages by the expression `$1`, within the session `$2` or everywhere, at most `$3`, after skipping
     /// `$4`.
     pub(crate) search_sql: &'static str,

@@ -2,14 +2,11 @@
 
 use crow_core::SessionId;
 
-use super::handle::Database;
+use super::{handle::Database, search_index::index_messages};
 use crate::{
-    StoreError, Timestamp, row,
+    StoreError, Timestamp,
     sql::{SqlError, SqlTransaction, values},
 };
-
-/// Messages that are indexed at a time, so that a long session is not in memory twice.
-const BATCH: i64 = 256;
 
 impl Database {
     /// Creates a session with the messages of another, up to the prompt `before` if that is given; returns whether the
@@ -102,29 +99,4 @@ fn copy_changes(
         values![copy, session, end],
     )?;
     Ok(())
-}
-
-/// Indexes the messages of a session.
-pub(super) fn index_messages(sql: &mut dyn SqlTransaction, session: &SessionId) -> Result<(), SqlError> {
-    let dialect = sql.dialect();
-    let mut from = 0;
-    loop {
-        let texts = sql.query_all(
-            "SELECT id, seq, data FROM messages
-             WHERE session_id = $1 AND seq >= $2 AND role <> 'tool' ORDER BY seq LIMIT $3",
-            values![session, from, BATCH],
-            |columns| {
-                // A message that cannot be decoded cannot be found; loading the session reports it.
-                let entry = row::decode_entry(columns.get_text(2)?.unwrap_or_default(), None, None);
-                let text = entry.map(|entry| row::searchable_text(&entry)).unwrap_or_default();
-                Ok((columns.read_int(0)?, columns.read_int(1)?, text))
-            },
-        )?;
-        let Some((_, last, _)) = texts.last() else { return Ok(()) };
-        from = last + 1;
-        for (id, _, text) in texts.iter().filter(|(_, _, text)| !text.is_empty()) {
-            let text = (dialect.index_text)(text);
-            sql.execute(dialect.index_sql, values![*id, text.as_ref()])?;
-        }
-    }
 }

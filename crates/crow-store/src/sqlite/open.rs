@@ -13,9 +13,12 @@ use super::{
     errors::{display_path, from_io, from_sqlite},
     foreign_format::ForeignFormat,
     foreign_import::import_foreign_database,
-    schema::{FileOwner, MIGRATIONS, detect_owner, immutable_uri, make_tables, schema_version},
+    schema::{
+        CJK_SEARCH_FORMAT, FileOwner, MIGRATIONS, detect_owner, immutable_uri, make_tables, schema_version,
+    },
+    statements::SqliteTransaction,
 };
-use crate::StoreError;
+use crate::{StoreError, database::index_missing_messages};
 
 /// The longest transaction of another process deletes a session. Rewriting a large file takes longer, and is only begun
 /// while no process works on a session.
@@ -133,6 +136,9 @@ fn migrate_schema(connection: &mut Connection, path: &Path) -> Result<(), StoreE
         back_up(path, format)?;
     }
     make_tables(&transaction).map_err(in_path)?;
+    if (1..CJK_SEARCH_FORMAT).contains(&format) {
+        index_missing_messages(&mut SqliteTransaction { connection: &transaction, path })?;
+    }
     transaction.commit().map_err(in_path)
 }
 

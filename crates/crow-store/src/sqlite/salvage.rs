@@ -17,6 +17,7 @@ use super::{
     errors::{display_path, from_io, from_sqlite},
     open,
     schema::{MIGRATIONS, make_older_tables, make_tables, schema_version},
+    statements::DIALECT,
 };
 use crate::{StoreError, row};
 
@@ -164,8 +165,8 @@ fn copy_sessions(from: &Connection, to: &Transaction<'_>) -> rusqlite::Result<(u
         insert_row(to, "messages", &MESSAGE_COLUMNS, values)?;
         let text = row::searchable_text(&entry);
         if !text.is_empty() {
-            let index = "INSERT INTO message_search (rowid, text) VALUES (?1, ?2)";
-            to.prepare_cached(index)?.execute((to.last_insert_rowid(), text))?;
+            let text = (DIALECT.index_text)(&text);
+            to.prepare_cached(DIALECT.index_sql)?.execute((to.last_insert_rowid(), text))?;
         }
         *next += 1;
         n_messages += 1;

@@ -12,7 +12,7 @@ use super::foreign_format::ForeignFormat;
 /// `CROW`, in the header of every database of ours.
 const APPLICATION_ID: i64 = 0x4352_4f57;
 /// Each migrates a database from the previous format to its own index in this list.
-pub(super) const MIGRATIONS: [&str; 8] = [
+pub(super) const MIGRATIONS: [&str; 9] = [
     include_str!("../../migrations/sqlite/0001_sessions.sql"),
     include_str!("../../migrations/sqlite/0002_thought_level.sql"),
     include_str!("../../migrations/sqlite/0003_lasting.sql"),
@@ -21,7 +21,11 @@ pub(super) const MIGRATIONS: [&str; 8] = [
     include_str!("../../migrations/sqlite/0006_asides.sql"),
     include_str!("../../migrations/sqlite/0007_templates.sql"),
     include_str!("../../migrations/sqlite/0008_task_places.sql"),
+    include_str!("../../migrations/sqlite/0009_cjk_search.sql"),
 ];
+
+/// The migration to this format removes messages from the search index, which have to be indexed again.
+pub(super) const CJK_SEARCH_FORMAT: i64 = 9;
 
 /// The tables of the newest format. A new database is made by them, because each `ALTER TABLE` reads all tables again.
 const NEWEST_TABLES: &str = include_str!("../../migrations/sqlite/newest_tables.sql");

@@ -1,6 +1,6 @@
 //! Statements of SQLite: parameters, rows, and what its SQL says differently.
 
-use std::{borrow::Cow, path::Path};
+use std::path::Path;
 
 use rusqlite::{
     Connection, ErrorCode, Row, ToSql,
@@ -10,7 +10,7 @@ use rusqlite::{
 use super::errors::{display_path, from_sqlite};
 use crate::{
     StoreError,
-    search::quote_word,
+    search::{quote_phrase, separate_cjk},
     sql::{RowCallback, SqlDialect, SqlError, SqlRow, SqlTransaction, SqlValue},
 };
 
@@ -18,8 +18,11 @@ use crate::{
 const PLACEHOLDERS: [&str; 13] =
     ["$1", "$2", "$3", "$4", "$5", "$6", "$7", "$8", "$9", "$10", "$11", "$12", "$13"];
 
-static DIALECT: SqlDialect = SqlDialect {
+pub(super) static DIALECT: SqlDialect = SqlDialect {
     index_sql: "INSERT INTO message_search (rowid, text) VALUES ($1, $2)",
+    missing_sql: "SELECT id, id, data FROM messages
+             WHERE id >= $1 AND role <> 'tool' AND NOT EXISTS (SELECT 1 FROM message_search s WHERE s.rowid = messages.id)
+             ORDER BY id LIMIT $2",
     // Ranking a word that is in every message takes too long, so only the newest are ranked.
     search_sql: "SELECT m.seq, m.data, m.input_tokens, m.output_tokens, m.session_id, m.created
              FROM (SELECT s.rowid AS id, s.rank AS weight
@@ -30,8 +33,8 @@ static DIALECT: SqlDialect = SqlDialect {
              ORDER BY found.weight LIMIT $3 OFFSET $4",
     // The index only marks words as deleted; merging drops them.
     tidy_index_sql: Some("INSERT INTO message_search (message_search) VALUES ('optimize')"),
-    index_text: |text| Cow::Borrowed(text),
-    search_expression: |words| words.iter().map(|word| quote_word(word)).collect::<Vec<_>>().join(" "),
+    index_text: separate_cjk,
+    search_expression: |words| words.iter().map(|word| quote_phrase(word)).collect::<Vec<_>>().join(" "),
 };
 
 /// The statements of one transaction.

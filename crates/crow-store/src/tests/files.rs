@@ -153,7 +153,7 @@ async fn newer_format_is_rejected() {
     place.open().await.close().await.unwrap();
     foreign(&place, "PRAGMA user_version = 99");
     let error = Store::open(&place.address).await.unwrap_err();
-    assert!(matches!(error, StoreError::NewerFormat { format: 99, known_format: 8, .. }), "{error}");
+    assert!(matches!(error, StoreError::NewerFormat { format: 99, known_format: 9, .. }), "{error}");
     let error = salvage_database(&place.file()).unwrap_err();
     assert!(matches!(error, StoreError::NewerFormat { format: 99, .. }), "{error}");
 }
