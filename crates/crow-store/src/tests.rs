@@ -1,3 +1,4 @@
+mod concurrent;
 mod crash;
 mod files;
 mod kept;
@@ -7,6 +8,7 @@ mod space;
 mod speckit;
 mod tasks;
 
+use self::concurrent::{config_keeps_the_changes_of_all_processes, stores_write_concurrently};
 use self::kept::{
     changes_of_the_last_turn_are_listed, child_sessions_are_deleted_with_their_parent,
     draft_outlives_its_process, fork_ends_before_a_prompt, fork_is_independent, images_are_stored_once,
@@ -123,6 +125,7 @@ on_both! {
     session_lease_is_exclusive
     session_lease_ends_on_drop
     stores_write_concurrently
+    config_keeps_the_changes_of_all_processes
     broken_row_is_reported
     closed_store_is_an_error
     messages_are_read_in_pages
@@ -446,24 +449,6 @@ async fn session_lease_ends_on_drop(place: Place) {
     one.close().await.unwrap();
     drop(writer);
     say(&other, &session, 0, "mine").await.unwrap();
-}
-
-async fn stores_write_concurrently(place: Place) {
-    const N_EACH: u64 = 100;
-    // Each of them may find that there are no tables yet.
-    let (one, other, _third, _fourth) = tokio::join!(place.open(), place.open(), place.open(), place.open());
-    let write = |store: Store| async move {
-        let session = begin(&store, "/p", 1).await;
-        let writer = store.acquire_session_lease(&session).await.unwrap();
-        for seq in 0..N_EACH {
-            store.append_entry(&writer, seq, &prompt(seq, "word"), Timestamp(2)).await.unwrap();
-        }
-        session
-    };
-    let (a, b) = tokio::join!(tokio::spawn(write(one.clone())), tokio::spawn(write(other.clone())));
-    for (reader, session) in [(&other, a.unwrap()), (&one, b.unwrap())] {
-        assert_eq!(reader.load_session(&session).await.unwrap().unwrap().entries.len() as u64, N_EACH);
-    }
 }
 
 async fn broken_row_is_reported(place: Place) {

@@ -186,7 +186,8 @@ impl Database {
         value: Option<&Value>,
     ) -> Result<(), StoreError> {
         self.write_transaction(|sql| {
-            let find = "SELECT config FROM sessions WHERE id = $1";
+            // The update keeps another process from changing it between here and the end, on a server too.
+            let find = "UPDATE sessions SET config = config WHERE id = $1 RETURNING config";
             let found = sql.query_one(find, values![session], |columns| columns.read_string(0))?;
             let Some(config) = found else { return Err(StoreError::NoSession(session.clone()).into()) };
             // A value that is not an object was not written by Crow and is ignored.
