@@ -8,7 +8,10 @@ mod space;
 mod speckit;
 mod tasks;
 
-use self::concurrent::{config_keeps_the_changes_of_all_processes, stores_write_concurrently};
+use self::concurrent::{
+    config_keeps_the_changes_of_all_processes, fork_has_as_many_messages_as_it_counts,
+    stores_write_concurrently,
+};
 use self::kept::{
     changes_of_the_last_turn_are_listed, child_sessions_are_deleted_with_their_parent,
     draft_outlives_its_process, fork_ends_before_a_prompt, fork_is_independent, images_are_stored_once,
@@ -126,6 +129,7 @@ on_both! {
     session_lease_ends_on_drop
     stores_write_concurrently
     config_keeps_the_changes_of_all_processes
+    fork_has_as_many_messages_as_it_counts
     broken_row_is_reported
     closed_store_is_an_error
     messages_are_read_in_pages

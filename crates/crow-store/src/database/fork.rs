@@ -40,6 +40,9 @@ impl Database {
                 Err(SqlError::Constraint(_)) => return Err(StoreError::NameTaken(copy.clone()).into()),
                 Err(error) => return Err(error),
             }
+            // On a server, later statements see what another process appends meanwhile.
+            let count = "SELECT n_messages FROM sessions WHERE id = $1";
+            let end = sql.query_one(count, values![copy], |columns| columns.read_count(0))?.unwrap_or_default();
             for copy_sql in [
                 "INSERT INTO messages (session_id, seq, turn, role, data, input_tokens, output_tokens, created)
                  SELECT $1, seq, turn, role, data, input_tokens, output_tokens, created
