@@ -25,7 +25,7 @@ impl fmt::Display for LeaseHolder {
 }
 
 /// The reason why a store operation failed.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum StoreError {
     /// The file is not a database.
     #[error("{database} is not a database; move it away or name another file")]

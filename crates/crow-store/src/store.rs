@@ -67,7 +67,7 @@ impl Store {
             released: released.clone(),
             lost_leases: HashSet::new(),
             state: None,
-            opening_error: None,
+            opening_failure: None,
         };
         thread::Builder::new().name("crow-store".into()).spawn(move || actor.run()).map_err(
             |error: io::Error| StoreError::CannotOpen {

@@ -94,11 +94,17 @@ impl OpenDatabase {
     }
 }
 
+/// An opening that failed, for the requests that have waited for it: each would wait as long again, one after another.
+pub(super) struct OpeningFailure {
+    error: StoreError,
+    n_waiting: usize,
+}
+
 pub(super) struct StoreActor<F> {
     pub(super) open: F,
     pub(super) state: Option<OpenDatabase>,
-    /// The error of the opening, for a request that has waited for it.
-    pub(super) opening_error: Option<StoreError>,
+    /// The last opening, if it failed and requests waited for it.
+    pub(super) opening_failure: Option<OpeningFailure>,
     pub(super) inbox: mpsc::Receiver<StoreRequest>,
     pub(super) released: ReleasedLeases,
     /// Leases that were lost with a connection.
@@ -107,8 +113,9 @@ pub(super) struct StoreActor<F> {
 
 impl<F: Fn() -> Result<Database, StoreError>> StoreActor<F> {
     pub(super) fn run(mut self) {
-        // A request that waits for the opening gets its error; later ones try again.
-        self.opening_error = self.ensure_open().err().filter(|_| !self.inbox.is_empty());
+        if let Err(error) = self.ensure_open() {
+            tracing::debug!(%error, "the database could not be opened yet");
+        }
         while let Some(request) = self.inbox.blocking_recv() {
             if self.handle_request(request).is_break() {
                 return;
@@ -126,7 +133,7 @@ impl<F: Fn() -> Result<Database, StoreError>> StoreActor<F> {
         // A connection may have broken while it was idle.
         self.drop_lost_connection();
         match request {
-            StoreRequest::Run(work) => match self.opening_error.take() {
+            StoreRequest::Run(work) => match self.take_opening_error() {
                 Some(error) => work(Err(error)),
                 None => work(self.ensure_open()),
             },
@@ -142,7 +149,7 @@ impl<F: Fn() -> Result<Database, StoreError>> StoreActor<F> {
     fn ensure_open(&mut self) -> Result<&mut OpenDatabase, StoreError> {
         let open = match self.state.take() {
             Some(open) => open,
-            None => OpenDatabase { database: (self.open)()?, held_leases: HashSet::new() },
+            None => OpenDatabase { database: self.open_database()?, held_leases: HashSet::new() },
         };
         let open = self.state.insert(open);
         // First of all: a holder of a lease is working, and no other process may acquire it.
@@ -152,6 +159,23 @@ impl<F: Fn() -> Result<Database, StoreError>> StoreActor<F> {
             }
         }
         Ok(open)
+    }
+
+    fn open_database(&mut self) -> Result<Database, StoreError> {
+        let opened = (self.open)();
+        if let Err(error) = &opened {
+            let n_waiting = self.inbox.len();
+            self.opening_failure = Some(OpeningFailure { error: error.clone(), n_waiting });
+        }
+        opened
+    }
+
+    /// Returns the error of the opening that a request has waited for; later ones try again.
+    fn take_opening_error(&mut self) -> Option<StoreError> {
+        let OpeningFailure { error, n_waiting } = self.opening_failure.take()?;
+        let n_waiting = n_waiting.checked_sub(1)?;
+        self.opening_failure = Some(OpeningFailure { error: error.clone(), n_waiting });
+        Some(error)
     }
 
     fn drop_lost_connection(&mut self) {

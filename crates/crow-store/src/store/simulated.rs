@@ -36,7 +36,7 @@ impl Store {
             released: released.clone(),
             lost_leases: HashSet::new(),
             state: None,
-            opening_error: None,
+            opening_failure: None,
         };
         tokio::spawn(actor.run_simulated(disk.clone()));
         Self { requests, released, drafts, simulation: Some(StoreSimulation { disk, names }) }

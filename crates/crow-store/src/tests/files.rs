@@ -3,6 +3,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    sync::atomic::{AtomicU32, Ordering},
     time::Duration,
 };
 
@@ -305,6 +306,26 @@ async fn lock_timeout_is_an_error() {
     assert!(store.load_session(&session).await.unwrap().is_some());
     holder.execute_batch("ROLLBACK").unwrap();
     say(&store, &session, 0, "x").await.unwrap();
+}
+
+#[tokio::test]
+async fn failed_opening_answers_all_that_waited_for_it() {
+    let place = Place::new();
+    let (permit, permits) = std::sync::mpsc::channel();
+    let n_openings = AtomicU32::new(0);
+    let unreachable = move || {
+        // It has no permit after the first.
+        let _ = permits.recv();
+        let reason = format!("attempt {}", n_openings.fetch_add(1, Ordering::Relaxed));
+        Err(StoreError::Unreachable { database: "the nest".into(), reason })
+    };
+    let store = Store::start(&place.address, unreachable).unwrap();
+    let load = async || store.wait_until_open().await.unwrap_err().to_string();
+    let permit_one = async move { permit.send(()).unwrap() };
+    let (one, other, third, ()) = tokio::join!(load(), load(), load(), permit_one);
+    assert!([&one, &other, &third].iter().all(|error| error.contains("attempt 0")), "{one} {other} {third}");
+    let later = load().await;
+    assert!(later.contains("attempt 1"), "{later}");
 }
 
 #[cfg(unix)]
