@@ -38,10 +38,10 @@ const MIGRATIONS: [&str; 7] = [
     include_str!("../migrations/postgres/0004_asides.sql"),
     include_str!("../migrations/postgres/0005_templates.sql"),
     include_str!("../migrations/postgres/0006_task_places.sql"),
-    include_str!("../migrations/postgres/0007_cjk_search.sql"),
+    include_str!("../migrations/postgres/0007_search_index.sql"),
 ];
 /// The migration to this format removes messages from the search index, which have to be indexed again.
-const CJK_SEARCH_FORMAT: i64 = 7;
+const SEARCH_INDEX_FORMAT: i64 = 7;
 /// A server that takes longer is unavailable for a waiting user.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// A migration may read all messages; most statements are ended by the server after 60 s.
@@ -147,7 +147,7 @@ fn migrate_schema(connection: &mut ServerConnection, name: &str) -> Result<i64, 
     let map_error = |error: PostgresError| error.into_store_error(name);
     connection.run_batch("BEGIN").map_err(map_error)?;
     let format = migrate_tables(connection).map_err(map_error)?;
-    if (1..CJK_SEARCH_FORMAT).contains(&format) {
+    if (1..SEARCH_INDEX_FORMAT).contains(&format) {
         let answer_limit = std::mem::replace(&mut connection.answer_limit, MIGRATION_TIMEOUT);
         index_missing_messages(&mut PostgresTransaction { connection, prepared: &mut HashMap::new(), name })?;
         connection.answer_limit = answer_limit;

@@ -11,8 +11,8 @@ pub(crate) mod tests;
 use std::borrow::Cow;
 
 use crow_core::{
-    CallId, ContentHash, DoubtKind, Failure, MessageId, Prompt, ProviderState, RepairDoubt, Reply, ReplyEnd,
-    TokenUsage, ToolArguments, ToolCall, ToolResult, TranscriptEntry,
+    CallId, ContentHash, ContentPart, DoubtKind, Failure, MessageId, Prompt, ProviderState, RepairDoubt,
+    Reply, ReplyEnd, TokenUsage, ToolArguments, ToolCall, ToolResult, TranscriptEntry,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -68,12 +68,24 @@ const SEARCHED_BYTES_MAX: usize = 256 * 1024;
 /// Returns the searchable text of an entry: that of users and models, not of tools.
 pub(crate) fn searchable_text(entry: &TranscriptEntry) -> String {
     let mut text = match entry {
-        TranscriptEntry::Prompt(prompt) => prompt.text(),
+        TranscriptEntry::Prompt(prompt) => searchable_parts(&prompt.parts),
         TranscriptEntry::Reply(reply) => reply.text.clone(),
         TranscriptEntry::Result { .. } => String::new(),
     };
     text.truncate(text.floor_char_boundary(SEARCHED_BYTES_MAX));
     text
+}
+
+/// Returns the texts of a prompt without what Crow adds about the session, which would be found in every session.
+fn searchable_parts(parts: &[ContentPart]) -> String {
+    let texts = parts.iter().filter_map(|part| match part {
+        ContentPart::FromCrow { kind, .. } if kind.is_session_context() => None,
+        ContentPart::Text(text) | ContentPart::Resource { text, .. } | ContentPart::FromCrow { text, .. } => {
+            Some(text.as_str())
+        }
+        ContentPart::Image { .. } | ContentPart::Link { .. } => None,
+    });
+    texts.collect::<Vec<_>>().join("\n")
 }
 
 #[derive(Serialize, Deserialize)]

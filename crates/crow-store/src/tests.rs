@@ -20,7 +20,10 @@ use self::kept::{
     side_requests_count_as_usage, tables_match_their_description, templates_and_tools_are_stored_by_content,
     usage_before_the_creation_of_its_session_counts, usage_counts_each_request_once,
 };
-use self::search::{chinese_japanese_and_korean_are_found, messages_of_an_older_format_are_indexed_again};
+use self::search::{
+    additions_about_the_session_are_not_found, chinese_japanese_and_korean_are_found,
+    messages_of_an_older_format_are_indexed_again,
+};
 use self::speckit::{
     spec_kit_events_are_listed, spec_kit_state_is_deleted_with_its_session, spec_kit_state_is_stored,
 };
@@ -119,6 +122,7 @@ on_both! {
     sessions_are_listed_newest_first_by_page_and_folder
     search_finds_text_of_users_and_models
     search_is_limited_to_a_session_and_paged
+    additions_about_the_session_are_not_found
     chinese_japanese_and_korean_are_found
     messages_of_an_older_format_are_indexed_again
     deleted_session_is_gone

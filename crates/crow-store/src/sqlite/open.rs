@@ -14,7 +14,7 @@ use super::{
     foreign_format::ForeignFormat,
     foreign_import::import_foreign_database,
     schema::{
-        CJK_SEARCH_FORMAT, FileOwner, MIGRATIONS, detect_owner, immutable_uri, make_tables, schema_version,
+        FileOwner, MIGRATIONS, SEARCH_INDEX_FORMAT, detect_owner, immutable_uri, make_tables, schema_version,
     },
     statements::SqliteTransaction,
 };
@@ -136,7 +136,7 @@ fn migrate_schema(connection: &mut Connection, path: &Path) -> Result<(), StoreE
         back_up(path, format)?;
     }
     make_tables(&transaction).map_err(in_path)?;
-    if (1..CJK_SEARCH_FORMAT).contains(&format) {
+    if (1..SEARCH_INDEX_FORMAT).contains(&format) {
         index_missing_messages(&mut SqliteTransaction { connection: &transaction, path })?;
     }
     transaction.commit().map_err(in_path)

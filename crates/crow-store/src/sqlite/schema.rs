@@ -21,11 +21,11 @@ pub(super) const MIGRATIONS: [&str; 9] = [
     include_str!("../../migrations/sqlite/0006_asides.sql"),
     include_str!("../../migrations/sqlite/0007_templates.sql"),
     include_str!("../../migrations/sqlite/0008_task_places.sql"),
-    include_str!("../../migrations/sqlite/0009_cjk_search.sql"),
+    include_str!("../../migrations/sqlite/0009_search_index.sql"),
 ];
 
 /// The migration to this format removes messages from the search index, which have to be indexed again.
-pub(super) const CJK_SEARCH_FORMAT: i64 = 9;
+pub(super) const SEARCH_INDEX_FORMAT: i64 = 9;
 
 /// The tables of the newest format. A new database is made by them, because each `ALTER TABLE` reads all tables again.
 const NEWEST_TABLES: &str = include_str!("../../migrations/sqlite/newest_tables.sql");

@@ -1,6 +1,8 @@
 //! Search in texts that are written without spaces.
 
-use super::{Place, begin, say, words};
+use crow_core::{ContentPart, CrowPart, MessageId, Prompt, TranscriptEntry};
+
+use super::{Place, begin, put, say, words};
 use crate::Store;
 
 const TEXTS: [&str; 4] = ["这个数据库很好", "用SQLite数据库。", "カラスが鳴く", "데이터베이스를 연다"];
@@ -30,6 +32,21 @@ pub(super) async fn chinese_japanese_and_korean_are_found(place: Place) {
     assert_eq!(found(&store, &page).await, [] as [u64; 0]);
     let hits = store.search_messages(words("SQLite数据库")).await.unwrap();
     assert_eq!(hits[0].snippet, TEXTS[1]);
+}
+
+pub(super) async fn additions_about_the_session_are_not_found(place: Place) {
+    let store = place.open().await;
+    let session = begin(&store, "/p", 1).await;
+    let part = |kind, text: &str| ContentPart::FromCrow { kind, text: text.to_owned() };
+    let parts = vec![
+        part(CrowPart::Environment, "docker is installed"),
+        part(CrowPart::LinkedFile("/p/a".to_owned()), "linked"),
+        ContentPart::Text("typed".to_owned()),
+    ];
+    let entry = TranscriptEntry::Prompt(Prompt { id: MessageId::from_seq(0), parts });
+    put(&store, &session, 0, &entry).await.unwrap();
+    assert_eq!(found(&store, "docker").await, [] as [u64; 0]);
+    assert_eq!((found(&store, "linked").await, found(&store, "typed").await), (vec![0], vec![0]));
 }
 
 pub(super) async fn messages_of_an_older_format_are_indexed_again(place: Place) {
