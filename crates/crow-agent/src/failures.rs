@@ -17,6 +17,12 @@ pub(crate) fn stuck_session() -> Failure {
     Failure::new(FailureKind::Store, reason)
 }
 
+/// The failure for a session that the client has not opened, whether or not it exists.
+pub(crate) fn session_not_open(id: &SessionId) -> Failure {
+    let reason = format!("the session {id} is not open; load or resume it first");
+    Failure::new(FailureKind::SessionNotFound, reason)
+}
+
 /// The failure for a missing session, with a hint.
 pub(crate) fn session_not_found(id: &SessionId) -> Failure {
     let reason = format!("there is no session {id}; `crow-cli inspect` lists the sessions");

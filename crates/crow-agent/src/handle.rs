@@ -53,11 +53,11 @@ pub(crate) enum SessionMsg {
 impl SessionMsg {
     /// Answers a message to a session that has ended.
     pub(crate) fn reject(self, id: &SessionId) {
-        let not_found = || crate::failures::session_not_found(id);
+        let not_open = || crate::failures::session_not_open(id);
         match self {
-            Self::Prompt { answer, .. } => answer.send(Err(not_found())),
-            Self::Steer { answer, .. } => answer.send(Err(not_found())),
-            Self::SetOption { answer, .. } | Self::Reopen { answer, .. } => answer.send(Err(not_found())),
+            Self::Prompt { answer, .. } => answer.send(Err(not_open())),
+            Self::Steer { answer, .. } => answer.send(Err(not_open())),
+            Self::SetOption { answer, .. } | Self::Reopen { answer, .. } => answer.send(Err(not_open())),
             Self::Close { answer } => answer.send(Ok(())),
             Self::TurnEnded { finished: ended } => ended.answer.send(ended.end.map(Into::into)),
             Self::Withdraw { .. } | Self::Cancel | Self::Mail => {}
@@ -107,7 +107,7 @@ impl SessionHandle {
                 answer.send(Err(crate::failures::stuck_session()));
             }
             Err(mpsc::error::TrySendError::Closed(())) => {
-                answer.send(Err(crate::failures::session_not_found(&self.id)));
+                answer.send(Err(crate::failures::session_not_open(&self.id)));
             }
         }
     }

@@ -300,7 +300,7 @@ impl SessionHost {
         }
         match self.sessions.get(session) {
             Some(handle) => handle.send_request(answer, msg),
-            None => answer.send(Err(crate::failures::session_not_found(session))),
+            None => answer.send(Err(crate::failures::session_not_open(session))),
         }
     }
 
@@ -409,7 +409,7 @@ impl SessionHost {
 
     fn close_session(&mut self, session: SessionId, answer: ResponseSender<()>) {
         let Some(handle) = self.sessions.remove(&session) else {
-            return answer.send(Err(crate::failures::session_not_found(&session)));
+            return answer.send(Err(crate::failures::session_not_open(&session)));
         };
         self.run_exclusive(session, async move {
             handle.close().await;

@@ -187,7 +187,7 @@ impl SessionDriver {
         answer: ResponseSender<PromptResult>,
     ) {
         if !self.close_responders.is_empty() {
-            return answer.send(Err(crate::failures::session_not_found(&self.id)));
+            return answer.send(Err(crate::failures::session_not_open(&self.id)));
         }
         let mut work = None;
         if let Some(request) = workflow::parse_workflow_command(&content) {

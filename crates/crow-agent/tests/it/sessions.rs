@@ -41,7 +41,7 @@ fn session_is_closed_resumed_and_deleted() {
             < config_option_update
             = closed
             > prompt two
-            ! -32002 session_not_found: there is no session $SESSION; `crow-cli inspect` lists the sessions
+            ! -32002 session_not_found: the session $SESSION is not open; load or resume it first
             > resume
             = resumed
             > prompt two
@@ -79,7 +79,7 @@ fn deleted_session_is_not_found() {
             > load
             ! -32002 session_not_found: there is no session $SESSION; `crow-cli inspect` lists the sessions
             > prompt hello
-            ! -32002 session_not_found: there is no session $SESSION; `crow-cli inspect` lists the sessions
+            ! -32002 session_not_found: the session $SESSION is not open; load or resume it first
         "#]],
     );
 }

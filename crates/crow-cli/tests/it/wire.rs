@@ -352,10 +352,10 @@ fn sessions_that_do_not_exist() {
         got list
         "#,
         &expect![[r#"
-            prompt ! -32002 session_not_found: there is no session unknown; `crow-cli inspect` lists the sessions
+            prompt ! -32002 session_not_found: the session unknown is not open; load or resume it first
             load ! -32002 session_not_found: there is no session unknown; `crow-cli inspect` lists the sessions
-            mode ! -32002 session_not_found: there is no session unknown; `crow-cli inspect` lists the sessions
-            option ! -32002 session_not_found: there is no session unknown; `crow-cli inspect` lists the sessions
+            mode ! -32002 session_not_found: the session unknown is not open; load or resume it first
+            option ! -32002 session_not_found: the session unknown is not open; load or resume it first
             cursor ! -32602 invalid_value: the cursor yesterday is not valid; request the first page again
             list = 
         "#]],
