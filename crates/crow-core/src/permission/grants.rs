@@ -36,6 +36,9 @@ pub enum Grant {
     WebSearch,
 }
 
+/// The tool that gives work to another agent, which is called like that of a server.
+const TASK: &str = "task";
+
 impl Grant {
     /// Describes the grant in a few words, such as "`cargo test …`" or "edits".
     pub fn description(&self) -> String {
@@ -46,6 +49,7 @@ impl Grant {
             Self::Edits => "edits".to_owned(),
             Self::Read(path) => format!("reading {path}"),
             Self::Write(path) => format!("writing {path}"),
+            Self::Tool { server, tool } if tool == TASK => format!("tasks for {server}"),
             Self::Tool { server, tool } => format!("{tool} of the MCP server {server}"),
             Self::Site(site) => format!("pages of {site}"),
             Self::WebSearch => "web searches".to_owned(),
