@@ -73,10 +73,12 @@ impl<'a> GitTargetFinder<'a> {
     }
 
     /// Finds everything that these repositories, the user's own configuration and shells lead to; the error says why
-    /// that is unknown.
+    /// that is unknown. Of repositories apart from the session, anyone could leave one behind that keeps all commands
+    /// from running, so they give no error.
     pub(super) fn find_targets<'b>(
         mut self,
         repositories: impl Iterator<Item = &'b PathBuf>,
+        is_apart: impl Fn(&Path) -> bool,
         protected: impl Iterator<Item = &'b Path>,
     ) -> Result<GitTargets, String> {
         protected.for_each(|path| self.protect_path(path));
@@ -85,7 +87,11 @@ impl<'a> GitTargetFinder<'a> {
             self.add_mention(mention, &PathBases { work_trees: Vec::new(), own_dirs: own_dirs.clone() }, 0);
         }
         for path in repositories {
+            let problem = self.problem.clone();
             self.add_repository(path, &own_dirs);
+            if is_apart(path) {
+                self.problem = problem;
+            }
         }
         self.add_startup_files();
         match self.problem {

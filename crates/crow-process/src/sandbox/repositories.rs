@@ -113,8 +113,11 @@ impl RepositorySurvey {
         let repositories = survey.repositories.keys().chain(&outside);
         let protected =
             spec.protected.iter().map(Path::new).chain(survey.autorun_files.iter().map(PathBuf::as_path));
-        let targets = GitTargetFinder::new(&writable_dirs, spec.home.as_deref().map(Path::new))
-            .find_targets(repositories, protected);
+        let targets = GitTargetFinder::new(&writable_dirs, spec.home.as_deref().map(Path::new)).find_targets(
+            repositories,
+            |path| survey.is_beside_session(path),
+            protected,
+        );
         survey.targets = targets?;
         survey
             .repositories

@@ -349,6 +349,16 @@ fn git_configuration_that_cannot_be_resolved_blocks_the_command() {
     }
 }
 
+#[test]
+fn repository_elsewhere_does_not_keep_commands_from_running() {
+    let place = Place::new();
+    let beside = place.folder().join("beside");
+    let setup = format!("git init -q {0}/x; echo '[' >> {0}/x/.git/config", beside.display());
+    place.run(&["--free"], &setup);
+    let output = place.run_held(&["--write-beside", beside.to_str().expect("text")], "touch new");
+    assert!(place.root.join("new").exists(), "{}", said(&output));
+}
+
 /// Ordinary work in a repository that contains its own hooks.
 #[test]
 fn files_beside_protected_ones_stay_writable() {
