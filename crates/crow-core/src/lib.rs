@@ -17,6 +17,7 @@ mod failure;
 mod front_matter;
 mod git_bundle;
 mod git_config;
+mod git_use;
 mod hidden_characters;
 mod hook;
 mod ids;
@@ -87,6 +88,7 @@ pub use failure::{Failure, FailureKind};
 pub use front_matter::FrontMatter;
 pub use git_bundle::{GIT_BUNDLE_BYTES_MAX, GitBundle, GitBundleError, is_object_name};
 pub use git_config::{GitConfigError, GitMention, git_mentions, is_inert_git_config, script_mentions};
+pub use git_use::may_use_git;
 pub use hidden_characters::{escape_hidden, escape_hidden_start, is_hidden, replace_control_chars};
 pub use hook::{
     HookConfig, HookDecision, HookEvent, HookExit, HookInput, HookMatcher, HookMatcherError, HookObjection,

@@ -23,6 +23,8 @@ pub(crate) struct LaunchSpec {
     pub(crate) guards_autorun: bool,
     /// Repositories outside the roots that the roots belong to.
     pub(crate) repositories: Vec<String>,
+    /// All of a repository is read-only, and not only the parts that make Git run programs.
+    pub(crate) keeps_repositories: bool,
     /// The home directory, and the directory for the user's sockets.
     pub(crate) home: Option<String>,
     pub(crate) runtime_dir: Option<String>,
@@ -57,7 +59,7 @@ pub(crate) enum LaunchSpecError {
 }
 
 pub(crate) const USAGE: &str = "usage: crow-cli sandbox-exec [--read-only | --write DIR... [--write-beside DIR...] [--cache DIR...] | \
-     --free] [--protect PATH...] [--guard-autorun] [--repository DIR...] [--home DIR] [--runtime DIR] [--no-network] [--no-namespace] \
+     --free] [--protect PATH...] [--guard-autorun] [--repository DIR...] [--keep-repositories] [--home DIR] [--runtime DIR] [--no-network] [--no-namespace] \
      [--hide-secrets] [--hide NAME...] [--for PID] [--grace] -- COMMAND [ARGUMENT...]\n       crow-cli sandbox-exec --probe";
 
 impl Default for LaunchSpec {
@@ -70,6 +72,7 @@ impl Default for LaunchSpec {
             protected: Vec::new(),
             guards_autorun: false,
             repositories: Vec::new(),
+            keeps_repositories: false,
             home: None,
             runtime_dir: None,
             network: NetworkAccess::Allowed,
@@ -102,6 +105,9 @@ impl LaunchSpec {
             args.push("--guard-autorun".into());
         }
         args.extend(self.repositories.into_iter().flat_map(|path| ["--repository".into(), path]));
+        if self.keeps_repositories {
+            args.push("--keep-repositories".into());
+        }
         args.extend(self.home.into_iter().flat_map(|path| ["--home".into(), path]));
         args.extend(self.runtime_dir.into_iter().flat_map(|path| ["--runtime".into(), path]));
         if !self.has_namespace {
@@ -145,6 +151,7 @@ impl LaunchSpec {
                 "--no-namespace" => spec.has_namespace = false,
                 "--protect" => spec.protected.push(value("--protect")?),
                 "--guard-autorun" => spec.guards_autorun = true,
+                "--keep-repositories" => spec.keeps_repositories = true,
                 "--no-network" => spec.network = NetworkAccess::Denied,
                 "--hide-secrets" => drop(spec.hidden_variables.get_or_insert_default()),
                 "--hide" => spec.hidden_variables.get_or_insert_default().push(value("--hide")?),

@@ -70,6 +70,8 @@ pub struct CommandConfinement {
     pub hidden_variables: Option<Vec<String>>,
     /// Repositories outside the roots that the roots belong to.
     pub repositories: Vec<PathBuf>,
+    /// Repositories stay as they are as a whole, since the command does not run Git.
+    pub keeps_repositories: bool,
     /// When its owner ends, the command gets SIGTERM and a moment before SIGKILL: it may be the client of a program on
     /// another machine, which nothing else ends.
     pub has_grace: bool,
@@ -82,6 +84,7 @@ impl CommandConfinement {
         writable: Vec::new(),
         hidden_variables: None,
         repositories: Vec::new(),
+        keeps_repositories: false,
         has_grace: false,
     };
 
@@ -91,6 +94,7 @@ impl CommandConfinement {
         writable: Vec::new(),
         hidden_variables: None,
         repositories: Vec::new(),
+        keeps_repositories: false,
         has_grace: true,
     };
 }
@@ -149,6 +153,7 @@ impl SandboxWrapper {
             spec.caches = to_absolute_strings(&self.defaults.caches);
             spec.protected = to_absolute_strings(&self.defaults.protected);
             spec.repositories = to_absolute_strings(&confinement.repositories);
+            spec.keeps_repositories = confinement.keeps_repositories;
         }
         if confinement.level != Confinement::Unconfined {
             spec.home = to_absolute_strings(&self.defaults.home).pop();

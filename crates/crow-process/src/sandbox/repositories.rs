@@ -42,6 +42,9 @@ const WALK_OF_CACHES: WalkLimits = WalkLimits { n_directories: 2000, time: Durat
 /// Entries of a part that are examined one by one.
 const ENTRIES_MAX: usize = 10_000;
 
+/// The parts of a repository with its commits and references.
+const DATA_PARTS: [&str; 4] = ["HEAD", "objects", "packed-refs", "refs"];
+
 /// The repositories before a command starts.
 #[derive(Debug, Default)]
 pub(crate) struct RepositorySurvey {
@@ -54,6 +57,8 @@ pub(crate) struct RepositorySurvey {
     unvisited: HashSet<PathBuf>,
     targets: GitTargets,
     temporary_dirs: TemporaryDirs,
+    /// Whether all of a repository is kept, and not only the parts that make Git run programs.
+    keeps_repositories: bool,
     /// The places where files that other programs execute must stay as they are, and the existing ones.
     guarded_roots: Vec<PathBuf>,
     autorun_files: BTreeSet<PathBuf>,
@@ -88,8 +93,13 @@ impl RepositorySurvey {
         let caches = outermost_paths(&caches.collect::<Vec<_>>());
         let guarded_roots = if spec.guards_autorun { roots.clone() } else { Vec::new() };
         let session_paths = [roots.as_slice(), &resolved(&spec.repositories)].concat();
-        let temporary_dirs = TemporaryDirs::new(temporary_dirs, session_paths);
-        let mut survey = Self { began_at: now_seconds(), guarded_roots, temporary_dirs, ..Self::default() };
+        let mut survey = Self {
+            began_at: now_seconds(),
+            guarded_roots,
+            temporary_dirs: TemporaryDirs::new(temporary_dirs, session_paths),
+            keeps_repositories: spec.keeps_repositories,
+            ..Self::default()
+        };
         survey.scan_folders(WALK_BEFORE, full_dirs.iter()).map_err(|unvisited| {
             format!(
                 "not all directories could be searched for Git repositories (such as {}), so the command did not run: \
@@ -166,8 +176,15 @@ impl RepositorySurvey {
     pub(crate) fn sealed_paths(&self) -> BTreeSet<PathBuf> {
         let of_repositories = self.repositories.iter().flat_map(|(path, identity)| {
             let parts: Vec<PathBuf> = identity.parts.iter().map(|part| path.join(part)).collect();
-            // A file refers to the real one; where nothing exists, something could be created.
-            if identity.ctime.is_some() || parts.is_empty() { vec![path.clone()] } else { parts }
+            let is_git = path.file_name().is_some_and(is_git_name);
+            match self.keeps_repositories {
+                // A file refers to the real one; where nothing exists, something could be created.
+                _ if identity.ctime.is_some() || parts.is_empty() => vec![path.clone()],
+                true if is_git => vec![path.clone()],
+                // Working trees may be in a repository of another name.
+                true => parts.into_iter().chain(DATA_PARTS.map(|part| path.join(part))).collect(),
+                false => parts,
+            }
         });
         self.targets.sealed.iter().cloned().chain(of_repositories).collect()
     }

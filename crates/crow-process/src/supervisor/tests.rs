@@ -111,6 +111,7 @@ fn command_is_wrapped_by_confinement() {
             writable: vec![PathBuf::from("/p")],
             hidden_variables: None,
             repositories: vec![PathBuf::from("/r/.git")],
+            keeps_repositories: true,
             has_grace: false,
         };
         let (program, args) = wrapper.wrap_command(&confine, "sh", &words("-c true"));
@@ -122,7 +123,7 @@ fn command_is_wrapped_by_confinement() {
     expect!["sandbox-exec --read-only --home /home/me --no-network --for PID -- sh -c true"]
         .assert_eq(&wrapped(Confinement::ReadOnly));
     expect![
-        "sandbox-exec --write /p --write-beside /tmp --cache /home/me/.cache/x --protect /p/.crow --repository /r/.git --home /home/me --no-network --for PID -- sh -c true"
+        "sandbox-exec --write /p --write-beside /tmp --cache /home/me/.cache/x --protect /p/.crow --repository /r/.git --keep-repositories --home /home/me --no-network --for PID -- sh -c true"
     ]
     .assert_eq(&wrapped(Confinement::Project));
 }

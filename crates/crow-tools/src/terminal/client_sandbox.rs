@@ -42,11 +42,11 @@ impl CommandRunner {
     /// Returns the command that the client starts.
     pub(super) fn client_command(&self, request: &CommandRequest, cx: &ToolCx<'_>) -> TerminalCommand {
         let secrets = cx.workspace.secret_variables();
-        let (shell, args) = (self.shell.name().to_owned(), self.shell.args_in_client(&request.command));
+        let shell = (self.shell.name().to_owned(), self.shell.args_in_client(&request.command));
         let sandbox = self.sandbox_for(cx);
         // Variables that the supervisor hides by itself need not be listed.
         let hidden = secrets.iter().filter(|name| !is_secret_value(name, "/")).cloned().collect();
-        let (program, args) = sandbox_command(sandbox, shell, args, Some(hidden), cx);
+        let (program, args) = sandbox_command(sandbox, shell, &request.command, Some(hidden), cx);
         let pager_variables =
             PAGER_VARIABLES.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         // Without the supervisor a variable can be cleared, not removed.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crow_core::ToolCallContent;
+use crow_core::{ToolCallContent, may_use_git};
 use crow_process::{
     CapturedOutput, CommandConfinement, CommandSpec, ExitReason, JobWaitOptions, OutputLimits, OutputWatcher,
     RunningProgram, SandboxWrapper, SpawnError, StdioKind, WaitOutcome,
@@ -114,8 +114,8 @@ impl CommandRunner {
             StdioKind::Pipe => self.shell.announce_directory(&request.command),
             StdioKind::Terminal => request.command.clone(),
         };
-        let (program, args) = (self.shell.program().to_owned(), self.shell.args(shell_line));
-        let (program, args) = sandbox_command(self.sandbox.as_ref(), program, args, None, cx);
+        let shell = (self.shell.program().to_owned(), self.shell.args(shell_line));
+        let (program, args) = sandbox_command(self.sandbox.as_ref(), shell, &request.command, None, cx);
         let dumb_terminal = if stdio == StdioKind::Terminal { Some(&DUMB_TERMINAL) } else { None };
         let variables = PAGER_VARIABLES
             .iter()
@@ -141,12 +141,12 @@ impl CommandRunner {
     }
 }
 
-/// Returns the command that runs a program confined; `hidden` has the variables to hide where we do not set the
+/// Returns the command that runs a shell with a line confined; `hidden` has the variables to hide where we do not set the
 /// environment.
 pub(super) fn sandbox_command(
     sandbox: Option<&SandboxWrapper>,
-    program: String,
-    args: Vec<String>,
+    (program, args): (String, Vec<String>),
+    line: &str,
     hidden: Option<Vec<String>>,
     cx: &ToolCx<'_>,
 ) -> (String, Vec<String>) {
@@ -157,6 +157,7 @@ pub(super) fn sandbox_command(
                 writable: cx.workspace.roots().to_vec(),
                 hidden_variables: hidden,
                 repositories: cx.workspace.external_git_dirs(),
+                keeps_repositories: !may_use_git(line),
                 has_grace: false,
             };
             sandbox.wrap_command(&command_confinement, &program, &args)

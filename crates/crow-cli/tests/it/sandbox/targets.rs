@@ -359,6 +359,22 @@ fn repository_elsewhere_does_not_keep_commands_from_running() {
     assert!(place.root.join("new").exists(), "{}", said(&output));
 }
 
+#[test]
+fn repository_is_kept_by_a_command_that_runs_no_git() {
+    let place = Place::new();
+    place.run(&["--free"], &spelled("INIT; echo a > a; git add a; COMMIT; mkdir src; echo b > src/b"));
+    let keep = ["--keep-repositories"];
+    let output =
+        place.run_held(&keep, "rm -rf $(pwd) .git/index; find . -delete; echo x > .git/HEAD; echo c > c");
+    assert!(!output.status.success() || place.root.join("c").exists(), "{}", said(&output));
+    assert!(!place.root.join("src").exists() && !place.root.join("a").exists(), "{}", said(&output));
+    let output = place.run(&["--free"], "git status --porcelain && git fsck");
+    assert!(output.status.success() && said(&output).contains(" D a"), "{}", said(&output));
+    // What a command that may run Git does is not restricted.
+    let output = place.run_held(&[], &spelled("git checkout -q a; git add .; COMMIT"));
+    assert!(output.status.success(), "{}", said(&output));
+}
+
 /// Ordinary work in a repository that contains its own hooks.
 #[test]
 fn files_beside_protected_ones_stay_writable() {
