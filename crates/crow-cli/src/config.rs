@@ -146,7 +146,8 @@ fn edit(dir: &Path, env: &Environment) -> Result<(), CliError> {
     let copy = copy.map_err(|error| failed(&error))?;
     fs::write(copy.path(), &before).map_err(|error| failed(&error))?;
     loop {
-        let editing = crow_process::run_in_foreground(editor, copy.path(), dir);
+        let stop = crow_process::wait_for_stop_signal();
+        let editing = crow_process::run_in_foreground(editor, copy.path(), dir, stop);
         if !agent::tokio_runtime()?.block_on(editing).map_err(|error| failed(&error))? {
             return Err(failed(&format!("{editor} failed; nothing is changed")));
         }

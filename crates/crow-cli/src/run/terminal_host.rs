@@ -133,13 +133,18 @@ impl ClientHost for LocalHost {
         Box::pin(async move { tokio::task::spawn_blocking(move || find_branch(&cwd)).await.ok().flatten() })
     }
 
-    fn edit_text(&self, text: String) -> BoxFuture<'static, Result<String, String>> {
+    fn edit_text(
+        &self,
+        text: String,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'static, Result<String, String>> {
         let (editor, cwd) = (self.editor.clone(), self.cwd.clone());
         Box::pin(async move {
             let failed = |error: std::io::Error| format!("the editor {editor} failed: {error}");
             let file = tempfile::Builder::new().prefix("prompt-").suffix(".md").tempfile().map_err(failed)?;
             fs::write(file.path(), text).map_err(failed)?;
-            if !crow_process::run_in_foreground(&editor, file.path(), &cwd).await.map_err(failed)? {
+            let stop = cancel.cancelled();
+            if !crow_process::run_in_foreground(&editor, file.path(), &cwd, stop).await.map_err(failed)? {
                 return Err(format!("the editor {editor} failed; the text is unchanged"));
             }
             fs::read_to_string(file.path()).map_err(failed)

@@ -34,6 +34,16 @@ impl ProcessGroup {
         self.send_signal(Signal::SIGCONT);
     }
 
+    /// Continues it after a stop.
+    pub(crate) fn resume(&self) {
+        self.send_signal(Signal::SIGCONT);
+    }
+
+    /// Whether any of its processes is left.
+    pub(crate) fn is_alive(&self) -> bool {
+        killpg(self.leader, None) != Err(nix::errno::Errno::ESRCH)
+    }
+
     /// Sends SIGHUP, which ends an interactive shell.
     pub(crate) fn hang_up(&self) {
         self.send_signal(Signal::SIGHUP);

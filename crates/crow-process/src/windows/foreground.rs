@@ -1,8 +1,13 @@
 //! A program that has the console of this process.
 
-use std::{ffi::OsString, io, path::Path, process::ExitCode};
+use std::{
+    ffi::OsString,
+    io,
+    path::Path,
+    process::{ExitCode, ExitStatus},
+};
 
-use tokio::process::Command;
+use tokio::process::{Child, Command};
 
 /// Returns the command that runs a line of the system's shell with a path at its end.
 #[expect(clippy::disallowed_methods, reason = "it shares the console of this process")]
@@ -14,6 +19,26 @@ pub(crate) fn shell_command(command_line: &str, argument: &Path) -> Command {
     line.push("\"\"");
     command.args(["/D", "/S", "/C"]).raw_arg(line);
     command
+}
+
+/// A program in the foreground.
+pub(crate) struct ForegroundProgram(Child);
+
+impl ForegroundProgram {
+    /// Starts a command.
+    pub(crate) fn start(mut command: Command) -> io::Result<Self> {
+        command.kill_on_drop(true).spawn().map(Self)
+    }
+
+    /// Waits for the end.
+    pub(crate) async fn wait(&mut self) -> io::Result<ExitStatus> {
+        self.0.wait().await
+    }
+
+    /// Ends the program.
+    pub(crate) async fn end(&mut self) -> io::Result<()> {
+        self.0.kill().await
+    }
 }
 
 /// Runs a command in place of this process: waits for it and returns its exit code.

@@ -96,6 +96,7 @@ pub async fn run_terminal<H: ClientHost>(
             loss = &mut link => Some(loss),
         }
     };
+    app.wait_for_editor().await?;
     app.close()?;
     quit.cancel();
     if loss.is_none() {

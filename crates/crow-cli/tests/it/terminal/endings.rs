@@ -1,8 +1,15 @@
 //! The ends of the program: each leaves the terminal as it was.
 
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+
 use expect_test::{Expect, expect};
+use nix::poll::{PollFd, PollFlags, poll};
 
 use super::stage::{TerminalStage, check};
+
+/// Milliseconds that a loaded machine may take to end a process that was killed.
+const GONE_WITHIN: u16 = 20_000;
 
 #[track_caller]
 fn check_end(steps: &str, expected: &Expect) {
@@ -244,4 +251,35 @@ fn terminal_is_lent_to_the_editor_and_taken_back() {
             ── exit code 0, modes left on: none
         "#]],
     );
+}
+
+#[test]
+fn editor_ends_with_the_terminal() {
+    // As long as a process of the editor lives, it has the pipe open.
+    let script = "trap '' HUP INT TERM; exec 9> pipe; echo editing; while :; do sleep 1; done";
+    let mut stage = stage_with_editor("", script);
+    let pipe = stage.home.project().join("pipe");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+    let flags = nix::fcntl::OFlag::O_NONBLOCK.bits();
+    let pipe = std::fs::OpenOptions::new().read(true).custom_flags(flags).open(pipe).expect("it is there");
+    let steps = "
+        wait · ask
+        type draft
+        wait draft
+        key ctrl-g
+        wait editing
+        key ctrl-c
+        signal SIGTERM
+        exit";
+    stage.play(steps);
+    expect![[r#"
+        ── 80×24
+        editing
+        ▮
+        ── exit code 0, modes left on: none
+    "#]]
+    .assert_eq(&stage.take_log());
+    let mut ends = [PollFd::new(pipe.as_fd(), PollFlags::empty())];
+    poll(&mut ends, GONE_WITHIN).expect("it is polled");
+    assert_eq!(ends[0].revents(), Some(PollFlags::POLLHUP), "the editor is left");
 }

@@ -1,6 +1,8 @@
 //! The loop: waits for the terminal, the agent, side tasks and the clock; applies one event after the other, and draws.
 //! The only leaf of the client that waits.
 
+mod lent_terminal;
+
 use std::{
     io,
     sync::Arc,
@@ -301,37 +303,6 @@ impl<H: ClientHost> AppLoop<H> {
         }
         let history = view::history_rows(&self.state, Instant::now());
         self.screen.rebuild(&history)
-    }
-
-    /// Runs the editor, which has the terminal meanwhile.
-    fn edit_text(&mut self, text: String) -> io::Result<()> {
-        self.release_terminal()?;
-        self.tasks.edit_text(text);
-        Ok(())
-    }
-
-    /// Stops the process until the shell continues it.
-    fn stop_process(&mut self) -> io::Result<()> {
-        self.release_terminal()?;
-        let stopped = crow_process::suspend_process();
-        self.take_terminal()?;
-        stopped
-    }
-
-    fn release_terminal(&mut self) -> io::Result<()> {
-        self.screen.suspend()?;
-        self.input = None;
-        Ok(())
-    }
-
-    fn take_terminal(&mut self) -> io::Result<()> {
-        if self.input.is_none() {
-            self.screen.resume()?;
-            // The window has the title from before.
-            self.title.clear();
-            self.input = Some(InputReader::start(&self.tty)?);
-        }
-        Ok(())
     }
 
     /// The earliest time of the next frame.

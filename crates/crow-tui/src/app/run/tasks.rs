@@ -56,7 +56,12 @@ pub trait ClientHost: Send + Sync + 'static {
     fn read_branch(&self) -> BoxFuture<'static, Option<String>>;
 
     /// Opens a text in the user's editor, which has the terminal meanwhile, and returns the changed text.
-    fn edit_text(&self, text: String) -> BoxFuture<'static, Result<String, String>>;
+    /// A cancelled editor is ended.
+    fn edit_text(
+        &self,
+        text: String,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'static, Result<String, String>>;
 }
 
 /// The end of a command that the user ran.
@@ -79,6 +84,7 @@ pub(super) struct TaskRunner<H> {
     pub(super) initial_options: Vec<(String, String)>,
     files: Arc<OnceCell<FileIndex>>,
     shell_cancel: CancellationToken,
+    editor_cancel: CancellationToken,
 }
 
 impl<H: ClientHost> TaskRunner<H> {
@@ -93,6 +99,7 @@ impl<H: ClientHost> TaskRunner<H> {
             initial_options: Vec::new(),
             files: Arc::default(),
             shell_cancel: CancellationToken::new(),
+            editor_cancel: CancellationToken::new(),
         }
     }
 
@@ -207,9 +214,14 @@ impl<H: ClientHost> TaskRunner<H> {
         self.shell_cancel.cancel();
     }
 
-    pub(super) fn edit_text(&self, text: String) {
-        let edit = self.host.edit_text(text);
+    pub(super) fn edit_text(&mut self, text: String) {
+        self.editor_cancel = CancellationToken::new();
+        let edit = self.host.edit_text(text, self.editor_cancel.clone());
         self.spawn(async move { AppEvent::EditorClosed(edit.await) });
+    }
+
+    pub(super) fn end_editor(&self) {
+        self.editor_cancel.cancel();
     }
 
     pub(super) fn read_image(&self, path: PathBuf, pasted: String) {
