@@ -94,6 +94,7 @@ pub(crate) fn run(
         worktree_permits: Semaphore::new(WORKTREES_AT_ONCE_MAX),
     };
     let runtime = agent::tokio_runtime()?;
+    run::start_exit_deadline(&runtime)?;
     let result = runtime.block_on(async {
         let runner = BatchRunner::new(&context, files, schedule, survey)?;
         Box::pin(runner.run()).await

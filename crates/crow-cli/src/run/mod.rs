@@ -48,6 +48,7 @@ use self::{
 };
 pub(crate) use self::{
     answer_text::AnswerText,
+    exit_deadline::start_exit_deadline,
     external_agent::{drive_external_agent, drive_queued_agent, farm_task, unreachable_error},
     interrupts::{RunControl, listen_for_signals},
     output::{ContinuationHint, RunOutput, SessionRetention},
@@ -109,8 +110,8 @@ pub(crate) fn run(
         counts_tokens: false,
         terminal,
     };
-    exit_deadline::start_exit_deadline()?;
     let runtime = agent::tokio_runtime()?;
+    start_exit_deadline(&runtime)?;
     let result = runtime.block_on(async {
         match external {
             None => drive_own_agent(plan, move || source.clone().load_runtime()).await,
