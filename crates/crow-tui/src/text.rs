@@ -4,6 +4,7 @@
 //! no escape sequence besides those it parses out of programs' output.
 
 mod ansi;
+mod count;
 mod diff;
 mod elapsed;
 mod highlight;
@@ -17,6 +18,7 @@ pub(crate) use self::markdown::{PartDivider, PartStart, TextPart, render_part};
 use self::wrap::usable_indent;
 pub use self::{
     ansi::ansi_rows,
+    count::format_count,
     diff::{DIFF_ROWS_MAX, DiffExtent, DiffTexts, fold_diff, render_diff, render_diff_part},
     elapsed::format_elapsed,
     highlight::{CodeHighlighter, HIGHLIGHT_BYTES_MAX, highlight_code},

@@ -126,13 +126,19 @@ fn render_bottom(
     context: RowContext,
 ) -> (LiveBlock, Option<DrawnQuestion>) {
     let composer = composer::render_composer(state, (rows_max / 3).max(1), context);
-    let status = status::render_status(state, context);
+    let mut status = status::render_status(state, context);
     let mut live_line = live::render_live_line(state, context);
+    let is_low = rows_max <= LOW_WINDOW_ROWS;
+    let has_question = !state.questions.is_empty();
+    if has_question && composer.rows.len() + status.rows.len() >= rows_max {
+        // A question has one row at least.
+        status = LiveBlock::default();
+    }
     let has_open_cells = state.cells.n_settled() < state.cells.uncommitted().len();
-    let n_open = if has_open_cells { OPEN_ROWS_MIN } else { 0 };
+    let n_open = if has_open_cells && !(is_low && has_question) { OPEN_ROWS_MIN } else { 0 };
     let n_shared = rows_max.saturating_sub(composer.rows.len() + status.rows.len() + n_open);
     let needs_row = |question| question::count_rows(question, context) + live_line.rows.len() > n_shared;
-    if rows_max <= LOW_WINDOW_ROWS && state.questions.front().is_some_and(needs_row) {
+    if is_low && state.questions.front().is_some_and(needs_row) {
         live_line = LiveBlock::default();
     }
     let n_left = n_shared.saturating_sub(live_line.rows.len());
@@ -152,7 +158,9 @@ fn render_bottom(
     block.append(live::render_plan_and_queue(state, n_left, context));
     block.append(live_line);
     block.append(middle);
-    let covers_composer = matches!(state.overlay, Some(AppOverlay::Picker(_)));
+    let is_only_question =
+        rows_max == 1 && state.questions.front().is_some_and(|question| !question.takes_text);
+    let covers_composer = is_only_question || matches!(state.overlay, Some(AppOverlay::Picker(_)));
     if !covers_composer {
         block.append(composer);
     }

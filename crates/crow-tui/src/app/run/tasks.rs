@@ -18,10 +18,13 @@ use super::{
     files::{FileIndex, list_files, match_files},
     history_file,
 };
-use crate::app::{
-    cells::CommandEnd,
-    event::{AppEvent, AttachedImage, SessionChoice},
-    history::HistoryEntry,
+use crate::{
+    app::{
+        cells::CommandEnd,
+        event::{AppEvent, AttachedImage, SessionChoice},
+        history::HistoryEntry,
+    },
+    text::format_count,
 };
 
 /// The file of drafts in the directory of the history.
@@ -238,7 +241,9 @@ impl<H: ClientHost> TaskRunner<H> {
         let n_letters = text.chars().count();
         let copy = self.host.copy_text(text);
         self.spawn(async move {
-            AppEvent::Reported(copy.await.map(|()| format!("copied {n_letters} characters")))
+            AppEvent::Reported(
+                copy.await.map(|()| format!("copied {}", format_count(n_letters, "character"))),
+            )
         });
     }
 

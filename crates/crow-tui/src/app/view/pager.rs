@@ -14,7 +14,7 @@ use crate::{
         state::{AppOverlay, AppState},
     },
     screen::CaretPosition,
-    text::{StyledRow, StyledSpan, TextStyle, split_row, text_width, truncate_row},
+    text::{StyledRow, StyledSpan, TextStyle, format_count, split_row, text_width, truncate_row},
 };
 
 /// Rows of the frame around the text.
@@ -72,7 +72,12 @@ impl PagerRows {
                 if pager.folded.contains(&index) {
                     let n_hidden = rows.len().saturating_sub(first + 1);
                     rows.truncate(first + 1);
-                    mark_call(&mut rows, first, &format!(" · {n_hidden} rows folded"), context);
+                    mark_call(
+                        &mut rows,
+                        first,
+                        &format!(" · {} folded", format_count(n_hidden, "row")),
+                        context,
+                    );
                 }
                 if pager.selected == Some(index) {
                     mark_call(&mut rows, first, " ◂", context);

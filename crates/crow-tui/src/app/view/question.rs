@@ -15,7 +15,7 @@ use crate::{
         question::{OfferedAnswer, QuestionSubject, WaitingQuestion},
         state::AppState,
     },
-    text::{StyledRow, StyledSpan, sanitize_line, split_row, truncate_row},
+    text::{StyledRow, StyledSpan, format_count, sanitize_line, split_row, truncate_row},
 };
 
 /// Rows of the subject for which answers give way, with the one that counts the others.
@@ -32,7 +32,8 @@ pub(super) fn render_question(
     let n_answers_max = n_rows.saturating_sub(1 + body.len().min(SUBJECT_ROWS_MIN)).max(1);
     let answers =
         if question.takes_text { Vec::new() } else { render_answers(question, n_answers_max, context) };
-    let hint = render_hint(state, question, context);
+    let n_left_out = if question.takes_text { 0 } else { question.answers().len() - answers.len() };
+    let hint = render_hint(state, question, n_left_out > 0, context);
     let n_visible = n_rows.saturating_sub(answers.len() + 1).max(1);
     let n_hidden = body.len().saturating_sub(n_visible);
     // One row says how much is hidden.
@@ -49,12 +50,16 @@ pub(super) fn render_question(
     let mut block = LiveBlock::default();
     block.rows.extend_from_slice(&body[drawn.first..drawn.end]);
     if n_hidden > 0 {
-        let text =
-            format!("  … {first} rows above, {n_below} below · {} scrolls", key_for(KeyAction::PageDown));
+        let n_above = format_count(first, "row");
+        let text = format!("  … {n_above} above, {n_below} below · {} scrolls", key_for(KeyAction::PageDown));
         block.push_row(styled_row(text, context.theme.warning()));
     }
     block.rows.extend(answers);
     block.push_row(hint);
+    if block.rows.len() > n_rows {
+        let hint = render_low_window_hint(state, question, context);
+        return (LiveBlock { rows: vec![hint], caret: None }, DrawnQuestion { end: first, ..drawn });
+    }
     (block, drawn)
 }
 
@@ -111,14 +116,18 @@ fn render_answer(answer: &OfferedAnswer, is_selected: bool, context: RowContext<
     truncate_row(row, context.width)
 }
 
-/// Renders who has the keyboard, and the keys that answer.
-fn render_hint(state: &AppState, question: &WaitingQuestion, context: RowContext<'_>) -> StyledRow {
+/// Renders who has the keyboard, and the keys that answer; by name if answers are left out.
+fn render_hint(
+    state: &AppState,
+    question: &WaitingQuestion,
+    leaves_out_answers: bool,
+    context: RowContext<'_>,
+) -> StyledRow {
     let theme = context.theme;
     let more = match state.questions.len() {
         1 => String::new(),
-        n_questions => format!(" · {} more questions", n_questions - 1),
+        n_questions => format!(" · {}", format_count(n_questions - 1, "more question")),
     };
-    let has_text = !state.composer.is_empty();
     if question.edits_prefix() {
         let text = format!("enter always allows commands that begin so · esc returns{more}");
         return styled_row(text, theme.secondary());
@@ -126,12 +135,39 @@ fn render_hint(state: &AppState, question: &WaitingQuestion, context: RowContext
     if question.takes_text {
         return styled_row(format!("enter sends the answer · esc returns{more}"), theme.secondary());
     }
-    if has_text && !question.is_focused {
+    if is_behind_text(state, question) {
         let tab = key_for(KeyAction::FocusQuestion);
         return styled_row(
             format!("your text has the keyboard · {tab} answers the question{more}"),
             theme.warning(),
         );
     }
-    styled_row(format!("a key, or ↑↓ and enter · esc stops{more}"), theme.secondary())
+    let keys: Vec<&str> = question.answers().iter().filter_map(|answer| Some(key_for(answer.key?))).collect();
+    let keys = match (leaves_out_answers, keys.is_empty()) {
+        (false, _) => "a key, or ↑↓ and enter".to_owned(),
+        (true, true) => "↑↓ shows other answers, enter chooses".to_owned(),
+        (true, false) => format!("{}, or ↑↓ and enter", keys.join(" ")),
+    };
+    styled_row(format!("{keys} · esc stops{more}"), theme.secondary())
+}
+
+/// Whether the composer has a text, and so the keyboard.
+fn is_behind_text(state: &AppState, question: &WaitingQuestion) -> bool {
+    !state.composer.is_empty() && !question.is_focused && !question.takes_text
+}
+
+/// Renders the only row of a question for which there is no room: it cannot be approved.
+fn render_low_window_hint(
+    state: &AppState,
+    question: &WaitingQuestion,
+    context: RowContext<'_>,
+) -> StyledRow {
+    let reject = question.answers().iter().find(|answer| !answer.allows).and_then(|answer| answer.key);
+    let keys = match (is_behind_text(state, question), question.takes_text, reject) {
+        (true, _, _) => format!(" · {} answers it", key_for(KeyAction::FocusQuestion)),
+        (false, true, _) => " · enter sends the answer".to_owned(),
+        (false, false, Some(key)) => format!(" · {} rejects · esc stops", key_for(key)),
+        (false, false, None) => " · esc stops".to_owned(),
+    };
+    styled_row(format!("window too low for the question{keys}"), context.theme.warning())
 }

@@ -205,7 +205,7 @@ fn answers_give_way_in_a_low_window() {
           one
           … 0 rows above, 4 below · pagedown scrolls
           › y  Allow once
-        a key, or ↑↓ and enter · esc stops
+        y n e, or ↑↓ and enter · esc stops
         › Ask anything; / command, @ file, ! shell ◂2
         crow · small · ask · ~/project · brave-otter
     "#]]);
@@ -225,6 +225,65 @@ fn answers_give_way_in_a_low_window() {
 }
 
 #[test]
+fn question_keeps_a_row_in_every_window() {
+    let mut log = String::new();
+    for (rows, draft) in [(9, ""), (7, ""), (6, ""), (5, ""), (4, ""), (3, ""), (2, ""), (3, "a")] {
+        let mut stage = ViewStage::new(60);
+        stage.type_text("go\n");
+        stage.type_text(draft);
+        let command = json!({"command": "one\ntwo"});
+        ask(&mut stage, ToolKind::Execute, "`one …`", command, Vec::new());
+        stage.state.size.rows = rows;
+        let frame = view(&stage.state, stage.now);
+        assert!(frame.live.len() <= stage.state.size.live_rows_max());
+        let seen = frame.question.map(|drawn| drawn.end - drawn.first);
+        log.push_str(&format!("── {rows} rows, {seen:?} seen\n"));
+        frame.live.iter().for_each(|row| log.push_str(&format!("{}\n", row.text().trim_end())));
+    }
+    expect![[r#"
+        ── 9 rows, Some(3) seen
+        ⠋ Waiting for your answer · 0 s · esc stops
+        Allow this? Run a command
+          one
+          two
+          › y  Allow once
+        y n e, or ↑↓ and enter · esc stops
+        › Ask anything; / command, @ file, ! shell
+        crow · small · ask · ~/project · brave-otter
+        ── 7 rows, Some(1) seen
+        Allow this? Run a command
+          … 0 rows above, 2 below · pagedown scrolls
+          › y  Allow once
+        y n e, or ↑↓ and enter · esc stops
+        › Ask anything; / command, @ file, ! shell
+        crow · small · ask · ~/project · brave-otter
+        ── 6 rows, Some(0) seen
+
+        window too low for the question · n rejects · esc stops
+        › Ask anything; / command, @ file, ! shell
+        crow · small · ask · ~/project · brave-otter
+        ── 5 rows, Some(0) seen
+
+        window too low for the question · n rejects · esc stops
+        › Ask anything; / command, @ file, ! shell
+        crow · small · ask · ~/project · brave-otter
+        ── 4 rows, Some(0) seen
+        window too low for the question · n rejects · esc stops
+        › Ask anything; / command, @ file, ! shell
+        crow · small · ask · ~/project · brave-otter
+        ── 3 rows, Some(0) seen
+        window too low for the question · n rejects · esc stops
+        › Ask anything; / command, @ file, ! shell
+        ── 2 rows, Some(0) seen
+        window too low for the question · n rejects · esc stops
+        ── 3 rows, Some(0) seen
+        window too low for the question · tab answers it
+        › a
+    "#]]
+    .assert_eq(&log);
+}
+
+#[test]
 fn live_line_gives_way_to_a_question_in_a_low_window() {
     let mut stage = ViewStage::new(60);
     stage.type_text("go\n");
@@ -239,7 +298,7 @@ fn live_line_gives_way_to_a_question_in_a_low_window() {
         Allow this? Run a command
           … 0 rows above, 5 below · pagedown scrolls
           › y  Allow once
-        a key, or ↑↓ and enter · esc stops
+        y n e, or ↑↓ and enter · esc stops
         › Ask anything; / command, @ file, ! shell ◂2
         crow · small · ask · ~/project · brave-otter
     "#]]);
