@@ -99,6 +99,72 @@ pub(crate) enum KeyAction {
     Vi(ViCommand),
 }
 
+impl KeyAction {
+    /// Whether it edits, moves or scrolls, so that its key may be held.
+    pub(crate) fn is_repeatable(self) -> bool {
+        match self {
+            Self::InsertNewline
+            | Self::MoveLeft
+            | Self::MoveRight
+            | Self::MoveUp
+            | Self::MoveDown
+            | Self::MoveWordLeft
+            | Self::MoveWordRight
+            | Self::MoveLineStart
+            | Self::MoveLineEnd
+            | Self::DeleteLeft
+            | Self::DeleteRight
+            | Self::KillWordLeft
+            | Self::KillWordRight
+            | Self::KillLineStart
+            | Self::KillLineEnd
+            | Self::Yank
+            | Self::Transpose
+            | Self::Undo
+            | Self::SelectPrevious
+            | Self::SelectNext
+            | Self::PageUp
+            | Self::PageDown
+            | Self::ScrollUp
+            | Self::ScrollDown
+            | Self::JumpToStart
+            | Self::JumpToEnd
+            | Self::NextCall
+            | Self::PreviousCall
+            | Self::FindNext
+            | Self::FindPrevious
+            | Self::Vi(_) => true,
+            Self::Submit
+            | Self::QueuePrompt
+            | Self::TakeQueueBack
+            | Self::SearchHistory
+            | Self::OpenEditor
+            | Self::PasteImage
+            | Self::Complete
+            | Self::NextMode
+            | Self::StopTurn
+            | Self::GoBack
+            | Self::ShowTranscript
+            | Self::UnfoldCall
+            | Self::ClearOrQuit
+            | Self::QuitOrDelete
+            | Self::Redraw
+            | Self::Suspend
+            | Self::FocusQuestion
+            | Self::AnswerAllowOnce
+            | Self::AnswerAllowSession
+            | Self::AnswerAllowProject
+            | Self::AnswerReject
+            | Self::AnswerInstead
+            | Self::AnswerRejectAlways
+            | Self::Choose
+            | Self::FindText
+            | Self::Close
+            | Self::EnterNormal => false,
+        }
+    }
+}
+
 /// One line of the table.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KeyBinding {

@@ -15,6 +15,8 @@ pub struct TimedInput {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InputEvent {
     Key(KeyPress),
+    /// A key that is held, from a terminal that tells it from a key that is pressed again.
+    KeyRepeat(KeyPress),
     /// Pasted text as the terminal sent it: sanitize it before it is shown.
     Paste {
         content: String,

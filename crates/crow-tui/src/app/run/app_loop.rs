@@ -190,6 +190,7 @@ impl<H: ClientHost> AppLoop<H> {
             InputEvent::FocusChanged(true) => self.screen.ask_background()?,
             InputEvent::FocusChanged(false)
             | InputEvent::Key(_)
+            | InputEvent::KeyRepeat(_)
             | InputEvent::Paste { .. }
             | InputEvent::Closed => {}
         }

@@ -17,11 +17,12 @@ use crate::{
 const SEQUENCE_TIME: Duration = Duration::from_millis(1500);
 
 pub(super) fn on_input(state: &mut AppState, input: TimedInput, now: Instant) {
+    let is_repeat = matches!(input.event, InputEvent::KeyRepeat(_));
     let is_same_key = matches!(input.event, InputEvent::Key(key) if state.last_key == Some(key));
     let quiet = if is_same_key { QUIET_SAME_KEY } else { QUIET };
-    let time = KeyTime { read_at: input.read_at, now, quiet };
+    let time = KeyTime { read_at: input.read_at, now, quiet, is_repeat };
     match input.event {
-        InputEvent::Key(key) => on_key(state, &key, time),
+        InputEvent::Key(key) | InputEvent::KeyRepeat(key) => on_key(state, &key, time),
         InputEvent::Paste { content, is_truncated } => {
             on_paste(state, &content, time);
             if is_truncated {
@@ -56,7 +57,8 @@ fn on_key(state: &mut AppState, key: &KeyPress, time: KeyTime) {
 }
 
 fn perform_key(state: &mut AppState, key: &KeyPress, contexts: &[KeyContext], time: KeyTime) {
-    let prefix = state.key_prefix.take();
+    // A held key is no part of a sequence.
+    let prefix = if time.is_repeat { None } else { state.key_prefix.take() };
     let prefix = prefix.filter(|(_, at)| time.read_at.saturating_duration_since(*at) < SEQUENCE_TIME);
     let name = keys::key_name(key);
     let is_vi = contexts.contains(&KeyContext::ViNormal);
@@ -67,7 +69,9 @@ fn perform_key(state: &mut AppState, key: &KeyPress, contexts: &[KeyContext], ti
         return composing::type_vi_letter(state, letter);
     }
     match keys::find_action(contexts, prefix.as_ref().map(|(name, _)| name.as_str()), &name) {
+        KeyLookup::Action { action, .. } if time.is_repeat && !may_repeat(state, action) => {}
         KeyLookup::Action { context, action } => perform_action(state, context, action, time),
+        KeyLookup::Prefix if time.is_repeat => {}
         KeyLookup::Prefix => {
             if contexts.contains(&KeyContext::Idle) && name == "esc" {
                 state.set_flash("esc again goes back to an earlier prompt", time.now);
@@ -83,6 +87,12 @@ fn perform_key(state: &mut AppState, key: &KeyPress, contexts: &[KeyContext], ti
             }
         }
     }
+}
+
+/// Whether a held key goes on with an action: editing and moving, but nothing that sends, answers or ends.
+fn may_repeat(state: &AppState, action: KeyAction) -> bool {
+    // Without a text, its key quits.
+    action.is_repeatable() || (action == KeyAction::QuitOrDelete && !state.composer.is_empty())
 }
 
 /// The contexts whose keys work now, the most specific first.

@@ -9,4 +9,6 @@ pub(super) struct KeyTime {
     pub(super) now: Instant,
     /// The pause before it with which it is a reaction to a question.
     pub(super) quiet: Duration,
+    /// The key is held: nothing was pressed.
+    pub(super) is_repeat: bool,
 }

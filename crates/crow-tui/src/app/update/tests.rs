@@ -79,7 +79,8 @@ impl Stage {
         self.apply(AppEvent::Input(TimedInput { event, read_at: self.now }));
     }
 
-    /// Presses keys by name; a word in quotes is typed, one in brackets pasted, `500ms` waits, `end` ends the turn.
+    /// Presses keys by name; a word in quotes is typed, one in brackets pasted, `500ms` waits, `held-KEY`
+    /// repeats a key, `turn-ends` ends the turn.
     pub(super) fn keys(&mut self, script: &str) {
         for word in script.split(' ').filter(|word| !word.is_empty()) {
             if let Some(text) = word.strip_prefix('\'') {
@@ -101,6 +102,8 @@ impl Stage {
             } else if word == "turn-cancelled" {
                 let outcome = PromptOutcome { stop_reason: StopReason::Cancelled, tokens_spent: None };
                 self.apply(AppEvent::TurnEnded(Ok(outcome)));
+            } else if let Some(word) = word.strip_prefix("held-") {
+                self.input(InputEvent::KeyRepeat(parse_key(word)));
             } else {
                 self.input(InputEvent::Key(parse_key(word)));
             }

@@ -133,6 +133,13 @@ fn parse_control_sequence(bytes: &[u8]) -> ParsedInput {
 /// Super (Command), Hyper and Meta: with them a key is a shortcut of the system or the window, and types nothing.
 const FOREIGN_MODIFIERS: u32 = 8 | 16 | 32;
 
+/// Meta in xterm's encoding and in the kitty protocol: with an arrow key it is the Alt of some terminals.
+const META: u32 = 8 | 32;
+
+/// Events of the kitty protocol.
+const KEY_REPEAT: u32 = 2;
+const KEY_RELEASE: u32 = 3;
+
 /// Buttons of a mouse report.
 const WHEEL_UP: u32 = 64;
 const WHEEL_DOWN: u32 = 65;
@@ -165,18 +172,21 @@ impl ControlSequence {
             (None, b'O') => return Some(InputEvent::FocusChanged(false)),
             (None, _) => {}
         }
-        // A release.
-        if self.event_type == 3 {
-            return None;
+        match self.event_type {
+            KEY_RELEASE => None,
+            KEY_REPEAT => self.to_key().map(InputEvent::KeyRepeat),
+            _ => self.to_key().map(InputEvent::Key),
         }
-        self.to_key().map(InputEvent::Key)
     }
 
     fn to_key(&self) -> Option<KeyPress> {
-        if self.parameter(1).saturating_sub(1) & FOREIGN_MODIFIERS != 0 {
+        let bits = self.parameter(1).saturating_sub(1);
+        let mut modifiers = modifiers_of(self.parameter(1));
+        if matches!(self.last, b'A'..=b'D') && bits & META != 0 && bits & FOREIGN_MODIFIERS & !META == 0 {
+            modifiers.alt = true;
+        } else if bits & FOREIGN_MODIFIERS != 0 {
             return None;
         }
-        let modifiers = modifiers_of(self.parameter(1));
         let key = |code| KeyPress { code, modifiers };
         match self.last {
             b'Z' => {

@@ -5,9 +5,18 @@ use super::*;
 
 /// Writes an event as the tests name it.
 fn show_event(event: &InputEvent) -> String {
-    let InputEvent::Key(KeyPress { code, modifiers }) = event else { return format!("{event:?}") };
+    let (KeyPress { code, modifiers }, held) = match event {
+        InputEvent::Key(key) => (key, ""),
+        InputEvent::KeyRepeat(key) => (key, "held "),
+        InputEvent::Paste { .. }
+        | InputEvent::FocusChanged(_)
+        | InputEvent::Resized
+        | InputEvent::Reply(_)
+        | InputEvent::Closed => return format!("{event:?}"),
+    };
     let names = [(modifiers.ctrl, "C-"), (modifiers.alt, "A-"), (modifiers.shift, "S-")];
-    let prefix: String = names.iter().filter(|(is_held, _)| *is_held).map(|(_, name)| *name).collect();
+    let names: String = names.iter().filter(|(is_held, _)| *is_held).map(|(_, name)| *name).collect();
+    let prefix = format!("{held}{names}");
     if let KeyCode::Char(letter) = code { format!("{prefix}{letter}") } else { format!("{prefix}{code:?}") }
 }
 
@@ -40,11 +49,28 @@ fn keys_in_every_encoding() {
 #[test]
 fn keys_with_modifiers_of_the_system_are_ignored() {
     check(
-        b"\x1b[97;9ua\x1b[121;17ub\x1b[13;33uc\x1b[1;9Cd\x1b[27;9;121~e\x1b[3;9~f",
+        b"\x1b[97;9ua\x1b[121;17ub\x1b[13;33uc\x1b[1;17Cd\x1b[27;9;121~e\x1b[3;9~f",
         &expect!["a b c d e f"],
     );
     // Caps Lock and Num Lock change no key.
     check(b"\x1b[97;69u\x1b[97;133u", &expect!["C-a C-a"]);
+}
+
+#[test]
+fn meta_with_an_arrow_key_is_alt() {
+    check(
+        b"\x1b[1;9C\x1b[1;9D\x1b[1;33A\x1b[1;10B\x1b[1;3C",
+        &expect!["A-Right A-Left A-Up A-S-Down A-Right"],
+    );
+    check(b"\x1b[1;9:3C\x1b[1;9H", &expect![""]);
+}
+
+#[test]
+fn held_keys_are_told_from_pressed_ones() {
+    check(
+        b"\x1b[121;1:1u\x1b[121;1:2u\x1b[121;1:3u\x1b[1;5:2C\x1b[3;1:2~\x1b[13;1:2u\x1b[1;1:3C",
+        &expect!["y held y held C-Right held Delete held Enter"],
+    );
 }
 
 #[test]

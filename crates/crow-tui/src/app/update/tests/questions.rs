@@ -500,3 +500,44 @@ proptest! {
         prop_assert_eq!(stage.state.questions.len(), 1);
     }
 }
+
+#[test]
+fn held_keys_edit_and_move_but_neither_answer_nor_send() {
+    let mut stage = Stage::open();
+    check(
+        &mut stage,
+        "'abcd' held-left held-left held-backspace held-x held-enter",
+        &expect![[r#"
+        ax|cd
+    "#]],
+    );
+    check(
+        &mut stage,
+        "esc held-esc ctrl-u ctrl-k ctrl-c held-ctrl-c held-ctrl-d",
+        &expect![[r#"
+        |
+        flash: ctrl-c again quits
+    "#]],
+    );
+    assert!(!stage.state.is_quitting);
+    stage.keys("'go' enter");
+    ask(&mut stage, 1);
+    draw(&mut stage, 1, true);
+    check(
+        &mut stage,
+        "900ms held-y held-enter held-esc held-n held-down",
+        &expect![[r#"
+        history "go"
+        SendPrompt([Text("go")])
+        |
+    "#]],
+    );
+    check(
+        &mut stage,
+        "900ms y",
+        &expect![[r#"
+        AnswerCall { id: 1, option: "once" }
+        |
+    "#]],
+    );
+}
