@@ -82,7 +82,9 @@ fn wrap_line(buffer: &DraftBuffer, line: DraftLine, columns: usize, lines: &mut 
     for (offset, cluster) in buffer.text()[line.start..line.end].grapheme_indices(true) {
         let at = line.start + offset;
         let cells = text_width(&display_text(buffer, cluster));
-        if column + cells > columns && at > start {
+        // One space after a full row is in the cell that is kept for the caret.
+        let is_hanging = cluster == " " && column == columns;
+        if column + cells > columns && at > start && !is_hanging {
             let end = break_at.filter(|&end| end > start && cluster != " ").unwrap_or(at);
             lines.push(DraftLine { start, end });
             column = text_width(&display_text(buffer, &buffer.text()[end..at]));
@@ -155,6 +157,31 @@ mod tests {
             caret 5 4
         "#]],
         );
+    }
+
+    #[test]
+    fn space_after_a_full_row_stays_on_it() {
+        let mut buffer = DraftBuffer::default();
+        let mut layouts = String::new();
+        for typed in ["abcdefghi", " ", "j", " ", " ", "klmno", " ", " ", "p"] {
+            buffer.insert_typed(typed);
+            let layout = DraftLayout::new(&buffer, 10);
+            let rows: Vec<&str> =
+                layout.lines.iter().map(|line| &buffer.text()[line.start..line.end]).collect();
+            layouts.push_str(&format!("{rows:?} caret {} {}\n", layout.caret_line, layout.caret_column));
+        }
+        expect![[r#"
+            ["abcdefghi"] caret 0 9
+            ["abcdefghi "] caret 0 10
+            ["abcdefghi ", "j"] caret 1 1
+            ["abcdefghi ", "j "] caret 1 2
+            ["abcdefghi ", "j  "] caret 1 3
+            ["abcdefghi ", "j  klmno"] caret 1 8
+            ["abcdefghi ", "j  klmno "] caret 1 9
+            ["abcdefghi ", "j  klmno  "] caret 1 10
+            ["abcdefghi ", "j  klmno  ", "p"] caret 2 1
+        "#]]
+        .assert_eq(&layouts);
     }
 
     #[test]

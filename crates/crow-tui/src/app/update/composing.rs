@@ -187,7 +187,8 @@ fn insert_paste(state: &mut AppState, text: String, now: Instant) {
     } else {
         state.composer.insert_text(&text);
     }
-    completing::refresh(state);
+    // A pasted word is meant as it is: Enter after it sends it.
+    state.completion = None;
 }
 
 /// Returns the path if a paste is the path of an image, as terminals insert it when a file is dropped on them.

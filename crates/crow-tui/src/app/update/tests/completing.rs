@@ -3,7 +3,7 @@
 use expect_test::expect;
 
 use super::{Stage, check};
-use crate::app::event::AppEvent;
+use crate::{app::event::AppEvent, screen::InputEvent};
 
 /// The files for the word `@sr` of a longer draft are offered.
 fn offered() -> Stage {
@@ -62,6 +62,29 @@ fn list_is_closed_with_its_text() {
         SendPrompt([Text("go")])
         history "é"
         SendPrompt([Text("é")])
+        |
+    "#]],
+    );
+}
+
+#[test]
+fn pasted_word_is_not_completed() {
+    for (typed, pasted) in [("", "look @zzz"), ("'look_@z'", "zz"), ("'look_'", "@zzz"), ("", "/comp")] {
+        let mut stage = Stage::open();
+        stage.keys(typed);
+        stage.input(InputEvent::Paste { content: pasted.to_owned(), is_truncated: false });
+        stage.apply(AppEvent::FilesMatched { query: "z".into(), paths: vec!["zz.rs".into()] });
+        assert!(stage.state.completion.is_none(), "{typed} {pasted}");
+    }
+    // The list of a word that was typed goes with the paste.
+    let mut stage = offered();
+    stage.keys("[c]");
+    check(
+        &mut stage,
+        "enter",
+        &expect![[r#"
+        history "look at @src"
+        Steer("look at @src")
         |
     "#]],
     );
