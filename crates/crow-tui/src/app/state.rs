@@ -237,6 +237,13 @@ impl AppState {
         self.stashed_draft.as_ref().unwrap_or(&self.composer).full_text()
     }
 
+    /// Opens a new session if there is none, and none is being opened.
+    pub(crate) fn open_missing_session(&mut self) {
+        if self.session.id.is_none() && !self.session.is_loading && self.session.capabilities.is_some() {
+            self.open_session(SessionChoice::New);
+        }
+    }
+
     /// Opens a session in place of the current one.
     pub(crate) fn open_session(&mut self, target: SessionChoice) {
         self.session.id = None;

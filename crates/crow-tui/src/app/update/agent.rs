@@ -30,6 +30,9 @@ pub(super) fn on_session_opened(state: &mut AppState, result: Result<OpenedSessi
         Err(failure) => {
             rewinding::on_session_failed(state);
             state.cells.push(TranscriptCell::Problem(failure_text(&failure)));
+            if state.session.id.is_none() {
+                sending::take_queue_back(state);
+            }
         }
     }
 }

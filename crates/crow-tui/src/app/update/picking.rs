@@ -100,12 +100,12 @@ pub(super) fn on_sessions_listed(
     let sessions = match result {
         Ok(sessions) if sessions.is_empty() => {
             state.set_flash("there are no sessions of this directory", now);
-            return open_first_session(state);
+            return state.open_missing_session();
         }
         Ok(sessions) => sessions,
         Err(failure) => {
             state.cells.push(TranscriptCell::Problem(failure.message));
-            return open_first_session(state);
+            return state.open_missing_session();
         }
     };
     let entries = sessions.iter().map(|info| PickerEntry {
@@ -122,13 +122,6 @@ pub(super) fn on_sessions_listed(
     state.overlay = Some(AppOverlay::Picker(picker));
 }
 
-/// Opens a new session if the client has none and the user chose none.
-fn open_first_session(state: &mut AppState) {
-    if state.session.id.is_none() && !state.session.is_loading && state.session.capabilities.is_some() {
-        state.open_session(SessionChoice::New);
-    }
-}
-
 /// Carries out an action at a list.
 pub(super) fn perform(state: &mut AppState, action: KeyAction, time: KeyTime) {
     let Some(AppOverlay::Picker(picker)) = &mut state.overlay else { return };
@@ -138,7 +131,7 @@ pub(super) fn perform(state: &mut AppState, action: KeyAction, time: KeyTime) {
         KeyAction::DeleteLeft => picker.pop_letter(),
         KeyAction::Close => {
             state.overlay = None;
-            open_first_session(state);
+            state.open_missing_session();
         }
         KeyAction::Choose => {
             let chosen = picker.chosen().map(|entry| entry.value.clone());

@@ -32,7 +32,12 @@ pub(super) fn send_draft(state: &mut AppState, now: Instant) {
         (Some(_), Some(_)) if can_steer && !is_stopping && draft.images().next().is_none() => {
             steer(state, draft.full_text());
         }
-        (_, _) => push_to_queue(state, draft, now),
+        (Some(_), _) => push_to_queue(state, draft, now),
+        (None, None) => {
+            push_to_queue(state, draft, now);
+            // None is being opened if the one that was asked for could not be.
+            state.open_missing_session();
+        }
     }
 }
 

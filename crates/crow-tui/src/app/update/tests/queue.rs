@@ -1,6 +1,7 @@
 //! Prompts while a turn runs.
 
-use crow_core::{Failure, FailureKind};
+use crow_acp::{AcpAgentCapabilities, OpenedSession};
+use crow_core::{Failure, FailureKind, SessionId};
 use expect_test::expect;
 
 use super::{Stage, check};
@@ -26,6 +27,44 @@ fn enter_steers_the_turn_and_tab_queues() {
         "turn-ends",
         &expect![[r#"
         SendPrompt([Text("then this")])
+        |
+    "#]],
+    );
+}
+
+#[test]
+fn prompt_without_a_session_opens_one() {
+    let mut stage = Stage::new();
+    stage.apply(AppEvent::Connected(AcpAgentCapabilities::default()));
+    let failure = || Failure::new(FailureKind::SessionNotFound, "there is no session nope");
+    stage.apply(AppEvent::SessionOpened(Err(failure())));
+    check(
+        &mut stage,
+        "'go' enter",
+        &expect![[r#"
+        history "go"
+        OpenSession(New)
+        |
+    "#]],
+    );
+    // It could not be opened either.
+    stage.apply(AppEvent::SessionOpened(Err(failure())));
+    check(
+        &mut stage,
+        "",
+        &expect![[r#"
+        go|
+    "#]],
+    );
+    stage.keys("enter");
+    let session = SessionId::new("s-1");
+    stage.apply(AppEvent::SessionOpened(Ok(OpenedSession { session, options: Vec::new() })));
+    check(
+        &mut stage,
+        "",
+        &expect![[r#"
+        OpenSession(New)
+        SendPrompt([Text("go")])
         |
     "#]],
     );
