@@ -180,6 +180,11 @@ impl CommandEvaluation<'_> {
             .iter()
             .any(|risk| words.get(risk.word_index).is_none_or(|word| word.text != "-i"));
         let Some((script, files)) = operands.split_first() else { return false };
+        if script.known_text() == Some("") {
+            // On macOS it is the suffix of a copy, and the script follows.
+            let at = 1 + n_options;
+            return self.edits_in_place(&[&words[..at], &words[at + 1..]].concat());
+        }
         is_in_place
             && !has_risk
             && script.known_text().is_some()

@@ -145,13 +145,22 @@ fn skip_delimited(text: &str, delimiter: char) -> Option<&str> {
             _ if letter == delimiter => return Some(letters.as_str()),
             '\\' => drop(letters.next()?),
             '\n' => return None,
-            '[' if letters.as_str().starts_with([']', '^']) => return None,
+            '[' if is_bracket => letters = skip_class(letters.as_str())?.chars(),
+            '[' if letters.as_str().trim_start_matches('^').starts_with(']') => return None,
             '[' => is_bracket = true,
             ']' => is_bracket = false,
             _ => {}
         }
     }
     None
+}
+
+/// Skips the rest of a class such as `[:digit:]` in a bracket expression; a plain `[` is one by itself.
+fn skip_class(text: &str) -> Option<&str> {
+    match text.chars().next() {
+        Some(kind @ (':' | '.' | '=')) => text[1..].split_once(&format!("{kind}]")).map(|(_, after)| after),
+        Some(_) | None => Some(text),
+    }
 }
 
 fn awk_risk(words: &[ShellWord]) -> Option<CommandRisk> {

@@ -113,11 +113,11 @@ fn questions_for_everyday_lines_are_counted() {
     }
     print!("{table}");
     expect![[r#"
-        ask: 208 of 534 asked (39.0 %), 0 refused, 0 of them reading
-        accept-edits: 72 of 534 asked (13.5 %), 0 refused, 0 of them reading
-        plan: 0 of 534 asked (0.0 %), 208 refused, 0 of them reading
-        auto: 0 of 534 asked (0.0 %), 0 refused, 0 of them reading
-        auto with deny rules: 0 of 534 asked (0.0 %), 2 refused, 0 of them reading
+        ask: 209 of 535 asked (39.1 %), 0 refused, 0 of them reading
+        accept-edits: 72 of 535 asked (13.5 %), 0 refused, 0 of them reading
+        plan: 0 of 535 asked (0.0 %), 209 refused, 0 of them reading
+        auto: 0 of 535 asked (0.0 %), 0 refused, 0 of them reading
+        auto with deny rules: 0 of 535 asked (0.0 %), 2 refused, 0 of them reading
     "#]]
     .assert_eq(&table);
 }
@@ -138,7 +138,7 @@ fn grants_for_each_program_leave_few_questions() {
     let shown = format!("{} of {} asked\n{}", asked.len(), lines().count(), asked.concat());
     print!("{shown}");
     expect![[r#"
-        42 of 534 asked
+        42 of 535 asked
         git push
         git reset --soft HEAD~1
         git restore src/main.rs
