@@ -54,16 +54,24 @@ pub(super) const ABRUPT_END: &str = "the other side disconnected without closing
 /// The answer to a binary frame that is not text.
 const BINARY_FRAME_ERROR: &str = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error","data":{"kind":"protocol","details":"Messages are text; a binary frame that holds none was not read."}}}"#;
 
-/// A stream that counts the bytes read: a large message is a sign of life long before it is complete.
+/// A stream that counts the bytes that show that the peer lives: a large message does long before it is complete. These
+/// are those that it sent, and those that fit after it had received what filled the connection.
 #[derive(Debug)]
 pub(super) struct CountingStream<S> {
     inner: S,
-    n_read: Arc<AtomicU64>,
+    n_alive: Arc<AtomicU64>,
+    /// Whether the connection was full at the last write.
+    is_full: bool,
 }
 
 impl<S> CountingStream<S> {
     pub(super) fn new(inner: S) -> Self {
-        Self { inner, n_read: Arc::default() }
+        Self { inner, n_alive: Arc::default(), is_full: false }
+    }
+
+    /// The number of these bytes.
+    pub(super) fn alive_counter(&self) -> Arc<AtomicU64> {
+        self.n_alive.clone()
     }
 }
 
@@ -75,14 +83,21 @@ impl<S: AsyncRead + Unpin> AsyncRead for CountingStream<S> {
     ) -> Poll<io::Result<()>> {
         let n_filled_before = buf.filled().len();
         let poll = Pin::new(&mut self.inner).poll_read(cx, buf);
-        self.n_read.fetch_add((buf.filled().len() - n_filled_before) as u64, Ordering::Relaxed);
+        self.n_alive.fetch_add((buf.filled().len() - n_filled_before) as u64, Ordering::Relaxed);
         poll
     }
 }
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for CountingStream<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.inner).poll_write(cx, bytes)
+        let poll = Pin::new(&mut self.inner).poll_write(cx, bytes);
+        if let Poll::Ready(Ok(n_written)) = &poll
+            && self.is_full
+        {
+            self.n_alive.fetch_add(*n_written as u64, Ordering::Relaxed);
+        }
+        self.is_full = poll.is_pending();
+        poll
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -165,11 +180,11 @@ pub(super) async fn carry_messages<S: AsyncRead + AsyncWrite + Unpin>(
     close_reason: impl Future<Output = CloseReason>,
     cancel: &CancellationToken,
 ) {
-    let n_read = socket.get_ref().n_read.clone();
+    let n_alive = socket.get_ref().alive_counter();
     let (mut sink, mut stream) = socket.split();
     let (error_sender, error_receiver) = mpsc::channel(1);
     let end = tokio::select! {
-        end = receive_messages(&mut stream, &incoming, &error_sender, &n_read, ping_interval) => end,
+        end = receive_messages(&mut stream, &incoming, &error_sender, &n_alive, ping_interval) => end,
         end = send_messages(&mut sink, &mut outgoing, error_receiver, ping_interval) => end,
         () = wait_for_abandoned_queue(&incoming, cancel) => ConnectionEnd::OutputAbandoned,
     };
@@ -225,18 +240,18 @@ async fn receive_messages(
     stream: &mut (impl Stream<Item = Result<Message, Error>> + Unpin),
     incoming: &LineSender,
     error_sender: &mpsc::Sender<Message>,
-    n_read: &AtomicU64,
+    n_alive: &AtomicU64,
     ping_interval: Duration,
 ) -> ConnectionEnd {
     let mut n_silent = 0;
     loop {
-        let n_before = n_read.load(Ordering::Relaxed);
+        let n_before = n_alive.load(Ordering::Relaxed);
         let message = match timeout(ping_interval, stream.next()).await {
             Ok(Some(Ok(message))) => message,
             Ok(Some(Err(error))) => return ConnectionEnd::from_socket_error(&error),
             Ok(None) => return ConnectionEnd::Broken(ABRUPT_END.to_owned()),
             Err(_) => {
-                let is_silent = n_read.load(Ordering::Relaxed) == n_before;
+                let is_silent = n_alive.load(Ordering::Relaxed) == n_before;
                 n_silent = if is_silent { n_silent + 1 } else { 0 };
                 if n_silent == SILENT_PINGS_MAX {
                     return ConnectionEnd::Broken("the other side no longer answers".to_owned());

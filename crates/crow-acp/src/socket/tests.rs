@@ -32,6 +32,7 @@ use super::{
     connections::PENDING_MAX,
     limits::{MESSAGE_BYTES_MAX, websocket_config},
     listen::{CLIENTS_MAX, SHUTDOWN_TIMEOUT, SocketServerTiming, serve_socket_with},
+    message_pump::CountingStream,
     *,
 };
 use crate::transport::LineTransport;
@@ -539,4 +540,18 @@ async fn close_frame_has_the_agents_stderr() {
         None
     "#]],
     );
+}
+
+#[tokio::test]
+async fn reader_that_makes_room_is_alive() {
+    let (near, mut far) = tokio::io::duplex(4);
+    let mut stream = CountingStream::new(near);
+    let n_alive = stream.alive_counter();
+    stream.write_all(b"full").await.unwrap();
+    assert_eq!(n_alive.load(Ordering::Relaxed), 0, "nothing was received yet");
+    let mut read = [0; 4];
+    let ((), received) =
+        tokio::join!(async { stream.write_all(b"more").await.unwrap() }, far.read_exact(&mut read));
+    received.unwrap();
+    assert_eq!(n_alive.load(Ordering::Relaxed), 4);
 }
