@@ -9,10 +9,11 @@ use crow_core::{
 };
 use crow_model::{ModelRequest, ModelSettings, ReplyListener};
 
+use crate::clock;
 use crate::failures::store_failure;
+use crate::fallback::{self, RequestBounds};
 use crate::stored_session;
 use crate::turn_context::{SessionState, TurnCx};
-use crate::{clock, fallback};
 
 /// Changes the context; returns the outcome, and a sentence about it unless the client shows it on its own.
 pub(crate) async fn change_context(
@@ -148,18 +149,19 @@ async fn ask_for_summary(cx: &TurnCx<'_>, focus: &str, messages: Vec<String>) ->
     };
     match request.await {
         Ok((model, system)) => match Transcript::from_dialogue(system, messages) {
-            Ok(transcript) => send_side_request(cx, &model, &transcript).await,
+            Ok(transcript) => send_side_request(cx, &model, &transcript, RequestBounds::default()).await,
             Err(error) => failed(Failure::new(FailureKind::Internal, error.to_string())),
         },
         Err(failure) => failed(failure),
     }
 }
 
-/// Sends a request outside the session; its reply is not shown.
+/// Sends a request outside the session; its reply is not shown. The size in `bounds` is that of the transcript.
 pub(crate) async fn send_side_request(
     cx: &TurnCx<'_>,
     model: &ModelSettings,
     transcript: &Transcript,
+    bounds: RequestBounds,
 ) -> Reply {
     let seq = transcript.next_seq();
     let failed = |failure| ReplyBuilder::new(seq).into_reply(ReplyEnd::Failed(failure));
@@ -167,11 +169,11 @@ pub(crate) async fn send_side_request(
         Ok(http) => http,
         Err(failure) => return failed(failure),
     };
-    let n_tokens = transcript.context_tokens().tokens;
+    let bounds = RequestBounds { n_tokens: transcript.context_tokens().tokens, ..bounds };
     match transcript.for_model() {
         Ok(transcript) => {
             let model_request = ModelRequest { settings: model, transcript, tools: &[], seq };
-            let reply = fallback::ask(cx, http, n_tokens, model_request, &mut SilentListener { cx }).await;
+            let reply = fallback::ask(cx, http, bounds, model_request, &mut SilentListener { cx }).await;
             if let Some(usage) = reply.usage {
                 cx.add_side_usage(usage).await;
             }

@@ -14,6 +14,7 @@ use serde_json::Map;
 use crate::call_approval::{PreparedCall, approve_server_request};
 use crate::compact;
 use crate::confirm::synthetic_call_id;
+use crate::fallback::RequestBounds;
 use crate::permission_gate::PermissionGate;
 use crate::turn_context::TurnCx;
 
@@ -104,13 +105,15 @@ impl CallMcpSession<'_> {
 
     async fn send_to_model(&self, request: &SamplingRequest) -> Result<SamplingReply, String> {
         let cx = self.cx;
-        let mut model = cx.current_model().map_err(|failure| failure.message)?;
-        let tokens_max = model.max_tokens.unwrap_or(u64::MAX).min(request.tokens_max);
-        model.max_tokens = Some(tokens_max);
-        model.temperature = request.temperature.or(model.temperature);
+        let model = cx.current_model().map_err(|failure| failure.message)?;
+        let bounds = RequestBounds {
+            reply_tokens_max: Some(request.tokens_max),
+            temperature: request.temperature,
+            ..RequestBounds::default()
+        };
         let transcript = Transcript::from_dialogue(request.system.clone(), request.messages.clone())
             .map_err(|error| error.to_string())?;
-        let mut reply = compact::send_side_request(cx, &model, &transcript).await;
+        let mut reply = compact::send_side_request(cx, &model, &transcript, bounds).await;
         let end = match reply.end {
             ReplyEnd::Complete => SamplingEnd::Complete,
             ReplyEnd::OutputLimit | ReplyEnd::SizeLimit => SamplingEnd::TokensMax,
@@ -120,7 +123,8 @@ impl CallMcpSession<'_> {
         };
         let is_stopped = request.truncate_at_stop(&mut reply.text);
         let end = if is_stopped { SamplingEnd::StopSequence } else { end };
-        let model = reply.fallback_model.unwrap_or(model.model);
+        let fallback = reply.fallback_model.and_then(|name| cx.model_named(Some(&name)).ok());
+        let model = fallback.unwrap_or(model).model;
         Ok(SamplingReply { model, text: reply.text, end })
     }
 }

@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 use crate::calls::run_calls;
 use crate::compact::compact_context;
 use crate::failures::store_failure;
-use crate::fallback;
+use crate::fallback::{self, RequestBounds};
 use crate::handle::SteeringInput;
 use crate::hooks;
 use crate::linked_content;
@@ -243,9 +243,10 @@ impl TurnCx<'_> {
             let to_failure =
                 |open: crow_core::OpenCallsError| Failure::new(FailureKind::Internal, open.to_string());
             let n_tokens = transcript.context_tokens().tokens;
+            let bounds = RequestBounds { n_tokens, ..RequestBounds::default() };
             let transcript = transcript.for_model().map_err(to_failure)?;
             let model_request = ModelRequest { settings: &model, transcript, tools: &tools.specs, seq };
-            Ok(fallback::ask(self, http, n_tokens, model_request, &mut forwarder).await)
+            Ok(fallback::ask(self, http, bounds, model_request, &mut forwarder).await)
         };
         let reply = request
             .await

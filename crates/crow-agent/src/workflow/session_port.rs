@@ -27,6 +27,7 @@ use crate::clock;
 use crate::compact;
 use crate::confirm::{ConfirmationRequest, ask_confirmation, synthetic_call_id};
 use crate::failures::store_failure;
+use crate::fallback::RequestBounds;
 use crate::permission_gate;
 use crate::run_turn::run_turn;
 use crate::turn_context::{ClaimOutcome, SessionState, TurnCx, TurnHookState};
@@ -216,7 +217,7 @@ impl WorkflowPort for SessionPort<'_> {
     async fn ask_model(&mut self, system: &str, prompt: String) -> Option<String> {
         let model = self.cx.current_model().ok()?;
         let transcript = Transcript::from_dialogue(system.to_owned(), vec![prompt]).ok()?;
-        let reply = compact::send_side_request(&self.cx, &model, &transcript).await;
+        let reply = compact::send_side_request(&self.cx, &model, &transcript, RequestBounds::default()).await;
         (reply.end == ReplyEnd::Complete).then_some(reply.text)
     }
 
