@@ -29,7 +29,7 @@ const EQUAL_CALLS_NOTICE: &str =
 /// Notifies the user that the model makes the same call again; the turn ends.
 pub(crate) fn report_equal_calls(cx: &TurnCx<'_>) -> TurnAction {
     cx.client.send_update(cx.session, SessionUpdate::Notice(EQUAL_CALLS_NOTICE.to_owned()));
-    TurnAction::End(TurnEnd::Completed)
+    TurnAction::End(TurnEnd::Repetition)
 }
 
 /// Asks a model that ended with an announcement for what it announced; returns whether it did.

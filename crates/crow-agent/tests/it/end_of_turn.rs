@@ -267,7 +267,7 @@ fn model_that_only_reads_the_same_ends_its_turn() {
             < call call-10-0 completed "     1\tapples\n"
             < thought[] The model makes the same call again and again, and nothing changes. The turn was ended.⏎
             < title look
-            = end_turn
+            = max_turn_requests
             model saw user: "look"
             model saw assistant: read("{\"file_path\":\"a.txt\"}")
             model saw tool: "     1\tapples\n"

@@ -348,7 +348,8 @@ impl RunDriver {
             (StopReason::MaxTurnRequests, _) => {
                 let error =
                     CliError::new(CliExitCode::Limit, "the turn reached a limit before the model was done");
-                Err(error.with_hint("continue the session, or raise max_turn_requests"))
+                Err(error
+                    .with_hint("continue the session; max_turn_requests is the limit of requests in a turn"))
             }
             (_, true) => Err(rejected_call_error()),
             (StopReason::EndTurn, false) => match self.outcome {

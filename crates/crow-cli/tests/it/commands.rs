@@ -450,7 +450,7 @@ fn request_limit_ends_the_run() {
         &expect![[r#"
         exit 6
         error: the turn reached a limit before the model was done
-        hint: continue the session, or raise max_turn_requests
+        hint: continue the session; max_turn_requests is the limit of requests in a turn
     "#]],
     );
 }

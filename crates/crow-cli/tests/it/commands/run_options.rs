@@ -33,7 +33,7 @@ fn options_hold_for_one_run_only() {
         &expect![[r#"
         exit 6
         error: the turn reached a limit before the model was done
-        hint: continue the session, or raise max_turn_requests
+        hint: continue the session; max_turn_requests is the limit of requests in a turn
     "#]],
     );
     assert_eq!(stage.server.n_requests(), 1);

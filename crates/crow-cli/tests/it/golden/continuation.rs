@@ -79,7 +79,7 @@ fn looping_model_without_a_user() {
             $ ✗ The model repeats itself: Plan and 1 more, 5 times in a row with the same result
             $ The model repeats itself: Plan and 1 more, 5 times in a row with the same result. The turn was stopped.
             $ error: the turn reached a limit before the model was done
-            $ hint: continue the session, or raise max_turn_requests
+            $ hint: continue the session; max_turn_requests is the limit of requests in a turn
             $ session $TASK
             $ continue crow-cli run -s $TASK "…"
             model saw user: "look"
