@@ -6,6 +6,7 @@ use std::{
     path::Path,
 };
 
+use crow_core::is_secret_value;
 use serde_json::Value;
 
 use crate::{
@@ -28,8 +29,9 @@ const DEFAULT_EDITOR: &str = "vi";
 /// Shown in place of a key or password.
 const HIDDEN: &str = "(hidden)";
 
-/// Keys whose values, or all values below them, may be secrets.
-const SECRET_KEYS: [&str; 5] = ["api_key", "token", "headers", "env", "db_uri"];
+/// Keys and options whose values, or all values below them, may be secrets although their names are too short for
+/// [`is_secret_value`].
+const SECRET_KEYS: [&str; 5] = ["token", "key", "headers", "header", "env"];
 
 pub(crate) fn run(
     command: &ConfigSubcommand,
@@ -47,7 +49,7 @@ pub(crate) fn run(
                 let message = format!("{key} is not set in {}", path.display());
                 return Err(CliError::new(CliExitCode::Failed, message));
             };
-            let is_secret = key.split('.').any(|part| SECRET_KEYS.contains(&part));
+            let is_secret = key.split('.').any(is_secret_name);
             hide_secrets(&mut value, is_secret);
             match value {
                 Value::String(text) => writeln!(out, "{text}")?,
@@ -169,15 +171,74 @@ fn edit(dir: &Path, env: &Environment) -> Result<(), CliError> {
 /// Hides text that may be a secret; the name of a variable is none.
 fn hide_secrets(value: &mut Value, is_secret: bool) {
     match value {
-        Value::String(text) if is_secret && !is_variable_only(text) => HIDDEN.clone_into(text),
-        Value::Array(items) => items.iter_mut().for_each(|item| hide_secrets(item, is_secret)),
-        Value::Object(fields) => {
-            for (key, value) in fields {
-                hide_secrets(value, is_secret || SECRET_KEYS.contains(&key.as_str()));
+        Value::String(text) if is_secret => *text = hide_text(text),
+        Value::String(text) => *text = hide_in_words(text),
+        Value::Array(items) => {
+            let mut follows_option = false;
+            for item in items {
+                let option = item.as_str().filter(|word| word.starts_with('-')).map(str::to_owned);
+                hide_secrets(item, is_secret || (follows_option && option.is_none()));
+                follows_option = option.is_some_and(|option| is_secret_name(&option));
             }
         }
-        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                hide_secrets(value, is_secret || is_secret_name(key));
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
+}
+
+/// Whether a key, an option or a variable has a secret as its value.
+fn is_secret_name(name: &str) -> bool {
+    let name = name.trim_start_matches('-');
+    SECRET_KEYS.contains(&name) || is_secret_value(name, "")
+}
+
+/// Hides secrets in a text such as a command: those of addresses, and the values of options and variables.
+fn hide_in_words(text: &str) -> String {
+    let mut follows_option = false;
+    let words = text.split(' ').map(|word| {
+        let is_option = word.starts_with('-');
+        let is_secret = follows_option && !is_option;
+        follows_option = is_option && is_secret_name(word);
+        if is_secret { hide_text(word) } else { hide_in_word(word) }
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+fn hide_in_word(word: &str) -> String {
+    match word.split_once('=') {
+        Some((name, value)) if !name.contains("://") && is_secret_name(name) => {
+            format!("{name}={}", hide_text(value))
+        }
+        Some(_) | None => {
+            // A list of NATS servers has several addresses in one word.
+            let mut parts = word.split("://");
+            let scheme = parts.next().unwrap_or_default().to_owned();
+            parts.fold(scheme, |text, rest| format!("{text}://{}", hide_in_address(rest)))
+        }
+    }
+}
+
+/// Hides the name, the password and the query of an address, which is given without its scheme.
+fn hide_in_address(rest: &str) -> String {
+    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let authority = match authority.rsplit_once('@') {
+        Some((user, host)) => format!("{}@{host}", hide_text(user)),
+        None => authority.to_owned(),
+    };
+    let Some((path, query)) = path.split_once('?') else { return format!("{authority}{path}") };
+    let fields = query.split('&').map(|field| match field.split_once('=') {
+        Some((name, value)) => format!("{name}={}", hide_text(value)),
+        None => hide_text(field),
+    });
+    format!("{authority}{path}?{}", fields.collect::<Vec<_>>().join("&"))
+}
+
+fn hide_text(text: &str) -> String {
+    if is_variable_only(text) { text.to_owned() } else { HIDDEN.to_owned() }
 }
 
 fn is_variable_only(text: &str) -> bool {

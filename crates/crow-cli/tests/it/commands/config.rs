@@ -55,6 +55,63 @@ fn values_are_shown_as_written() {
 }
 
 #[test]
+fn secrets_are_hidden_and_nothing_else() {
+    let config = "db_uri: sqlite:///${HOME}/.crow/crow.db\nproviders:\n  fake: { base_url: $URL }\nmodels:\n  m: { provider: fake }\n\
+        mcpServers:\n  a: { url: \"https://user:pw-1@x/mcp?key=pw-2&page=${PAGE}\" }\n  \
+        b: { command: b, args: [--api-key=pw-3, --token, pw-4, --header, \"Authorization: pw-5\", --port, \"80\", \"${DIR}\"] }\n\
+        hooks:\n  Stop: [{ command: \"API_KEY=pw-6 tell --password pw-7 --to ${API_KEY} http://h/a@b\" }]\n";
+    let stage = Stage::configured("", config);
+    for (command, output) in [
+        (
+            "crow config get db_uri",
+            expect![[r#"
+            exit 0
+            sqlite:///${HOME}/.crow/crow.db
+        "#]],
+        ),
+        (
+            "crow config get mcpServers",
+            expect![[r#"
+            exit 0
+            {
+              "a": {
+                "url": "https://(hidden)@x/mcp?key=(hidden)&page=${PAGE}"
+              },
+              "b": {
+                "command": "b",
+                "args": [
+                  "--api-key=(hidden)",
+                  "--token",
+                  "(hidden)",
+                  "--header",
+                  "(hidden)",
+                  "--port",
+                  "80",
+                  "${DIR}"
+                ]
+              }
+            }
+        "#]],
+        ),
+        (
+            "crow config get hooks",
+            expect![[r#"
+            exit 0
+            {
+              "Stop": [
+                {
+                  "command": "API_KEY=(hidden) tell --password (hidden) --to ${API_KEY} http://h/a@b"
+                }
+              ]
+            }
+        "#]],
+        ),
+    ] {
+        check(&stage, command, &output);
+    }
+}
+
+#[test]
 fn values_are_set_in_place() {
     let stage = Stage::configured("", CONFIG);
     for (command, output) in [
