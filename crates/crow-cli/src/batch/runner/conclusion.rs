@@ -65,14 +65,18 @@ pub(super) fn exit_of_batch(
     }
     match cause {
         Some(BatchStopCause::Interrupted) => Err(CliError::without_message(CliExitCode::Interrupted)),
-        Some(cause @ BatchStopCause::BudgetExhausted { .. }) => {
+        // The last tasks may have used up the budget and been done all the same.
+        Some(cause @ BatchStopCause::BudgetExhausted { .. }) if tally.is_incomplete() => {
             let reason = format!("{cause}; tasks not run: {}", tally.n_left());
             let error = CliError::new(CliExitCode::Limit, reason);
             Err(error.with_hint("run the same command again with a higher --max-tokens"))
         }
         // A task's own limit does not end the batch.
         Some(
-            BatchStopCause::TokenLimit { .. } | BatchStopCause::TimeLimit { .. } | BatchStopCause::Aborted,
+            BatchStopCause::BudgetExhausted { .. }
+            | BatchStopCause::TokenLimit { .. }
+            | BatchStopCause::TimeLimit { .. }
+            | BatchStopCause::Aborted,
         )
         | None => match tally.has_failures() {
             true => Err(CliError::without_message(CliExitCode::Failed)),

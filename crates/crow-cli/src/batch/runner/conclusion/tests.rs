@@ -3,6 +3,7 @@ use std::time::Duration;
 use expect_test::expect;
 
 use super::*;
+use crate::batch::task_file::TaskSurvey;
 
 fn conclude(
     result: Result<(), CliError>,
@@ -50,4 +51,14 @@ fn task_ends_as_its_run() {
         the batch ends: why it failed
         cancelled: the batch was stopped"#]]
     .assert_eq(&told.join("\n"));
+}
+
+#[test]
+fn used_tokens_are_a_limit_only_if_tasks_are_left() {
+    let exit = |n_tasks| {
+        let tally = BatchTally::new(TaskSurvey { n_tasks, n_done: 1, n_failed: 0 });
+        let cause = BatchStopCause::BudgetExhausted { tokens_max: 10 };
+        exit_of_batch(None, Some(cause), &tally).map_err(|error| error.code())
+    };
+    assert_eq!((exit(1), exit(2)), (Ok(()), Err(CliExitCode::Limit)));
 }
