@@ -106,6 +106,7 @@ fn describe_settings(settings: &Settings) -> String {
                 TerminalPreference::ClientFirst => "of the client if it has some",
                 TerminalPreference::ClientOnly => "of the client only",
                 TerminalPreference::Local => "of Crow",
+                TerminalPreference::Never => "off",
             },
             settings.shell.name()
         ),

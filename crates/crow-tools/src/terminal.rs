@@ -48,8 +48,8 @@ pub(crate) struct TerminalTool {
 }
 
 /// The error if no command can run.
-const NO_TERMINAL: &str = "could not run the command: the client has no terminals, and the configuration allows no others \
-                       (fallback_to_mcp_terminal)";
+const NO_TERMINAL: &str = "could not run the command: there is no terminal that the configuration allows (use_acp_terminal, \
+                       fallback_to_mcp_terminal)";
 
 impl TerminalTool {
     pub(crate) fn new(groups: ProcessGroups, config: &BuiltinToolConfig) -> Self {

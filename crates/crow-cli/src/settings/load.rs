@@ -134,6 +134,7 @@ fn load_from(
 /// Both are on by default, as in the Python version.
 fn choose_terminals(use_client_terminal: Option<bool>, use_own_terminal: Option<bool>) -> TerminalPreference {
     match (use_client_terminal, use_own_terminal) {
+        (Some(false), Some(false)) => TerminalPreference::Never,
         (Some(false), _) => TerminalPreference::Local,
         (_, Some(false)) => TerminalPreference::ClientOnly,
         (_, _) => TerminalPreference::ClientFirst,

@@ -251,20 +251,34 @@ fn rejection_with_text_reaches_the_model_by_a_form() {
 
 #[test]
 fn command_that_cannot_run_asks_nothing() {
-    let test = async {
-        let mut stage = Stage::new("fallback_to_mcp_terminal: false", json!({})).await;
-        let session = stage.open().await;
-        stage.asked(&session, &["rm x"], &[]).await + &stage.client.log()
-    };
-    check(
-        test,
-        &expect![[r#"
+    for (use_client, expected) in [
+        (
+            "true",
+            expect![[r#"
         < call call-1-0 terminal "`rm x`" pending {"command":"rm x"}
-        < call call-1-0 failed "could not run the command: the client has no terminals, and the configuration allows no others (fallback_to_mcp_terminal)"
+        < call call-1-0 failed "could not run the command: there is no terminal that the configuration allows (use_acp_terminal, fallback_to_mcp_terminal)"
         < text[msg-3] Done.
         < title go
     "#]],
-    );
+        ),
+        (
+            "false",
+            expect![[r#"
+        < call call-1-0 terminal "`rm x`" pending {"command":"rm x"}
+        < call call-1-0 failed "could not run the command: there is no terminal that the configuration allows (use_acp_terminal, fallback_to_mcp_terminal)"
+        < text[msg-3] Done.
+        < title go
+    "#]],
+        ),
+    ] {
+        let test = async {
+            let config = format!("use_acp_terminal: {use_client}\nfallback_to_mcp_terminal: false");
+            let mut stage = Stage::new(&config, json!({})).await;
+            let session = stage.open().await;
+            stage.asked(&session, &["rm x"], &[]).await + &stage.client.log()
+        };
+        check(test, &expected);
+    }
 }
 
 #[test]

@@ -18,6 +18,8 @@ pub enum TerminalPreference {
     ClientOnly,
     /// In our own processes.
     Local,
+    /// No command runs.
+    Never,
 }
 
 /// The way one command runs.
@@ -36,7 +38,7 @@ impl TerminalPreference {
     pub(super) fn select_route(self, client: AcpClientCapabilities) -> CommandRoute {
         match self {
             Self::ClientFirst | Self::ClientOnly if client.terminals => CommandRoute::Client,
-            Self::ClientOnly => CommandRoute::Unavailable,
+            Self::ClientOnly | Self::Never => CommandRoute::Unavailable,
             Self::ClientFirst | Self::Local if client.terminal_output => CommandRoute::LocalStreamed,
             Self::ClientFirst | Self::Local => CommandRoute::Local,
         }
