@@ -8,6 +8,7 @@ use crow_core::{
     estimate_tool_tokens, format_tokens, to_sentence,
 };
 use crow_model::{ModelRequest, ModelSettings, ReplyListener};
+use crow_store::Timestamp;
 
 use crate::clock;
 use crate::failures::store_failure;
@@ -15,16 +16,17 @@ use crate::fallback::{self, RequestBounds};
 use crate::stored_session;
 use crate::turn_context::{SessionState, TurnCx};
 
-/// Changes the context; returns the outcome, and a sentence about it unless the client shows it on its own.
+/// Changes the context; returns the outcome, and a sentence about it unless an update has told the client. Every client is told
+/// of a compaction, in the form that it knows; a replay repeats that.
 pub(crate) async fn change_context(
     cx: &TurnCx<'_>,
     state: &mut SessionState,
     change: ContextChange,
 ) -> Result<(CompactionOutcome, Option<String>), Failure> {
-    let shows_compactions = cx.client.capabilities().compactions && change != ContextChange::Undo;
+    let is_undo = change == ContextChange::Undo;
     let (outcome, text) = apply_context_change(cx, state, change).await?;
-    let is_shown_by_client = shows_compactions && outcome != CompactionOutcome::NothingToCompact;
-    Ok((outcome, (!is_shown_by_client).then_some(text)))
+    let is_told = !is_undo && outcome != CompactionOutcome::NothingToCompact;
+    Ok((outcome, (!is_told).then_some(text)))
 }
 
 async fn apply_context_change(
@@ -40,7 +42,7 @@ async fn apply_context_change(
         ContextChange::Undo => undo_compaction(cx, state).await,
         ContextChange::Clear => match Compaction::for_clear(&state.transcript) {
             Some(compaction) => {
-                let progress = CompactionProgress::begin(cx, compaction.at_seq, compaction.tokens_before);
+                let progress = CompactionProgress::begin(cx, compaction.at_seq, compaction.is_clear());
                 Ok((CompactionOutcome::Compacted, commit_compaction(cx, state, compaction, &progress).await?))
             }
             None => Ok((CompactionOutcome::NothingToCompact, "There is nothing to clear.".to_owned())),
@@ -59,7 +61,7 @@ pub(crate) async fn compact_context(
     if step == CompactionStep::Reject(CompactionRejection::NothingToCompact) {
         return Ok((CompactionOutcome::NothingToCompact, "There is nothing to compact yet.".to_owned()));
     }
-    let progress = CompactionProgress::begin(cx, state.transcript.next_seq(), attempt.tokens_before().tokens);
+    let progress = CompactionProgress::begin(cx, state.transcript.next_seq(), false);
     loop {
         step = match step {
             CompactionStep::Summarise { source } => {
@@ -99,7 +101,7 @@ async fn commit_compaction(
     compaction: Compaction,
     progress: &CompactionProgress<'_>,
 ) -> Result<String, Failure> {
-    if let Err(error) = cx.runtime.store.record_compaction(cx.lease, &compaction, clock::now()).await {
+    if let Err(error) = cx.runtime.store.record_compaction(cx.lease, &compaction, progress.began).await {
         let failure = store_failure(error);
         progress.end(CompactionStage::Failed, &to_sentence(&failure.message));
         return Err(failure);
@@ -196,13 +198,16 @@ async fn render_instructions(cx: &TurnCx<'_>, focus: &str) -> Result<String, Fai
 struct CompactionProgress<'a> {
     cx: &'a TurnCx<'a>,
     id: String,
+    /// Stored with the compaction, so that a replay has the same id.
+    began: Timestamp,
 }
 
 impl<'a> CompactionProgress<'a> {
-    fn begin(cx: &'a TurnCx<'_>, at: u64, tokens_before: u64) -> Self {
-        let id = compaction_id(at, tokens_before);
-        cx.client.send_update(cx.session, compaction_started(id.clone()));
-        Self { cx, id }
+    fn begin(cx: &'a TurnCx<'_>, at: u64, is_clear: bool) -> Self {
+        let began = clock::now();
+        let id = compaction_id(at, began.0);
+        cx.client.send_update(cx.session, compaction_started(id.clone(), is_clear));
+        Self { cx, id, began }
     }
 
     /// Sends the end and returns its text.

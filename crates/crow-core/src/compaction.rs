@@ -45,6 +45,8 @@ pub struct Compaction {
     pub tokens_before: u64,
     /// Estimated tokens in context after the compaction.
     pub tokens_after: u64,
+    /// Milliseconds since 1970 when it began; 0 until it is stored.
+    pub began_ms: i64,
 }
 
 /// The reason for a compaction.

@@ -74,10 +74,10 @@ impl<'a> UsageReplay<'a> {
 
     fn compaction_updates(&mut self, compaction: &Compaction) -> [SessionUpdate; 3] {
         self.add_asides_before(compaction.at_seq);
-        let id = compaction_id(compaction.at_seq, compaction.tokens_before);
+        let id = compaction_id(compaction.at_seq, compaction.began_ms);
         let stage = CompactionStage::Done { summary: compaction.summary.clone() };
         [
-            compaction_started(id.clone()),
+            compaction_started(id.clone(), compaction.is_clear()),
             SessionUpdate::Compaction { id, stage, text: compaction_sentence(compaction) },
             self.estimated_update(compaction.tokens_after),
         ]

@@ -211,10 +211,16 @@ impl Compaction {
             pruned: Vec::new(),
             tokens_before: before.tokens,
             tokens_after: 0,
+            began_ms: 0,
         };
         compaction.tokens_after = scale_to_provider(before, measure_tokens(transcript, &compaction));
         let sees_something = !transcript.entries().is_empty() || transcript.has_summary_message();
         sees_something.then_some(compaction)
+    }
+
+    /// Whether the model sees nothing of what was before.
+    pub fn is_clear(&self) -> bool {
+        self.summary.is_none() && self.keep_from == self.at_seq
     }
 }
 
@@ -239,6 +245,7 @@ fn prune_only(transcript: &Transcript, pruned: &[CallId], tokens_before: u64) ->
         pruned: pruned.to_vec(),
         tokens_before,
         tokens_after: tokens_before,
+        began_ms: 0,
     }
 }
 

@@ -504,6 +504,7 @@ fn summary_message_contains_prompts_and_summary() {
         pruned: Vec::new(),
         tokens_before: 10,
         tokens_after: 5,
+        began_ms: 0,
     };
     transcript.compact(by).unwrap();
     let steps: Vec<ModelStep<'_>> = transcript.for_model().unwrap().steps().collect();
@@ -546,6 +547,7 @@ fn mismatching_compaction_is_rejected() {
         pruned: Vec::new(),
         tokens_before: 0,
         tokens_after: 0,
+        began_ms: 0,
     };
     let refusal = |by: Compaction| {
         let mut transcript = conversation("prompt 5 | call 5 | prompt 5 | reply 5");

@@ -5,18 +5,16 @@ use crate::{Compaction, CompactionStage, SessionUpdate};
 /// Below this number of tokens, thousands are shown with a decimal.
 const FEW_TOKENS: u64 = 10_000;
 
-/// Returns the id of a compaction, the same live and in a replay.
-pub fn compaction_id(at: u64, tokens_before: u64) -> String {
-    format!("compaction-{at}-{tokens_before}")
+/// Returns the id of a compaction, the same live and in a replay. One that is repeated at the same place, because the
+/// first one was undone or failed, began at another time.
+pub fn compaction_id(at: u64, began_ms: i64) -> String {
+    format!("compaction-{at}-{began_ms}")
 }
 
 /// Returns the update that a compaction has started.
-pub fn compaction_started(id: String) -> SessionUpdate {
-    SessionUpdate::Compaction {
-        id,
-        stage: CompactionStage::Started,
-        text: "Compacting the conversation …".to_owned(),
-    }
+pub fn compaction_started(id: String, is_clear: bool) -> SessionUpdate {
+    let text = if is_clear { "Clearing the context …" } else { "Compacting the conversation …" };
+    SessionUpdate::Compaction { id, stage: CompactionStage::Started, text: text.to_owned() }
 }
 
 /// Describes the result of a compaction.
@@ -24,9 +22,7 @@ pub fn compaction_sentence(compaction: &Compaction) -> String {
     let (before, after) = (format_tokens(compaction.tokens_before), format_tokens(compaction.tokens_after));
     let summary = match &compaction.summary {
         Some(_) => "Compacted: older messages are summarized for the model",
-        None if compaction.keep_from == compaction.at_seq => {
-            "Cleared: the model starts with an empty context"
-        }
+        None if compaction.is_clear() => "Cleared: the model starts with an empty context",
         None => "Compacted: old tool output is removed for the model",
     };
     format!("{summary}, {before} → {after} tokens. `/compact undo` undoes it.")

@@ -156,6 +156,7 @@ fn compaction_keeps_the_context_before_its_summary() {
         pruned: Vec::new(),
         tokens_before: 9,
         tokens_after: 5,
+        began_ms: 0,
     };
     for _ in 0..2 {
         transcript.compact(compaction(&transcript, Some("Notes."))).unwrap();

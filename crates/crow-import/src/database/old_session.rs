@@ -68,6 +68,7 @@ impl OldCompaction {
             pruned: Vec::new(),
             tokens_before: self.tokens_before,
             tokens_after: 0,
+            began_ms: 0,
         };
         ImportedCompaction { compaction, created: self.created }
     }

@@ -13,9 +13,9 @@ impl Database {
         &mut self,
         session: &SessionId,
         compaction: &Compaction,
-        now: Timestamp,
+        began: Timestamp,
     ) -> Result<(), StoreError> {
-        self.write_transaction(|sql| begin_generation(sql, session, compaction, now))
+        self.write_transaction(|sql| begin_generation(sql, session, compaction, began))
     }
 
     pub(crate) fn undo_compaction(
@@ -42,7 +42,7 @@ pub(super) fn newest_compaction(
     session: &SessionId,
 ) -> Result<Option<Compaction>, SqlError> {
     sql.query_one(
-        "SELECT n_messages, new_first, said, summary, pruned, tokens_before, tokens_after
+        "SELECT n_messages, new_first, said, summary, pruned, tokens_before, tokens_after, created
          FROM compaction_history WHERE session_id = $1 AND undone IS NULL ORDER BY generation DESC LIMIT 1",
         values![session],
         |columns| read_compaction(session, columns),
@@ -54,7 +54,7 @@ pub(super) fn begin_generation(
     sql: &mut dyn SqlTransaction,
     session: &SessionId,
     compaction: &Compaction,
-    now: Timestamp,
+    began: Timestamp,
 ) -> Result<(), SqlError> {
     let verbatim_prompts: Vec<String> = compaction.verbatim_prompts.iter().map(u64::to_string).collect();
     let pruned: Vec<String> = compaction.pruned.iter().map(CallId::to_string).collect();
@@ -76,7 +76,7 @@ pub(super) fn begin_generation(
             &pruned.join(" "),
             compaction.tokens_before,
             compaction.tokens_after,
-            now.0,
+            began.0,
         ],
     );
     match result {
@@ -92,7 +92,7 @@ pub(super) fn active_compactions(
     session: &SessionId,
 ) -> Result<Vec<Compaction>, SqlError> {
     sql.query_all(
-        "SELECT n_messages, new_first, said, summary, pruned, tokens_before, tokens_after
+        "SELECT n_messages, new_first, said, summary, pruned, tokens_before, tokens_after, created
          FROM compaction_history WHERE session_id = $1 AND undone IS NULL ORDER BY generation",
         values![session],
         |columns| read_compaction(session, columns),
@@ -119,5 +119,6 @@ fn read_compaction(session: &SessionId, columns: &dyn SqlRow) -> Result<Compacti
         pruned: pruned.collect::<Result<_, _>>()?,
         tokens_before: columns.read_count(5)?,
         tokens_after: columns.read_count(6)?,
+        began_ms: columns.read_int(7)?,
     })
 }

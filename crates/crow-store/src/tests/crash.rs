@@ -129,6 +129,7 @@ impl Step {
                     pruned: Vec::new(),
                     tokens_before: 9,
                     tokens_after: 1,
+                    began_ms: 0,
                 };
                 store.record_compaction(writer, &compaction, Timestamp(1)).await?;
                 *n_compactions += 1;

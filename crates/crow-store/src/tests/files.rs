@@ -66,6 +66,7 @@ static NOTES: ForeignFormat = ForeignFormat {
                 pruned: Vec::new(),
                 tokens_before: 7,
                 tokens_after: 0,
+                began_ms: 0,
             };
             on_session(ImportedSession {
                 id: SessionId::new(format!("note-{number}")),

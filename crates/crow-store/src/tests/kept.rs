@@ -73,6 +73,7 @@ pub(super) async fn newest_active_compaction_counts(place: Place) {
         pruned: vec![CallId::from_position(8, 0), CallId::from_position(8, 1)],
         tokens_before: 900,
         tokens_after: 90,
+        began_ms: 5,
     };
     let cleared = Compaction {
         at_seq: 12,
@@ -91,17 +92,17 @@ pub(super) async fn newest_active_compaction_counts(place: Place) {
     assert_eq!(store.undo_compaction(&writer, Timestamp(6)).await.unwrap(), Some(cleared.clone()));
     assert_eq!(in_force().await, std::slice::from_ref(&first));
     store.record_compaction(&writer, &cleared, Timestamp(7)).await.unwrap();
-    assert_eq!(in_force().await, [first.clone(), cleared.clone()]);
-    let later = cleared.clone();
-    for taken_back in [Some(cleared), Some(first), None] {
+    let again = Compaction { began_ms: 7, ..cleared.clone() };
+    assert_eq!(in_force().await, [first.clone(), again.clone()]);
+    for taken_back in [Some(again), Some(first), None] {
         assert_eq!(store.undo_compaction(&writer, Timestamp(8)).await.unwrap(), taken_back);
     }
     assert_eq!(store.session_tip(&session).await.unwrap().unwrap().compaction, None);
     assert_eq!(place.count("compaction_history"), 3, "what was taken back is still known");
     // A salvage skips generations that cannot be read.
     place.direct("DELETE FROM compaction_history WHERE generation = 1");
-    store.record_compaction(&writer, &later, Timestamp(9)).await.unwrap();
-    assert_eq!(in_force().await, [later]);
+    store.record_compaction(&writer, &cleared, Timestamp(9)).await.unwrap();
+    assert_eq!(in_force().await, [Compaction { began_ms: 9, ..cleared }]);
 }
 
 pub(super) async fn side_requests_count_as_usage(place: Place) {

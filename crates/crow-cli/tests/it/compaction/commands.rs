@@ -85,14 +85,33 @@ async fn command_with_nothing_to_do() {
 #[tokio::test]
 async fn clients_without_compaction_support_get_text() {
     let mut stage = begun(&json!({})).await;
-    assert_eq!(stage.say("/compact").await, "end_turn");
-    assert!(said(&stage.client).starts_with("Compacted: "), "{}", said(&stage.client));
-    assert!(
-        stage.client.log().contains("< thought[] Compacting the conversation …"),
-        "{}",
-        stage.client.log()
-    );
+    for (command, begins, ends) in [
+        ("/compact", "Compacting the conversation …", "Compacted: "),
+        ("/clear", "Clearing the context …", "Cleared: "),
+    ] {
+        assert_eq!(stage.say(command).await, "end_turn");
+        let log = stage.client.log();
+        assert!(log.contains(begins), "{log}");
+        assert_eq!(log.matches(ends).count(), 1, "it is said once: {log}");
+    }
+    assert_eq!(said(&stage.client), "Fine.", "a thought has it");
     stage.check(5, &[]);
+}
+
+#[tokio::test]
+async fn each_compaction_has_its_own_id() {
+    let mut stage = begun(&told()).await;
+    for command in ["/clear", "/compact undo", "/clear"] {
+        assert_eq!(stage.say(command).await, "end_turn");
+    }
+    let ids = |client: &FakeClient| {
+        let ids = client.updates.iter().filter_map(|(_, update)| update["compactionId"].as_str());
+        ids.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let live = ids(&stage.client);
+    let [first, first_end, second, second_end] = &live[..] else { panic!("{live:?}") };
+    assert!(first == first_end && second == second_end && first != second, "{live:?}");
+    assert_eq!(ids(&stage.elsewhere().await), [second.clone(), second.clone()]);
 }
 
 #[tokio::test]

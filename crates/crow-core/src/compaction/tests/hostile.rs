@@ -38,6 +38,7 @@ fn output_cannot_imitate_other_speakers() {
         pruned: Vec::new(),
         tokens_before: 2,
         tokens_after: 1,
+        began_ms: 0,
     };
     transcript.compact(by).unwrap();
     let shown = format!("{:?}", transcript.for_model().unwrap().steps().next());

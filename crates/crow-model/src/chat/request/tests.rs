@@ -200,6 +200,7 @@ fn compacted_conversation() {
         pruned: vec![CallId::from_position(3, 0)],
         tokens_before: 20,
         tokens_after: 10,
+        began_ms: 0,
     };
     transcript.compact(by).unwrap();
     check_transcript(
