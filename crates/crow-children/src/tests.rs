@@ -318,7 +318,7 @@ fn child_beyond_the_limit_is_not_started() {
         agent: open New
         agent: prompt count
         > start other
-        agents.max_children allows 1 children at a time; wait for one to finish or cancel it
+        agents.max_children allows 1 child at a time; wait for one to finish or cancel it
     "#]],
     );
     let limits = TreeLimits { depth_max: 0, ..TreeLimits::default() };

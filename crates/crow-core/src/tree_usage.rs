@@ -24,8 +24,12 @@ impl TreeUsage {
         self.check_budget()?;
         let n_running = self.slots.len();
         if n_running >= self.limits.children_max as usize {
+            let n_allowed = match n_running {
+                1 => "1 child".to_owned(),
+                n => format!("{n} children"),
+            };
             return Err(format!(
-                "agents.max_children allows {n_running} children at a time; wait for one to finish or cancel it"
+                "agents.max_children allows {n_allowed} at a time; wait for one to finish or cancel it"
             ));
         }
         self.last_slot += 1;

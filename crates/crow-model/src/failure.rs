@@ -377,14 +377,14 @@ impl<'a> FailureContext<'a> {
         match error_body.token_counts() {
             Some((prompt, window)) => format!(
                 "the conversation ({prompt} tokens) is longer than the window{model_suffix} at `{provider_name}` ({window} tokens); \
-                 make it shorter with /compact"
+                 make it shorter with /compact or send a shorter prompt"
             ),
             None if error_body.exceeds_other_limit() => format!(
-                "the conversation is longer than `{provider_name}` accepts at once{}{detail}; make it shorter with /compact",
+                "the conversation is longer than `{provider_name}` accepts at once{}{detail}; make it shorter with /compact or send a shorter prompt",
                 self.model_phrase()
             ),
             None => format!(
-                "the conversation is longer than the window{model_suffix} at `{provider_name}`{detail}; make it shorter with /compact"
+                "the conversation is longer than the window{model_suffix} at `{provider_name}`{detail}; make it shorter with /compact or send a shorter prompt"
             ),
         }
     }

@@ -148,11 +148,15 @@ pub(crate) fn summarize_tasks(files: &StepFiles<'_>, _today: &str) -> Result<Vec
         .enumerate()
         .filter(|(phase_index, _)| list.tasks.iter().any(|task| task.phase == Some(*phase_index)));
     Ok(vec![format!(
-        "tasks.md: {} tasks in {} phases, {} done, {n_parallel} marked [P]",
-        list.tasks.len(),
-        phases_with_tasks.count(),
+        "tasks.md: {} in {}, {} done, {n_parallel} marked [P]",
+        count_things(list.tasks.len(), "task"),
+        count_things(phases_with_tasks.count(), "phase"),
         list.done_count()
     )])
+}
+
+fn count_things(n: usize, thing: &str) -> String {
+    if n == 1 { format!("1 {thing}") } else { format!("{n} {thing}s") }
 }
 
 #[cfg(test)]

@@ -120,6 +120,10 @@ impl ClientHost for LocalHost {
             let result = result.map_err(|error| format!("could not run git: {error}"))?;
             match result.exit {
                 ExitReason::Exited(0) => Ok(result.output.text),
+                // The message of git has the name in any language.
+                ExitReason::Exited(_) if result.output.text.contains("'HEAD'") => {
+                    Err("the repository has no commit to compare with".to_owned())
+                }
                 ExitReason::Exited(_)
                 | ExitReason::Signalled(_)
                 | ExitReason::TimedOut

@@ -82,13 +82,13 @@ fn context_overflow_is_recognized_for_all_providers() {
         ],
         &expect![[r#"
             context_overflow (final)
-              the conversation (9000 tokens) is longer than the window of `acme-9` at `acme` (8192 tokens); make it shorter with /compact
+              the conversation (9000 tokens) is longer than the window of `acme-9` at `acme` (8192 tokens); make it shorter with /compact or send a shorter prompt
             context_overflow (final)
-              the conversation is longer than the window of `acme-9` at `acme`: Too many tokens; make it shorter with /compact
+              the conversation is longer than the window of `acme-9` at `acme`: Too many tokens; make it shorter with /compact or send a shorter prompt
             context_overflow (final)
-              the conversation is longer than the window of `acme-9` at `acme`: This model's maximum context length is 8192 tokens; make it shorter with /compact
+              the conversation is longer than the window of `acme-9` at `acme`: This model's maximum context length is 8192 tokens; make it shorter with /compact or send a shorter prompt
             context_overflow (final)
-              the conversation (9000 tokens) is longer than the window of `acme-9` at `acme` (8192 tokens); make it shorter with /compact
+              the conversation (9000 tokens) is longer than the window of `acme-9` at `acme` (8192 tokens); make it shorter with /compact or send a shorter prompt
         "#]],
     );
 }
@@ -134,7 +134,7 @@ fn stream_errors_count_as_their_status() {
         provider_overloaded (again)
           `acme` is overloaded or failing for `acme-9` (500): Sorry about that; try again later
         context_overflow (final)
-          the conversation is longer than the window of `acme-9` at `acme`: Too long; make it shorter with /compact
+          the conversation is longer than the window of `acme-9` at `acme`: Too long; make it shorter with /compact or send a shorter prompt
         provider_rejected (final)
           `acme` rejected the content of the conversation for `acme-9` (400): It was flagged; rephrase it or use another model
         model_not_found (final)
@@ -210,9 +210,9 @@ fn errors_of_the_messages_api() {
         &answers,
         &expect![[r#"
             context_overflow (final)
-              the conversation (208310 tokens) is longer than the window of `acme-9` at `acme` (200000 tokens); make it shorter with /compact
+              the conversation (208310 tokens) is longer than the window of `acme-9` at `acme` (200000 tokens); make it shorter with /compact or send a shorter prompt
             context_overflow (final)
-              the conversation is longer than the window of `acme-9` at `acme`: input length and `max_tokens` exceed context limit: 190000 + 32000 > 200000, decrease input length or `max_tokens` and try again; make it shorter with /compact
+              the conversation is longer than the window of `acme-9` at `acme`: input length and `max_tokens` exceed context limit: 190000 + 32000 > 200000, decrease input length or `max_tokens` and try again; make it shorter with /compact or send a shorter prompt
             provider_rejected (final)
               `acme` rejected the request for `acme-9` (400): messages.1: all messages must have non-empty content; check its settings in the configuration
             provider_auth (final)
@@ -222,7 +222,7 @@ fn errors_of_the_messages_api() {
             model_not_found (final)
               `acme` has no model `acme-9` (404): model: acme-9; correct the model of `big` in the configuration
             context_overflow (final)
-              the conversation is longer than the window of `acme-9` at `acme`: Request exceeds the maximum size; make it shorter with /compact
+              the conversation is longer than the window of `acme-9` at `acme`: Request exceeds the maximum size; make it shorter with /compact or send a shorter prompt
             provider_rate (again)
               `acme` limits the request rate for `acme-9` (429): This request would exceed your rate limit; wait or use another model
             provider_overloaded (again)

@@ -213,7 +213,7 @@ async fn context_overflow_gives_its_numbers() {
     check(
         r#"status 400 {"error":{"code":400,"message":"request (4390 tokens) exceeds the available context size (4096 tokens), try increasing it","type":"exceed_context_size_error","n_prompt_tokens":4390,"n_ctx":4096}}"#,
         expect![[r#"
-            = "" "" context_overflow: the conversation (4390 tokens) is longer than the window of `acme-9` at `acme` (4096 tokens); make it shorter with /compact
+            = "" "" context_overflow: the conversation (4390 tokens) is longer than the window of `acme-9` at `acme` (4096 tokens); make it shorter with /compact or send a shorter prompt
         "#]],
     )
     .await;

@@ -30,7 +30,7 @@ fn converge_adds_a_task_for_each_gap_after_a_report() {
             report done:
             **/speckit.converge**
             - Feature: specs/001-albums
-            - tasks.md: 2 tasks in 1 phases, 1 done, 0 marked [P]
+            - tasks.md: 2 tasks in 1 phase, 1 done, 0 marked [P]
             - New tasks: 1, of these critical: 1
 
             Next: `/speckit.implement`
@@ -60,7 +60,7 @@ fn converge_without_gaps_adds_nothing() {
             report done:
             **/speckit.converge**
             - Feature: specs/001-albums
-            - tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]
+            - tasks.md: 1 task in 0 phases, 1 done, 0 marked [P]
             - The code has no gaps; tasks.md is unchanged
             = Ok(Completed)
         "#]],

@@ -60,7 +60,7 @@ fn concurrent_children_are_limited() {
             < call call-1-0 completed "Task $TASK has begun. Its end comes to you as a message; do something else meanwhile, or end your turn. To look at it: task_read. To stop it: task_cancel.\n"
             < call call-3-0 task "Task: BETA" pending {"prompt":"BETA"}
             < call call-3-0 in_progress
-            < call call-3-0 failed "agents.max_children allows 1 children at a time; wait for one to finish or cancel it"
+            < call call-3-0 failed "agents.max_children allows 1 child at a time; wait for one to finish or cancel it"
             < text[msg-5] Only one.
             < title go
             = end_turn
@@ -73,7 +73,7 @@ fn concurrent_children_are_limited() {
             model saw assistant: task("{\"prompt\":\"ALPHA\",\"wait\":false}")
             model saw tool: "Task $TASK has begun. Its end comes to you as a message; do something else meanwhile, or end your turn. To look at it: t"
             model saw assistant: task("{\"prompt\":\"BETA\"}")
-            model saw tool: "agents.max_children allows 1 children at a time; wait for one to finish or cancel it"
+            model saw tool: "agents.max_children allows 1 child at a time; wait for one to finish or cancel it"
             model saw assistant: "Only one."
             model saw user: "Task $TASK (ALPHA) is done.\n\nA.\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
             model saw assistant: task("{\"prompt\":\"BETA\"}")

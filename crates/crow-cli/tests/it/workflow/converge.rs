@@ -59,7 +59,7 @@ fn complete_work_changes_nothing_and_is_reported() {
             < call call-2-0 in_progress
             < call call-2-0 completed "0 tasks are noted"
             < plan completed T001 Make a.txt
-            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
+            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 task in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
             = end_turn
             # [X] T001; 0 bytes differ, 0 more or less
             asked user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
@@ -83,7 +83,7 @@ fn missing_report_does_not_mean_complete_work() {
             < text[msg-2] All is fine.
             < text[msg-4] It is.
             < plan completed T001 Make a.txt
-            < text[msg-5] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- Nothing was reported; tasks.md is unchanged⏎⏎Next: `/speckit.converge`⏎
+            < text[msg-5] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 task in 0 phases, 1 done, 0 marked [P]⏎- Nothing was reported; tasks.md is unchanged⏎⏎Next: `/speckit.converge`⏎
             = end_turn
             # [X] T001; 0 bytes differ, 0 more or less
             asked user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
@@ -119,7 +119,7 @@ fn invalid_report_is_requested_again() {
             < call call-6-1 in_progress
             < call call-6-1 failed "this was reported already"
             < plan completed T001 Make a.txt, pending T002 Do it per FR-001 (missing)
-            < text[msg-9] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 2 tasks in 1 phases, 1 done, 0 marked [P]⏎- New tasks: 1, of these critical: 0⏎⏎Next: `/speckit.implement`⏎
+            < text[msg-9] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 2 tasks in 1 phase, 1 done, 0 marked [P]⏎- New tasks: 1, of these critical: 0⏎⏎Next: `/speckit.implement`⏎
             = end_turn
             # [X] T001 [ ] T002; 0 bytes differ, 64 more or less
             asked user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
@@ -154,7 +154,7 @@ fn task_list_is_written_by_crow_only() {
             < call call-6-0 completed "0 tasks are noted"
             < text[note-2] ⏎/speckit.converge may not change specs/001-photo-albums/tasks.md; it was restored, and the changed version is in .specify/crow/set-aside.⏎
             < plan completed T001 Make a.txt
-            < text[msg-8] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
+            < text[msg-8] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 task in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
             = end_turn
             # [X] T001; 0 bytes differ, 0 more or less
             asked user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>

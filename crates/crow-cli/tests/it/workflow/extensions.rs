@@ -46,7 +46,7 @@ fn mandatory_hooks_run_before_and_after() {
             > prompt /speckit.converge
             < text[msg-2] I looked.
             < text[msg-7] I looked again.
-            < text[msg-8] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
+            < text[msg-8] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 task in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
             = end_turn
             asked user: /speckit.converge⏎<crow:speckit/hook: The project wants speckit.x.look done before /speckit.converge. That is now: do what follows and nothing beyond it, then end your turn.>
             asked user: <crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
@@ -65,7 +65,7 @@ fn unapproved_hooks_do_not_run() {
             < thought[] This repository has 3 Spec Kit files, not used because you have not trusted it. Type /trust to see what it would run, or use `crow-cli trust` in a terminal.⏎
             < text[note-1] No hook was run before /speckit.converge: .specify/extensions.yml is not approved.⏎
             < text[note-3] No hook was run after /speckit.converge: .specify/extensions.yml is not approved.⏎
-            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
+            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 task in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
             = end_turn
             asked user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
         "#]],
@@ -82,7 +82,7 @@ fn hooks_do_not_run_without_a_user() {
             < thought[] This repository has 3 Spec Kit files, not used because you have not trusted it. Type /trust to see what it would run, or use `crow-cli trust` in a terminal.⏎
             < text[note-1] No hook was run before /speckit.converge: .specify/extensions.yml is not approved.⏎
             < text[note-3] No hook was run after /speckit.converge: .specify/extensions.yml is not approved.⏎
-            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
+            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 task in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
             = end_turn
             asked user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
         "#]],
@@ -101,7 +101,7 @@ fn optional_hooks_are_offered() {
             > prompt /speckit.converge
             ? Run speckit.x.look before /speckit.converge [allow_once, reject_once] -> allow_once
             < text[msg-2] I looked.
-            < text[msg-6] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
+            < text[msg-6] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 task in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
             = end_turn
             asked user: /speckit.converge⏎<crow:speckit/hook: The project wants speckit.x.look done before /speckit.converge. That is now: do what follows and nothing beyond it, then end your turn.>
             asked user: <crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
@@ -114,7 +114,7 @@ fn optional_hooks_are_offered() {
         &expect![[r#"
             > prompt /speckit.converge
             ? Run speckit.x.look before /speckit.converge [allow_once, reject_once] -> reject_once
-            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
+            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 task in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
             = end_turn
             asked user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
         "#]],
@@ -130,7 +130,7 @@ fn disabled_hooks_are_left_out() {
         &format!("{CONVERGED}\n> trust"),
         &expect![[r#"
             > prompt /speckit.converge
-            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
+            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 task in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
             = end_turn
             asked user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
         "#]],
@@ -146,7 +146,7 @@ fn hooks_that_cannot_be_read_are_reported_and_stop_nothing() {
             > prompt /speckit.converge
             < text[note-1] No hook was run before /speckit.converge: $HOME/project/.specify/extensions.yml cannot be used: line 1: unclosed bracket '['.⏎
             < text[note-3] No hook was run after /speckit.converge: $HOME/project/.specify/extensions.yml cannot be used: line 1: unclosed bracket '['.⏎
-            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
+            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 task in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
             = end_turn
             asked user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
         "#]],
@@ -253,7 +253,7 @@ fn prompts_of_the_project_are_used_when_approved() {
         true,
         &expect![[r#"
             > prompt /speckit.converge the files
-            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
+            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 task in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
             = end_turn
             asked user: /speckit.converge the files⏎<crow:speckit/converge: Mine for the files, 001-photo-albums.>
         "#]],
@@ -266,7 +266,7 @@ fn prompts_of_the_project_are_used_when_approved() {
             > prompt /speckit.converge the files
             < thought[] This repository has 1 Spec Kit file, not used because you have not trusted it. Type /trust to see what it would run, or use `crow-cli trust` in a terminal.⏎
             < text[note-2] .crow/prompts/speckit_converge.jinja2 is not approved; /speckit.converge uses the built-in prompt.⏎
-            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
+            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 task in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
             = end_turn
             asked user: /speckit.converge the files⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
         "#]],
@@ -278,7 +278,7 @@ fn prompts_of_the_project_are_used_when_approved() {
         true,
         &expect![[r#"
             > prompt /speckit.converge the files
-            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
+            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 task in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
             = end_turn
             asked user: /speckit.converge the files⏎<crow:speckit/converge: Theirs for the files {{7*7}}.>
         "#]],
@@ -291,7 +291,7 @@ fn prompts_of_the_project_are_used_when_approved() {
             > prompt /speckit.converge the files
             < thought[] This repository has 1 Spec Kit file, not used because you have not trusted it. Type /trust to see what it would run, or use `crow-cli trust` in a terminal.⏎
             < text[note-2] .specify/templates/overrides/speckit.converge.md is not approved; /speckit.converge uses the built-in prompt.⏎
-            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
+            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 task in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
             = end_turn
             asked user: /speckit.converge the files⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
         "#]],
@@ -322,7 +322,7 @@ fn prompt_changed_after_approval_is_not_used() {
             < call call-2-0 in_progress
             < call call-2-0 completed "0 tasks are noted"
             < plan completed T001 Make a.txt
-            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
+            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 task in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
             = end_turn
             > prompt /speckit.converge
             < thought[] This repository has 1 Spec Kit file, not used because you have not trusted it. Type /trust to see what it would run, or use `crow-cli trust` in a terminal.⏎
@@ -331,7 +331,7 @@ fn prompt_changed_after_approval_is_not_used() {
             < call call-7-0 in_progress
             < call call-7-0 completed "0 tasks are noted"
             < plan completed T001 Make a.txt
-            < text[msg-9] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
+            < text[msg-9] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 task in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
             = end_turn
             asked user: /speckit.converge⏎<crow:speckit/converge: Mine.>
             asked tool: 0 tasks are noted + user: <crow:speckit/report: **/speckit.converge**>⏎/speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
@@ -386,7 +386,7 @@ fn block_for_other_agents_is_maintained_without_a_model() {
             < call call-5-0 in_progress
             < call call-5-0 completed diff $HOME/project/AGENTS.md "# Rules\n\nUse tabs.\n" -> "# Rules\n\nUse tabs.\n\n<!-- SPECKIT START -->\nBefore you change code, read the plan of the feature that is being built: it says what it is\nbuilt with, where things are and which commands check it.\nThe plan: specs/001-photo-albums/plan.md\n<!-- SPECKIT END -->\n"
             < plan completed T001 Make a.txt
-            < text[msg-7] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
+            < text[msg-7] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 task in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
             = end_turn
             # AGENTS.md
             # | # Rules

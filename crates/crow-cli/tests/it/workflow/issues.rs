@@ -44,7 +44,7 @@ fn open_tasks_become_issues_of_the_remote() {
             < call call-6-0 in_progress
             < call call-6-0 completed "{\"method\":\"create\",\"owner\":\"Octo\",\"repo\":\"photos\",\"title\":\"T003: Make c.txt\"}"
             < text[msg-8] T002 is #1, T003 is #2.
-            < text[msg-9] ⏎**/speckit.taskstoissues**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 3 tasks in 1 phases, 1 done, 1 marked [P]⏎- New issues in octo/photos: T002, T003; open tasks: 2⏎⏎Next: `/speckit.implement`⏎
+            < text[msg-9] ⏎**/speckit.taskstoissues**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 3 tasks in 1 phase, 1 done, 1 marked [P]⏎- New issues in octo/photos: T002, T003; open tasks: 2⏎⏎Next: `/speckit.implement`⏎
             = end_turn
             # [x] T001 [ ] T002 [ ] T003; 0 bytes differ, 0 more or less
             asked user: /speckit.taskstoissues⏎<crow:speckit/taskstoissues: # Make GitHub issues of the tasks of 001-photo-albums (T002) (T003)>
@@ -100,7 +100,7 @@ fn issue_creation_writes_nothing_else() {
             < call call-18-0 issue_write "github: issue_write" pending {"method":"create","owner":"octo","repo":"photos","title":"T002: Make b.txt"}
             < call call-18-0 failed "not run: T002 already has an issue"
             < text[msg-20] One.
-            < text[msg-21] ⏎**/speckit.taskstoissues**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 3 tasks in 1 phases, 1 done, 1 marked [P]⏎- New issues in octo/photos: T002; open tasks: 1⏎⏎Next: `/speckit.implement`⏎
+            < text[msg-21] ⏎**/speckit.taskstoissues**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 3 tasks in 1 phase, 1 done, 1 marked [P]⏎- New issues in octo/photos: T002; open tasks: 1⏎⏎Next: `/speckit.implement`⏎
             = end_turn
             asked user: /speckit.taskstoissues T002⏎<crow:speckit/taskstoissues: # Make GitHub issues of the tasks of 001-photo-albums (T002)>
             asked tool: not run: /speckit.taskstoissues only works with octo/photos, the repository of the remote

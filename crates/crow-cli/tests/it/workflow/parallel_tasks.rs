@@ -522,7 +522,7 @@ fn task_without_a_slot_runs_later() {
             > prompt /speckit.implement
             < call call-2-100002 task "T001 Make a.txt" in_progress {"task":"T001"}
             < call call-2-100003 task "T002 Make b.txt" in_progress {"task":"T002"}
-            < call call-2-100003 failed "No child could be started: agents.max_children allows 1 children at a time; wait for one to finish or cancel it"
+            < call call-2-100003 failed "No child could be started: agents.max_children allows 1 child at a time; wait for one to finish or cancel it"
             < plan in_progress T001 Make a.txt, pending T002 Make b.txt, pending T003 Make c.txt
             < call call-2-100002 completed "Task $TASK (T001 Make a.txt) is done.\n\nRESULT: done\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
             < text[note-5] ⏎✓ T001: done by a child agent⏎
