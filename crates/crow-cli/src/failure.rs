@@ -2,6 +2,7 @@
 
 use std::{io, process::ExitCode};
 
+use crow_core::FailureKind;
 use crow_store::StoreError;
 
 use crate::settings::ConfigError;
@@ -30,17 +31,19 @@ pub(crate) struct CliError {
     code: CliExitCode,
     message: Option<String>,
     hint: Option<String>,
+    /// The kind of the failure, if it is known better than from the exit code.
+    kind: Option<FailureKind>,
 }
 
 impl CliError {
     /// An error with a message: lower case, no full stop.
     pub(crate) fn new(code: CliExitCode, message: impl Into<String>) -> Self {
-        Self { code, message: Some(message.into()), hint: None }
+        Self { code, message: Some(message.into()), hint: None, kind: None }
     }
 
     /// An exit without a message, because everything has been reported.
     pub(crate) fn without_message(code: CliExitCode) -> Self {
-        Self { code, message: None, hint: None }
+        Self { code, message: None, hint: None, kind: None }
     }
 
     /// Drops the message and the hint, which have been reported.
@@ -60,6 +63,25 @@ impl CliError {
 
     pub(crate) fn message(&self) -> Option<&str> {
         self.message.as_deref()
+    }
+
+    /// Returns the kind of the failure, as scripts see it.
+    pub(crate) fn kind(&self) -> FailureKind {
+        let by_code = match self.code {
+            CliExitCode::Usage => FailureKind::InvalidValue,
+            CliExitCode::Config => FailureKind::Config,
+            CliExitCode::NoSession => FailureKind::SessionNotFound,
+            CliExitCode::Success
+            | CliExitCode::Failed
+            | CliExitCode::Denied
+            | CliExitCode::Limit
+            | CliExitCode::Interrupted => FailureKind::Internal,
+        };
+        self.kind.unwrap_or(by_code)
+    }
+
+    pub(crate) fn with_kind(self, kind: FailureKind) -> Self {
+        Self { kind: Some(kind), ..self }
     }
 
     pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
@@ -88,7 +110,7 @@ impl From<ConfigError> for CliError {
             | ConfigError::NoHome
             | ConfigError::NotUtf8 { .. } => CliExitCode::Config,
         };
-        Self { code, message: Some(error.to_string()), hint: error.hint() }
+        Self { code, message: Some(error.to_string()), hint: error.hint(), kind: None }
     }
 }
 

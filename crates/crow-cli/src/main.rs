@@ -61,6 +61,7 @@ use crate::{
     init::{InitContext, RemoteModelServers, USUAL_SERVERS},
     log::LogVerbosity,
     migration_notice::MigrationNotice,
+    run::EarlyErrorOutput,
     settings::{CONFIG_FILE, Environment, Settings},
 };
 
@@ -218,10 +219,15 @@ fn prompt(
     dir: PathBuf,
     env: Environment,
 ) -> Result<(), CliError> {
-    let settings = load_settings(&dir, &env)?;
-    let _migration_notice = MigrationNotice::for_database(&settings.database);
-    let source = ConfigSource { overrides: args.options.overrides.clone(), ..ConfigSource::new(dir, env) };
-    run::run(args, target, &settings, source, &current_dir()?)
+    let errors = EarlyErrorOutput::new(&args);
+    let start = || {
+        let settings = load_settings(&dir, &env)?;
+        let _migration_notice = MigrationNotice::for_database(&settings.database);
+        let overrides = args.options.overrides.clone();
+        let source = ConfigSource { overrides, ..ConfigSource::new(dir, env) };
+        run::run(args, target, &settings, (source, &current_dir()?), &errors)
+    };
+    start().inspect_err(|error| errors.write_error(error))
 }
 
 fn run_batch(

@@ -71,6 +71,7 @@ async fn session_family(store: &Store) -> Vec<SessionId> {
         pruned: vec![CallId::from_position(1, 0)],
         tokens_before: 900,
         tokens_after: 300,
+        began_ms: 0,
     };
     store.record_compaction(&writer, &compaction, Timestamp(3 * HOUR)).await.unwrap();
     store.set_title(&first, "Change `it`\u{1b}[2J").await.unwrap();
@@ -445,13 +446,13 @@ fn mistyped_name_gets_a_suggestion() {
     check_tree(
         "crow-cli inspect -s $Ax",
         expect![[r#"
-            CliError { code: NoSession, message: Some("there is no session $Ax"), hint: Some("did you mean $A?") }
+            CliError { code: NoSession, message: Some("there is no session $Ax"), hint: Some("did you mean $A?"), kind: None }
         "#]],
     );
     check_tree(
         "crow-cli inspect -s missing --search it",
         expect![[r#"
-            CliError { code: NoSession, message: Some("there is no session missing"), hint: Some("`crow-cli inspect` lists the sessions") }
+            CliError { code: NoSession, message: Some("there is no session missing"), hint: Some("`crow-cli inspect` lists the sessions"), kind: None }
         "#]],
     );
 }
@@ -508,7 +509,7 @@ fn session_is_shown() {
     check(
         "crow-cli inspect -s missing",
         expect![[r#"
-            CliError { code: NoSession, message: Some("there is no session missing"), hint: Some("`crow-cli inspect` lists the sessions") }
+            CliError { code: NoSession, message: Some("there is no session missing"), hint: Some("`crow-cli inspect` lists the sessions"), kind: None }
         "#]],
     );
 }

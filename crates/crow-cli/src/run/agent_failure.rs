@@ -23,5 +23,5 @@ pub(super) fn exit_for_failure(failure: &Failure) -> CliError {
         | FailureKind::Internal => CliExitCode::Failed,
     };
     // The message may be from another agent.
-    CliError::new(code, sanitize_text(&failure.message))
+    CliError::new(code, sanitize_text(&failure.message)).with_kind(failure.kind)
 }

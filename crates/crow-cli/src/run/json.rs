@@ -2,16 +2,26 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 use crow_acp::{AgentUpdate, PromptOutcome};
-use crow_core::{Failure, PlanEntry, PlanStatus, ReportOutcome, SessionId, ToolCallContent, ToolCallStatus};
+use crow_core::{
+    Failure, FailureKind, PlanEntry, PlanStatus, ReportOutcome, SessionId, ToolCallContent, ToolCallStatus,
+};
 use serde_json::{Value, json};
 
 use super::{
     answer_text::AnswerText,
     output::{ContinuationHint, RunOutput, SessionRetention},
 };
-use crate::{failure::CliError, money};
+use crate::{
+    cli::{OutputFormat, RunArgs},
+    failure::CliError,
+    money,
+};
 
 /// Calls in progress whose titles are remembered. Agents run a handful at a time; those beyond have only the titles
 /// that they send.
@@ -26,6 +36,18 @@ pub(super) enum JsonEventFilter {
     Results,
 }
 
+impl JsonEventFilter {
+    /// Returns the events that a run prints; `None` if it prints text.
+    pub(super) fn for_args(args: &RunArgs) -> Option<Self> {
+        match args.output_format {
+            Some(OutputFormat::StreamJson) => Some(Self::Events),
+            Some(OutputFormat::Json) => Some(Self::Results),
+            None => args.json.then_some(Self::Events),
+            Some(OutputFormat::Text) => None,
+        }
+    }
+}
+
 pub(super) struct JsonLines<W> {
     out: W,
     filter: JsonEventFilter,
@@ -37,10 +59,12 @@ pub(super) struct JsonLines<W> {
     titles: BTreeMap<String, String>,
     /// Whether events are from before this run.
     is_replay: bool,
+    has_turn_end: Arc<AtomicBool>,
 }
 
 impl<W: Write> JsonLines<W> {
-    pub(super) fn new(out: W, filter: JsonEventFilter) -> Self {
+    /// `has_turn_end` becomes true with the first end of a turn.
+    pub(super) fn new(out: W, filter: JsonEventFilter, has_turn_end: Arc<AtomicBool>) -> Self {
         Self {
             out,
             filter,
@@ -49,6 +73,7 @@ impl<W: Write> JsonLines<W> {
             outcome: None,
             titles: BTreeMap::new(),
             is_replay: false,
+            has_turn_end,
         }
     }
 
@@ -70,7 +95,9 @@ impl<W: Write> JsonLines<W> {
 
     fn write_event(&mut self, event: &Value) -> io::Result<()> {
         let is_end = event["type"] == "result" || event["type"] == "error";
-        if self.filter == JsonEventFilter::Results && !is_end {
+        if is_end {
+            self.has_turn_end.store(true, Ordering::Relaxed);
+        } else if self.filter == JsonEventFilter::Results {
             return Ok(());
         }
         let mut event = event.clone();
@@ -154,7 +181,7 @@ impl<W: Write + Send> RunOutput for JsonLines<W> {
     fn on_turn_failed(&mut self, failure: &Failure) -> io::Result<()> {
         self.answer.clear();
         self.outcome = None;
-        self.write_event(&json!({"type": "error", "kind": failure.kind.as_str(), "message": failure.message}))
+        self.write_event(&error_event(failure.kind, &failure.message))
     }
 
     fn on_error(&mut self, error: &CliError) -> io::Result<()> {
@@ -204,6 +231,16 @@ impl<W: Write + Send> RunOutput for JsonLines<W> {
     ) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// Prints the error that ended a run before its first turn.
+pub(super) fn write_early_error(out: &mut impl Write, error: &CliError) -> io::Result<()> {
+    let Some(message) = error.message() else { return Ok(()) };
+    writeln!(out, "{}", error_event(error.kind(), message))
+}
+
+fn error_event(kind: FailureKind, message: &str) -> Value {
+    json!({"type": "error", "kind": kind.as_str(), "message": message})
 }
 
 fn plan_entry_json(entry: &PlanEntry) -> Value {

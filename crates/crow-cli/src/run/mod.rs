@@ -33,6 +33,10 @@ use std::{
     fs,
     io::{self, IsTerminal, Read},
     path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use crow_core::{ContentPart, Failure, Mode};
@@ -58,18 +62,45 @@ pub(crate) use self::{
 use crate::{
     agent::{self, ConfigSource},
     agents::{self, ProgramLookup},
-    cli::{OutputFormat, RunArgs},
+    cli::RunArgs,
     failure::{CliError, CliExitCode},
     settings::Settings,
 };
+
+/// Prints the error that ended a run before its first turn as an event, if the run prints events.
+pub(crate) struct EarlyErrorOutput {
+    filter: Option<JsonEventFilter>,
+    has_turn_end: Arc<AtomicBool>,
+}
+
+impl EarlyErrorOutput {
+    pub(crate) fn new(args: &RunArgs) -> Self {
+        Self { filter: JsonEventFilter::for_args(args), has_turn_end: Arc::default() }
+    }
+
+    fn run_output(&self) -> Box<dyn RunOutput> {
+        match self.filter {
+            Some(filter) => Box::new(JsonLines::new(io::stdout(), filter, Arc::clone(&self.has_turn_end))),
+            None => terminal_output(),
+        }
+    }
+
+    /// Prints the error, unless a turn has ended.
+    pub(crate) fn write_error(&self, error: &CliError) {
+        if self.filter.is_some() && !self.has_turn_end.load(Ordering::Relaxed) {
+            // The exit code and stderr tell of the error as well.
+            let _ = json::write_early_error(&mut io::stdout().lock(), error);
+        }
+    }
+}
 
 /// Runs the command line's prompts.
 pub(crate) fn run(
     mut args: RunArgs,
     target: Option<SessionChoice>,
     settings: &Settings,
-    source: ConfigSource,
-    current_dir: &Path,
+    (source, current_dir): (ConfigSource, &Path),
+    errors: &EarlyErrorOutput,
 ) -> Result<(), CliError> {
     let external = match &args.options.agent {
         Some(name) => agents::find_agent(name, settings)?,
@@ -93,18 +124,12 @@ pub(crate) fn run(
     let images =
         args.options.images.iter().map(|path| read_image(current_dir, path)).collect::<Result<_, _>>()?;
     let terminal = TerminalSetup::detect(&args, target, settings, &source.env, &cwd)?;
-    let output: Box<dyn RunOutput> = match args.output_format {
-        Some(OutputFormat::StreamJson) => Box::new(JsonLines::new(io::stdout(), JsonEventFilter::Events)),
-        Some(OutputFormat::Json) => Box::new(JsonLines::new(io::stdout(), JsonEventFilter::Results)),
-        None if args.json => Box::new(JsonLines::new(io::stdout(), JsonEventFilter::Events)),
-        Some(OutputFormat::Text) | None => terminal_output(),
-    };
     let plan = RunPlan {
         args,
         cwd,
         first_prompt,
         images,
-        output,
+        output: errors.run_output(),
         retention: SessionRetention::Stored,
         control: RunControl::User,
         counts_tokens: false,

@@ -125,7 +125,9 @@ mod tests {
             replay.push(ClientEvent::Update { session: SessionId::new("s"), message: None, update });
         }
         let mut written = Vec::new();
-        replay.replay_to(&mut JsonLines::new(&mut written, JsonEventFilter::Events)).unwrap();
+        replay
+            .replay_to(&mut JsonLines::new(&mut written, JsonEventFilter::Events, std::sync::Arc::default()))
+            .unwrap();
         expected.assert_eq(&String::from_utf8(written).unwrap());
     }
 

@@ -131,7 +131,7 @@ fn deletion_requires_confirmation() {
             SESSION  UPDATED      MESSAGES  MODEL   TITLE      DIRECTORY
             old      90 days ago  1         sonnet  of day 10  /work
             busy     50 days ago  1         sonnet  of day 50  /work
-            CliError { code: Failed, message: Some("nothing was deleted"), hint: None }
+            CliError { code: Failed, message: Some("nothing was deleted"), hint: None, kind: None }
             left: young
             left: busy
             left: old
@@ -141,7 +141,7 @@ fn deletion_requires_confirmation() {
         "crow-cli sessions prune --older-than 30d -j",
         ConfirmAnswer::Unavailable,
         expect![[r#"
-            CliError { code: Denied, message: Some("there is no terminal to ask for confirmation, so nothing was deleted"), hint: Some("confirm with -y") }
+            CliError { code: Denied, message: Some("there is no terminal to ask for confirmation, so nothing was deleted"), hint: Some("confirm with -y"), kind: None }
             left: young
             left: busy
             left: old
@@ -228,7 +228,7 @@ fn delete_removes_all_given_sessions_or_none() {
             SESSION  UPDATED      MESSAGES  MODEL   TITLE      DIRECTORY
             old      90 days ago  1         sonnet  of day 10  /work
             busy     50 days ago  1         sonnet  of day 50  /work
-            CliError { code: Failed, message: Some("session busy is in use for another client of this process; wait until its turn has ended, or stop it there"), hint: None }
+            CliError { code: Failed, message: Some("session busy is in use for another client of this process; wait until its turn has ended, or stop it there"), hint: None, kind: None }
             left: young
             left: busy
             left: old
@@ -238,7 +238,7 @@ fn delete_removes_all_given_sessions_or_none() {
         "crow-cli sessions delete old yong -y",
         ConfirmAnswer::Unavailable,
         expect![[r#"
-            CliError { code: NoSession, message: Some("there is no session yong"), hint: Some("did you mean young?") }
+            CliError { code: NoSession, message: Some("there is no session yong"), hint: Some("did you mean young?"), kind: None }
             left: young
             left: busy
             left: old

@@ -7,7 +7,7 @@ use super::*;
 #[track_caller]
 fn check(say: impl FnOnce(&mut JsonLines<&mut Vec<u8>>) -> io::Result<()>, expected: &Expect) {
     let mut written = Vec::new();
-    let mut lines = JsonLines::new(&mut written, JsonEventFilter::Events);
+    let mut lines = JsonLines::new(&mut written, JsonEventFilter::Events, Arc::default());
     lines.on_session_opened(&SessionId::new("brave-otter")).unwrap();
     say(&mut lines).unwrap();
     let written = String::from_utf8(written).unwrap();

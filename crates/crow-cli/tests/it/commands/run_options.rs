@@ -118,3 +118,54 @@ fn run_fails_if_its_prompt_is_blocked() {
     );
     assert!(ran.stdout.contains(r#""state":"failed""#), "{}", ran.stdout);
 }
+
+#[test]
+fn errors_before_the_first_turn_are_events() {
+    let stage = Stage::new("");
+    for (command, expected) in [
+        (
+            "crow run -s nope -j hi",
+            expect![[r#"
+            exit 4
+            {"type":"error","kind":"session_not_found","message":"there is no session nope; `crow-cli inspect` lists the sessions"}
+            error: there is no session nope; `crow-cli inspect` lists the sessions
+        "#]],
+        ),
+        (
+            "crow run --output-format json -m zz hi",
+            expect![[r#"
+            exit 2
+            {"type":"error","kind":"invalid_value","message":"the model zz is not configured; the models are: scripted"}
+            error: the model zz is not configured; the models are: scripted
+        "#]],
+        ),
+        (
+            "crow run --output-format stream-json --agent zz hi",
+            expect![[r#"
+            exit 2
+            {"type":"error","kind":"invalid_value","message":"unknown agent \"zz\""}
+            error: unknown agent "zz"
+            hint: configured agents: crow
+        "#]],
+        ),
+        (
+            "crow run -s nope hi",
+            expect![[r#"
+            exit 4
+            error: there is no session nope; `crow-cli inspect` lists the sessions
+        "#]],
+        ),
+    ] {
+        check(&stage, command, &expected);
+    }
+    stage.world.add_config("models: [");
+    check(
+        &stage,
+        "crow run -j hi",
+        &expect![[r#"
+        exit 3
+        {"type":"error","kind":"config","message":"$HOME/.crow/config.yaml:6: duplicate mapping key: models"}
+        error: $HOME/.crow/config.yaml:6: duplicate mapping key: models
+    "#]],
+    );
+}
