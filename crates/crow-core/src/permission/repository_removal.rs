@@ -138,8 +138,9 @@ fn is_limiting_test(test: &str, value: Option<&str>) -> bool {
         "-empty" => true,
         "-name" | "-iname" => value.is_some_and(is_outside_git),
         // A pattern for `.git` asks for its name.
-        "-path" | "-ipath" | "-wholename" | "-regex" | "-iregex" => {
-            value.is_some_and(|value| value.contains(char::is_alphanumeric))
+        "-path" | "-ipath" | "-wholename" => {
+            let mut names = value.into_iter().flat_map(|value| value.split('/'));
+            names.any(|name| !["", ".", ".."].contains(&name) && is_outside_git(name))
         }
         _ => false,
     }
