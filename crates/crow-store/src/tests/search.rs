@@ -8,7 +8,7 @@ use crate::Store;
 const TEXTS: [&str; 4] = ["这个数据库很好", "用SQLite数据库。", "カラスが鳴く", "데이터베이스를 연다"];
 
 /// Returns the sequence numbers of the messages found, in order.
-async fn found(store: &Store, typed: &str) -> Vec<u64> {
+async fn find_places(store: &Store, typed: &str) -> Vec<u64> {
     let mut places: Vec<u64> =
         store.search_messages(words(typed)).await.unwrap().iter().map(|hit| hit.seq).collect();
     places.sort_unstable();
@@ -21,15 +21,15 @@ pub(super) async fn chinese_japanese_and_korean_are_found(place: Place) {
     for (seq, text) in (0..).zip(TEXTS) {
         say(&store, &session, seq, text).await.unwrap();
     }
-    assert_eq!(found(&store, "数据库").await, [0, 1]);
-    assert_eq!(found(&store, "sqlite数据库").await, [1]);
-    assert_eq!(found(&store, "很好 数据").await, [0]);
-    assert_eq!(found(&store, "据数").await, [] as [u64; 0]);
-    assert_eq!(found(&store, "カラス").await, [2]);
-    assert_eq!(found(&store, "が鳴").await, [2]);
-    assert_eq!(found(&store, "데이터").await, [3]);
+    assert_eq!(find_places(&store, "数据库").await, [0, 1]);
+    assert_eq!(find_places(&store, "sqlite数据库").await, [1]);
+    assert_eq!(find_places(&store, "很好 数据").await, [0]);
+    assert_eq!(find_places(&store, "据数").await, [] as [u64; 0]);
+    assert_eq!(find_places(&store, "カラス").await, [2]);
+    assert_eq!(find_places(&store, "が鳴").await, [2]);
+    assert_eq!(find_places(&store, "데이터").await, [3]);
     let page = TEXTS[0].repeat(2_000);
-    assert_eq!(found(&store, &page).await, [] as [u64; 0]);
+    assert_eq!(find_places(&store, &page).await, [] as [u64; 0]);
     let hits = store.search_messages(words("SQLite数据库")).await.unwrap();
     assert_eq!(hits[0].snippet, TEXTS[1]);
 }
@@ -45,8 +45,8 @@ pub(super) async fn additions_about_the_session_are_not_found(place: Place) {
     ];
     let entry = TranscriptEntry::Prompt(Prompt { id: MessageId::from_seq(0), parts });
     put(&store, &session, 0, &entry).await.unwrap();
-    assert_eq!(found(&store, "docker").await, [] as [u64; 0]);
-    assert_eq!((found(&store, "linked").await, found(&store, "typed").await), (vec![0], vec![0]));
+    assert_eq!(find_places(&store, "docker").await, [] as [u64; 0]);
+    assert_eq!((find_places(&store, "linked").await, find_places(&store, "typed").await), (vec![0], vec![0]));
 }
 
 pub(super) async fn messages_of_an_older_format_are_indexed_again(place: Place) {
@@ -72,9 +72,9 @@ pub(super) async fn messages_of_an_older_format_are_indexed_again(place: Place) 
         }
     });
     let store = place.open().await;
-    assert_eq!(found(&store, "数据库").await, [0, 1]);
-    assert_eq!(found(&store, "カラス").await, [2]);
-    assert_eq!(found(&store, "데이터").await, [3]);
-    assert_eq!(found(&store, "croak").await, [4]);
+    assert_eq!(find_places(&store, "数据库").await, [0, 1]);
+    assert_eq!(find_places(&store, "カラス").await, [2]);
+    assert_eq!(find_places(&store, "데이터").await, [3]);
+    assert_eq!(find_places(&store, "croak").await, [4]);
     assert_eq!(place.count("message_search"), 5);
 }
