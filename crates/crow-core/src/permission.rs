@@ -94,7 +94,7 @@ pub fn evaluate_call(
                     unapproved_paths.iter().map(|path| Grant::Read((*path).clone())).collect(),
                 ),
             };
-            PermissionDecision::Ask { offer, reason: protection_reason(first, policy.roots) }
+            PermissionDecision::Ask { offer, reason: protection_reason(first, policy) }
         }
         ToolAccess::Writes(paths) => evaluate_writes(policy, grants, paths, is_allowed),
         ToolAccess::Runs(line) => command::evaluate_line(policy, grants, tool, line),

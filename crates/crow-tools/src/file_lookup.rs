@@ -3,7 +3,7 @@
 #[cfg(all(test, unix))]
 mod tests;
 
-use std::fs;
+use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
 
 use crow_core::{DirectoryLink, FileLookup};
@@ -29,10 +29,18 @@ impl FileLookup for LocalFileSystem {
     }
 
     fn may_be_repository(&self, directory: &Path) -> bool {
-        // The second is in a repository without a working tree.
-        [".git", "HEAD"].iter().any(|name| match fs::symlink_metadata(directory.join(name)) {
-            Ok(_) => true,
-            Err(error) => !is_missing(&error),
-        })
+        may_exist(&directory.join(".git"), |_| true) || self.has_git_head(directory)
+    }
+
+    fn has_git_head(&self, directory: &Path) -> bool {
+        may_exist(&directory.join("HEAD"), |metadata| !metadata.is_dir())
+    }
+}
+
+/// Whether there is such an entry, or none can be seen.
+fn may_exist(path: &Path, is_meant: impl FnOnce(&Metadata) -> bool) -> bool {
+    match fs::symlink_metadata(path) {
+        Ok(metadata) => is_meant(&metadata),
+        Err(error) => !is_missing(&error),
     }
 }

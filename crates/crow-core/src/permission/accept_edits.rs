@@ -113,7 +113,7 @@ impl CommandEvaluation<'_> {
 
     fn may_edit_path(&self, path: &str) -> bool {
         is_inside(path, &self.policy.roots.work)
-            && !is_protected(path, self.policy.roots)
+            && !is_protected(path, self.policy.roots, self.policy.files)
             && !is_git_head(path)
             && !is_autorun(path)
     }

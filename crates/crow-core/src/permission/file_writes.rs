@@ -4,8 +4,7 @@ use super::autorun::is_autorun;
 use super::grants::{Grant, GrantOffer, GrantSet};
 use super::paths::{is_git_head, is_inside, is_protected};
 use super::policy::{
-    EffectivePolicy, Mode, PermissionDecision, SessionRoots, deny_by_rule, deny_in_plan_mode,
-    denying_path_rule,
+    EffectivePolicy, Mode, PermissionDecision, deny_by_rule, deny_in_plan_mode, denying_path_rule,
 };
 use super::rules::PatternStrictness;
 
@@ -22,7 +21,7 @@ pub(super) fn evaluate_writes(
     if policy.mode == Mode::Plan {
         return deny_in_plan_mode();
     }
-    let protection = |path: &String| protection_reason(path, policy.roots).or_else(|| git_head_reason(path));
+    let protection = |path: &String| protection_reason(path, policy).or_else(|| git_head_reason(path));
     if let Some(reason) = paths.iter().find_map(protection) {
         return PermissionDecision::Ask { offer: GrantOffer::default(), reason: Some(reason) };
     }
@@ -55,8 +54,8 @@ pub(super) fn autorun_reason(path: &str) -> String {
     format!("other programs run {path} automatically")
 }
 
-pub(super) fn protection_reason(path: &str, roots: &SessionRoots) -> Option<String> {
-    is_protected(path, roots).then(|| format!("{path} is protected"))
+pub(super) fn protection_reason(path: &str, policy: &EffectivePolicy<'_>) -> Option<String> {
+    is_protected(path, policy.roots, policy.files).then(|| format!("{path} is protected"))
 }
 
 fn git_head_reason(path: &str) -> Option<String> {

@@ -75,8 +75,26 @@ fn is_inside_folded(path: &str, roots: &[String]) -> bool {
 }
 
 /// Whether every change of a path asks: secrets, and files that run later.
-pub(super) fn is_protected(path: &str, roots: &SessionRoots) -> bool {
-    is_secret(path, roots) || is_git(path) || is_inside_folded(path, &roots.repository)
+pub(super) fn is_protected(path: &str, roots: &SessionRoots, files: &dyn FileLookup) -> bool {
+    is_secret(path, roots)
+        || is_git(path)
+        || is_inside_folded(path, &roots.repository)
+        || is_bare_git_internal(path, files)
+}
+
+/// Entries of a Git directory that make Git run programs.
+pub(super) const GIT_INTERNALS: &[&str] =
+    &["config", "config.worktree", "hooks", "modules", "worktrees", "commondir"];
+
+/// Whether a path makes Git run programs in a repository without a working tree.
+fn is_bare_git_internal(path: &str, files: &dyn FileLookup) -> bool {
+    let path = Path::new(path);
+    let is_internal = |entry: &Path| {
+        let name = fold_name(&entry.file_name().unwrap_or_default().to_string_lossy());
+        GIT_INTERNALS.contains(&name.as_str())
+            && entry.parent().is_some_and(|above| files.has_git_head(above))
+    };
+    path.is_absolute() && path.ancestors().any(is_internal)
 }
 
 /// Whether a path is in a Git directory, whose hooks run later.

@@ -109,6 +109,9 @@ pub trait FileLookup {
 
     /// Whether Git may find a repository in this very directory.
     fn may_be_repository(&self, directory: &Path) -> bool;
+
+    /// Whether a directory may be a repository without a working tree: it has a `HEAD` that is no directory.
+    fn has_git_head(&self, directory: &Path) -> bool;
 }
 
 /// A file system in which nothing exists: paths are as they are written.
@@ -125,6 +128,10 @@ impl FileLookup for EmptyFileSystem {
     }
 
     fn may_be_repository(&self, _directory: &Path) -> bool {
+        false
+    }
+
+    fn has_git_head(&self, _directory: &Path) -> bool {
         false
     }
 }

@@ -5,7 +5,7 @@ use super::command_evaluation::{
     AskReason, CommandEvaluation, SHELLS, describe_word, output_words, runs_commands_from_input,
 };
 use super::harmless;
-use super::paths::{PathResolver, WordTarget, is_protected, is_secret, may_begin_protected};
+use super::paths::{GIT_INTERNALS, PathResolver, WordTarget, is_protected, is_secret, may_begin_protected};
 use super::policy::{EffectivePolicy, SessionRoots};
 use super::program_names::program_name;
 use super::protected_names::{may_name_dir, may_name_git, may_name_secret};
@@ -159,9 +159,6 @@ impl CommandEvaluation<'_> {
     }
 }
 
-/// Entries of a Git directory that make Git run programs.
-const GIT_INTERNALS: &[&str] = &["config", "config.worktree", "hooks", "modules", "worktrees", "commondir"];
-
 /// Whether one reading of a word names a protected path, or may name one.
 fn is_guarded(
     word: &ShellWord,
@@ -178,7 +175,7 @@ fn is_guarded(
     match resolver.resolve_word(word) {
         WordTarget::Device => false,
         WordTarget::Path(path) | WordTarget::Unknown(path) => {
-            is_secret(&path, roots) || (changes && is_protected(&path, roots))
+            is_secret(&path, roots) || (changes && is_protected(&path, roots, resolver.files))
         }
     }
 }

@@ -247,7 +247,8 @@ fn decide(mode: Mode, rules: &PermissionRules, access: &ToolAccess, grants: &Gra
     evaluate_call(&EffectivePolicy { mode, rules, roots: &roots, files: &TestFiles }, grants, tool, &info)
 }
 
-/// Each `link` leads out, each directory `linked` contains `out.md`, which does too, and each `evil` is a repository.
+/// Each `link` leads out, each directory `linked` contains `out.md`, which does too, and each `evil` and
+/// each `bare` is a repository, the second without a working tree.
 struct TestFiles;
 
 impl FileLookup for TestFiles {
@@ -269,7 +270,11 @@ impl FileLookup for TestFiles {
     }
 
     fn may_be_repository(&self, directory: &Path) -> bool {
-        directory.ends_with("evil")
+        ["evil", "bare"].iter().any(|name| directory.ends_with(name))
+    }
+
+    fn has_git_head(&self, directory: &Path) -> bool {
+        directory.ends_with("bare")
     }
 }
 
@@ -431,6 +436,10 @@ fn protected_paths_include_missing_and_folded_names() {
         ("/w/a/sub/.Git/config", "w"),
         ("/w/a/.git./config", "w"),
         ("/w/a/.git . /config", "w"),
+        ("/w/a/bare/config", "w"),
+        ("/w/a/bare/Hooks/x", "w"),
+        ("/w/a/bare/src/config", ""),
+        ("/w/a/evil/config", ""),
         ("/w/a/.git::$INDEX_ALLOCATION/config", "w"),
         ("/w/a/.g\u{200c}it/config", "w"),
         ("/w/a/GIT~1/config", "w"),

@@ -24,8 +24,10 @@ fn repository_may_have_no_working_tree() {
     assert!(!LocalFileSystem.may_be_repository(folder.path()));
     assert!(!LocalFileSystem.may_be_repository(&folder.path().join("missing")));
     fs::write(folder.path().join("HEAD"), "").unwrap();
-    assert!(LocalFileSystem.may_be_repository(folder.path()));
+    assert!(LocalFileSystem.may_be_repository(folder.path()) && LocalFileSystem.has_git_head(folder.path()));
     let other = tempfile::tempdir().unwrap();
     crow_files::create_link(Path::new("nowhere"), &other.path().join(".git")).unwrap();
-    assert!(LocalFileSystem.may_be_repository(other.path()));
+    assert!(LocalFileSystem.may_be_repository(other.path()) && !LocalFileSystem.has_git_head(other.path()));
+    fs::create_dir(other.path().join("HEAD")).unwrap();
+    assert!(!LocalFileSystem.has_git_head(other.path()));
 }
