@@ -9,7 +9,7 @@ pub use self::mentions::{GitMention, git_mentions, script_mentions};
 /// The reason why the effect of a configuration is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum GitConfigError {
-    /// Git cannot parse it either.
+    /// Git rejects it too, or reads a part of it only.
     #[error("it is not a valid Git configuration")]
     Invalid,
     /// It is longer than any handwritten configuration.

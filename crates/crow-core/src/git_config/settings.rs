@@ -12,19 +12,23 @@ pub(super) struct GitSetting {
     pub(super) value: String,
 }
 
-/// Parses all settings; `None` for text that Git rejects.
+/// Parses all settings; `None` for text that Git rejects, or reads up to a NUL: `[core "fsmonitor\0"] x` is `core.fsmonitor`.
 pub(super) fn parse_settings(text: &str) -> Option<Vec<GitSetting>> {
+    if text.contains('\0') {
+        return None;
+    }
     let text = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n");
     let mut reader = ConfigReader { chars: text.chars().peekable() };
     let mut settings = Vec::new();
-    let mut section: Option<(String, Option<String>)> = None;
+    // A key before the first header is in no section.
+    let mut header = (String::new(), None);
     while let Some(letter) = reader.chars.next() {
         match letter {
             '#' | ';' => drop(reader.chars.by_ref().find(|&letter| letter == '\n')),
-            '[' => section = Some(reader.read_header()?),
+            '[' => header = reader.read_header()?,
             _ if is_space(letter) => {}
             _ if letter.is_ascii_alphabetic() => {
-                let (section, subsection) = section.clone()?;
+                let (section, subsection) = header.clone();
                 let key = reader.read_key(letter);
                 settings.push(GitSetting { section, subsection, key, value: reader.read_value()? });
             }
@@ -125,12 +129,12 @@ impl ConfigReader<'_> {
                 }
                 Some('"') => is_quoted = !is_quoted,
                 Some('\\') => match self.chars.next() {
-                    Some('\n') => continue,
+                    None | Some('\n') => {}
                     Some('t') => value.push('\t'),
                     Some('b') => value.push('\u{8}'),
                     Some('n') => value.push('\n'),
                     Some(letter @ ('\\' | '"')) => value.push(letter),
-                    Some(_) | None => return None,
+                    Some(_) => return None,
                 },
                 Some(letter) => value.push(letter),
             }
@@ -147,8 +151,8 @@ mod tests {
 
     #[test]
     fn settings_are_parsed_like_git() {
-        let text = "\u{feff}[Core]\r\n\tBare\r\n\tfsMonitor = \"./a b\" # c\n; x\n[filter.F] clean=a\\\n\\tb ; c\n\
-                    [includeIf \"gitdir:~/x \\\"y\"] path = c\n[a-b]k=\" x \"  \n";
+        let text = "\u{feff}early=1\n[Core]\r\n\tBare\r\n\tfsMonitor = \"./a b\" # c\n; x\n[filter.F] clean=a\\\n\\tb ; c\n\
+                    [includeIf \"gitdir:~/x \\\"y\"] path = c\n[a-b]k=\" x \"  \n[c]x=a \\\n\ny=b\\";
         let shown: Vec<String> = parse_settings(text)
             .expect("it is understood")
             .into_iter()
@@ -159,21 +163,26 @@ mod tests {
         assert_eq!(
             shown,
             [
+                "||early=\"1\"",
                 "core||bare=\"\"",
                 "core||fsmonitor=\"./a b\"",
                 "filter|f|clean=\"a\\tb\"",
                 "includeif|gitdir:~/x \"y|path=\"c\"",
                 "a-b||k=\" x \"",
+                "c||x=\"a \"",
+                "c||y=\"b\"",
             ]
         );
         for bad in [
-            "x = y",
             "[core",
             "[co re]",
             "[core]\n1 = x",
             "[core]\nx = \"y",
             "[core]\nx = \\y",
             "[core]\nx y",
+            "[core]\nx = y\0z",
+            "[core \"fsmonitor\0\"]\nx = y",
+            "[core]\nx = \"y\\",
         ] {
             assert_eq!(parse_settings(bad), None, "{bad}");
         }
