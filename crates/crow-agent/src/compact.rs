@@ -3,16 +3,15 @@
 
 use crow_core::{
     Compaction, CompactionAttempt, CompactionOutcome, CompactionRejection, CompactionStage, CompactionStep,
-    CompactionTrigger, ContextChange, Failure, FailureKind, Reply, ReplyBuilder, ReplyDelta, ReplyEnd,
-    SUMMARY_CHECK, SessionUpdate, Transcript, compaction_id, compaction_sentence, compaction_started,
-    estimate_tool_tokens, format_tokens, to_sentence,
+    CompactionTrigger, ContextChange, Failure, FailureKind, Reply, ReplyBuilder, ReplyEnd, SUMMARY_CHECK,
+    SessionUpdate, Transcript, compaction_id, compaction_sentence, compaction_started, estimate_tool_tokens,
+    format_tokens, to_sentence,
 };
-use crow_model::{ModelRequest, ModelSettings, ReplyListener};
+use crow_model::RequestBounds;
 use crow_store::Timestamp;
 
 use crate::clock;
 use crate::failures::store_failure;
-use crate::fallback::{self, RequestBounds};
 use crate::stored_session;
 use crate::turn_context::{SessionState, TurnCx};
 
@@ -151,37 +150,10 @@ async fn ask_for_summary(cx: &TurnCx<'_>, focus: &str, messages: Vec<String>) ->
     };
     match request.await {
         Ok((model, system)) => match Transcript::from_dialogue(system, messages) {
-            Ok(transcript) => send_side_request(cx, &model, &transcript, RequestBounds::default()).await,
+            Ok(transcript) => cx.send_side_request(&model, &transcript, RequestBounds::default()).await,
             Err(error) => failed(Failure::new(FailureKind::Internal, error.to_string())),
         },
         Err(failure) => failed(failure),
-    }
-}
-
-/// Sends a request outside the session; its reply is not shown. The size in `bounds` is that of the transcript.
-pub(crate) async fn send_side_request(
-    cx: &TurnCx<'_>,
-    model: &ModelSettings,
-    transcript: &Transcript,
-    bounds: RequestBounds,
-) -> Reply {
-    let seq = transcript.next_seq();
-    let failed = |failure| ReplyBuilder::new(seq).into_reply(ReplyEnd::Failed(failure));
-    let http = match cx.runtime.http_client().await {
-        Ok(http) => http,
-        Err(failure) => return failed(failure),
-    };
-    let bounds = RequestBounds { n_tokens: transcript.context_tokens().tokens, ..bounds };
-    match transcript.for_model() {
-        Ok(transcript) => {
-            let model_request = ModelRequest { settings: model, transcript, tools: &[], seq };
-            let reply = fallback::ask(cx, http, bounds, model_request, &mut SilentListener { cx }).await;
-            if let Some(usage) = reply.usage {
-                cx.add_side_usage(usage).await;
-            }
-            reply
-        }
-        Err(error) => failed(Failure::new(FailureKind::Internal, error.to_string())),
     }
 }
 
@@ -216,19 +188,4 @@ impl<'a> CompactionProgress<'a> {
         self.cx.client.send_update(self.cx.session, update);
         text.to_owned()
     }
-}
-
-/// Shows nothing of the reply, only notices.
-struct SilentListener<'a> {
-    cx: &'a TurnCx<'a>,
-}
-
-impl ReplyListener for SilentListener<'_> {
-    fn on_delta(&mut self, _: ReplyDelta<'_>) {}
-
-    fn on_notice(&mut self, notice: String) {
-        self.cx.client.send_update(self.cx.session, SessionUpdate::Notice(notice));
-    }
-
-    async fn wait_for_capacity(&mut self) {}
 }

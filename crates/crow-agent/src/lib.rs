@@ -3,22 +3,20 @@
 //! It produces [`crow_core::SessionUpdate`] and handles [`crow_acp::IncomingRequest`]; it contains no protocol, no SQL
 //! and no provider's JSON.
 
-mod approvals;
 mod builtin_tools;
 mod call_approval;
 mod calls;
 mod clock;
 mod compact;
-mod config_loader;
 mod confirm;
 mod failures;
-mod fallback;
 mod handle;
 mod hooks;
 mod host;
 mod linked_content;
 mod location;
 mod mcp_requests;
+mod model_requests;
 mod pending_session;
 mod permission_gate;
 mod replay;
@@ -29,7 +27,6 @@ mod runtime;
 mod sandbox_retry;
 mod session;
 mod session_context;
-mod session_directory;
 mod session_init;
 mod session_prompt;
 mod session_settings;

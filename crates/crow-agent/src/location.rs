@@ -1,9 +1,10 @@
-//! Validates the directories of a session.
+//! The directories of a session: their validation, its workspace, and their description for the model.
 
 use std::path::{Path, PathBuf};
 
 use crow_acp::SessionLocation;
 use crow_core::{Failure, FailureKind};
+use crow_tools::Workspace;
 
 use crate::runtime::AgentRuntime;
 
@@ -26,4 +27,19 @@ pub(crate) async fn check_location(
 /// Removes trailing and repeated slashes and dots from a path.
 pub(crate) fn normalize_path(path: &Path) -> PathBuf {
     path.components().collect()
+}
+
+/// Creates the workspace of a session.
+pub(crate) fn session_workspace(runtime: &AgentRuntime, location: &SessionLocation) -> Workspace {
+    Workspace::new(
+        location.cwd.clone(),
+        &location.additional_directories,
+        runtime.config().secret_variables.clone(),
+    )
+}
+
+/// Describes the working directory as it is now.
+pub(crate) async fn describe_directory(runtime: &AgentRuntime, workspace: &Workspace) -> String {
+    let (git, search_path) = (runtime.shared_tools.git_for(workspace), runtime.config().search_path.clone());
+    crow_project::describe_directory(runtime, workspace, &git, search_path).await
 }

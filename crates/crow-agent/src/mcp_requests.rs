@@ -12,11 +12,10 @@ use crow_tools::{McpSessionPort, ServerRequestFuture};
 use serde_json::Map;
 
 use crate::call_approval::{PreparedCall, approve_server_request};
-use crate::compact;
 use crate::confirm::synthetic_call_id;
-use crate::fallback::RequestBounds;
 use crate::permission_gate::PermissionGate;
 use crate::turn_context::TurnCx;
+use crow_model::RequestBounds;
 
 /// The name of a request to the model for rules and grants; no tool of a server can have it.
 const SAMPLING: &str = "sampling/createMessage";
@@ -113,7 +112,7 @@ impl CallMcpSession<'_> {
         };
         let transcript = Transcript::from_dialogue(request.system.clone(), request.messages.clone())
             .map_err(|error| error.to_string())?;
-        let mut reply = compact::send_side_request(cx, &model, &transcript, bounds).await;
+        let mut reply = cx.send_side_request(&model, &transcript, bounds).await;
         let end = match reply.end {
             ReplyEnd::Complete => SamplingEnd::Complete,
             ReplyEnd::OutputLimit | ReplyEnd::SizeLimit => SamplingEnd::TokensMax,

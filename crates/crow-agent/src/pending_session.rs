@@ -14,7 +14,7 @@ use crate::clock;
 use crate::failures::store_failure;
 use crate::runtime::AgentRuntime;
 use crate::session_settings::SessionSettings;
-use crate::{session_directory, session_prompt};
+use crate::{location, session_prompt};
 
 /// The context of a new session, for its first request.
 #[derive(Debug)]
@@ -62,8 +62,8 @@ impl PendingSession {
             };
             runtime.store.create_session(&id, new).await.map_err(store_failure)?;
             runtime.store.set_prompt_template(&id, template).await.map_err(store_failure)?;
-            let workspace = session_directory::session_workspace(&runtime, &location);
-            let directory_at_start = session_directory::describe_directory(&runtime, &workspace).await;
+            let workspace = location::session_workspace(&runtime, &location);
+            let directory_at_start = location::describe_directory(&runtime, &workspace).await;
             Ok(NewSessionContext { system_prompt, directory_at_start })
         });
         Self { task, settled, initial_settings }

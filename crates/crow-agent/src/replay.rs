@@ -6,8 +6,8 @@ use crow_core::{
 };
 
 use crate::builtin_tools::unbound_tools;
+use crate::location::session_workspace;
 use crate::runtime::AgentRuntime;
-use crate::session_directory::session_workspace;
 use crate::session_init::SessionInit;
 use crate::stored_session::apply_latest_compaction;
 

@@ -9,7 +9,7 @@ use crow_core::{
     ReplyBuilder, ReplyDelta, ReplyEnd, SessionUpdate, SettleCheck, SettleFinding, TokenUsage, ToolSpec,
     Transcript, TranscriptEntry, Turn, TurnAction, TurnEnd, estimate_tool_tokens,
 };
-use crow_model::{ModelRequest, ReplyListener};
+use crow_model::{ModelRequest, ReplyListener, RequestBounds};
 use crow_store::Draft;
 use crow_tools::ToolSet;
 use crow_workflow::StepPolicy;
@@ -19,7 +19,6 @@ use tokio::sync::mpsc;
 use crate::calls::run_calls;
 use crate::compact::compact_context;
 use crate::failures::store_failure;
-use crate::fallback::{self, RequestBounds};
 use crate::handle::SteeringInput;
 use crate::hooks;
 use crate::linked_content;
@@ -239,14 +238,13 @@ impl TurnCx<'_> {
         let mut forwarder = StreamForwarder { cx: self, message: MessageId::from_seq(seq), draft };
         let request = async {
             let model = self.current_model()?;
-            let http = self.runtime.http_client().await?;
             let to_failure =
                 |open: crow_core::OpenCallsError| Failure::new(FailureKind::Internal, open.to_string());
             let n_tokens = transcript.context_tokens().tokens;
             let bounds = RequestBounds { n_tokens, ..RequestBounds::default() };
             let transcript = transcript.for_model().map_err(to_failure)?;
             let model_request = ModelRequest { settings: &model, transcript, tools: &tools.specs, seq };
-            Ok(fallback::ask(self, http, bounds, model_request, &mut forwarder).await)
+            self.send_model_request(model_request, bounds, &mut forwarder).await
         };
         let reply = request
             .await

@@ -12,14 +12,15 @@ use crow_core::{
     PermissionRules, SandboxMode, TreeLimits, TurnLimits,
 };
 use crow_model::{HttpClients, ModelSettings, RequestRecorder};
+use crow_project::{ConfigHost, ConfigSources, RepositoryConfigReader};
 use crow_store::Store;
 use crow_tools::{SlowServers, ToolRegistry, ToolSet};
 use crow_workflow::WorkflowConfig;
 use tokio::sync::OnceCell;
+use tokio::task::JoinHandle;
 
 use crate::clock;
 use crate::simulated_ports::SimulatedPorts;
-use crow_project::{ConfigSources, RepositoryConfigReader};
 
 /// A client that opens a session and uses it later does so within days.
 const EMPTY_SESSION_AGE_MAX: Duration = Duration::from_hours(7 * 24);
@@ -176,12 +177,6 @@ impl AgentRuntime {
         self.config().depth.max(client.capabilities().tree_depth.unwrap_or(0))
     }
 
-    /// Returns the notices on the first call of the process, then nothing.
-    pub(crate) fn take_notices(&self) -> Vec<String> {
-        let was_sent = self.has_sent_notices.swap(true, Ordering::Relaxed);
-        if was_sent { Vec::new() } else { self.config().notices.clone() }
-    }
-
     /// Takes over the configuration of another runtime.
     pub(crate) fn replace_config(&self, other: &Self) {
         *self.config.write().unwrap_or_else(PoisonError::into_inner) = other.config();
@@ -238,6 +233,26 @@ impl AgentRuntime {
                 Failure::new(FailureKind::InvalidValue, reason)
             }),
         }
+    }
+}
+
+impl ConfigHost for AgentRuntime {
+    fn config_dir(&self) -> PathBuf {
+        self.config().config_dir.clone()
+    }
+
+    fn config_sources(&self) -> ConfigSources {
+        self.config().config_sources()
+    }
+
+    fn take_notices(&self) -> Vec<String> {
+        let was_sent = self.has_sent_notices.swap(true, Ordering::Relaxed);
+        if was_sent { Vec::new() } else { self.config().notices.clone() }
+    }
+
+    fn spawn_blocking<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+        // The method of the runtime itself.
+        Self::spawn_blocking(self, work)
     }
 }
 

@@ -17,13 +17,12 @@ use crow_core::{
     CommandInfo, ContentPart, SessionCommand, SessionConfigOptions, SessionId, SessionUpdate, TurnEnd,
     parse_context_command, parse_session_command, session_commands,
 };
+use crow_project::{GrantStore, ProjectConfigLoader};
 use crow_tools::{Toolbox, Workspace};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::approvals::GrantStore;
-use crate::config_loader::ProjectConfigLoader;
 use crate::handle::{SessionMsg, SteeringInput};
 use crate::replay_counter::ReplayCounter;
 use crate::runtime::AgentRuntime;
@@ -47,9 +46,9 @@ struct SessionDriver {
     location: SessionLocation,
     workspace: Arc<Workspace>,
     toolbox: Arc<Toolbox>,
-    config_loader: Arc<ProjectConfigLoader>,
+    config_loader: Arc<ProjectConfigLoader<AgentRuntime>>,
     children: Arc<ChildAgents>,
-    grants: Arc<GrantStore>,
+    grants: Arc<GrantStore<AgentRuntime>>,
     /// `None` if tasks are not available.
     children_cell: Option<ChildAgentsCell>,
     environment: watch::Sender<SessionEnvironment>,

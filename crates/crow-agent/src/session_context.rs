@@ -10,7 +10,7 @@ use crow_core::{
 };
 
 use crate::clock;
-use crate::session_directory::describe_directory;
+use crate::location::describe_directory;
 use crate::turn_context::{SessionState, TurnCx};
 
 impl TurnCx<'_> {

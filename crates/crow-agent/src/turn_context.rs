@@ -1,7 +1,7 @@
 //! The context of a turn: what the parts of a turn share, and the one way to store an entry.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use crow_acp::{Client, ClientEditor, TurnScope};
 use crow_children::{ChildAgents, ContextUsage};
@@ -12,7 +12,8 @@ use crow_core::{
     context_limit, model_family,
 };
 use crow_history::CallUndoRecorder;
-use crow_model::ModelSettings;
+use crow_model::{CurrentFallback, ModelSettings};
+use crow_project::{GrantStore, ProjectConfigLoader};
 use crow_speckit::{BackgroundWork, StepBaseline};
 use crow_store::{DeliveredEntry, Delivery, DeliveryId, SessionLease, StoreError};
 use crow_tools::{ToolCx, ToolSet, Toolbox, Workspace};
@@ -20,10 +21,8 @@ use crow_workflow::{EndedCall, StepPolicy};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::approvals::GrantStore;
 use crate::builtin_tools;
 use crate::clock;
-use crate::config_loader::ProjectConfigLoader;
 use crate::failures::store_failure;
 use crate::pending_session::{NewSessionContext, PendingSession};
 use crate::replay_counter::ReplayCounter;
@@ -40,16 +39,16 @@ pub(crate) struct TurnCx<'a> {
     pub(crate) editor: &'a ClientEditor,
     pub(crate) workspace: &'a Workspace,
     pub(crate) toolbox: &'a Toolbox,
-    pub(crate) config_loader: &'a ProjectConfigLoader,
+    pub(crate) config_loader: &'a ProjectConfigLoader<AgentRuntime>,
     pub(crate) children: &'a ChildAgents,
-    pub(crate) approvals: &'a GrantStore,
+    pub(crate) approvals: &'a GrantStore<AgentRuntime>,
     pub(crate) settings: &'a watch::Receiver<SessionSettings>,
     pub(crate) replays: &'a ReplayCounter,
     pub(crate) turn_scope: TurnScope,
     pub(crate) cancel: &'a CancellationToken,
     pub(crate) hook_state: &'a TurnHookState,
     /// The fallback of the session's own model.
-    pub(crate) fallback: &'a FallbackModel,
+    pub(crate) fallback: &'a CurrentFallback,
     /// The restrictions of the running workflow step, if there is one.
     pub(crate) step_policy: Option<&'a StepPolicy>,
 }
@@ -69,32 +68,6 @@ impl TurnHookState {
     /// Whether a hook has ended the turn.
     pub(crate) fn is_ended(&self) -> bool {
         self.is_ended.load(Ordering::Relaxed)
-    }
-}
-
-/// The current fallback of a turn.
-#[derive(Debug, Default)]
-pub(crate) struct FallbackModel(Mutex<Option<Substitute>>);
-
-#[derive(Debug)]
-struct Substitute {
-    model: String,
-    name: String,
-}
-
-impl FallbackModel {
-    /// Returns the fallback that currently answers for a model.
-    pub(crate) fn substitute_of(&self, model: &str) -> Option<String> {
-        let substitute = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        substitute
-            .as_ref()
-            .filter(|substitute| substitute.model == model)
-            .map(|substitute| substitute.name.clone())
-    }
-
-    pub(crate) fn set(&self, model: &str, name: &str) {
-        let substitute = Substitute { model: model.to_owned(), name: name.to_owned() };
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(substitute);
     }
 }
 

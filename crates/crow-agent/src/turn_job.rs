@@ -11,6 +11,8 @@ use crow_core::{
     ContextCommand, Failure, FailureKind, MessageId, RESULT_UNKNOWN, SessionId, SessionUpdate,
     TranscriptEntry, TurnEnd, UndoRequest,
 };
+use crow_model::CurrentFallback;
+use crow_project::{GrantStore, ProjectConfigLoader};
 use crow_store::SessionTip;
 use crow_tools::{Toolbox, Workspace};
 use crow_workflow::WorkflowRequest;
@@ -19,9 +21,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-use crate::approvals::GrantStore;
 use crate::clock;
-use crate::config_loader::ProjectConfigLoader;
 use crate::failures::store_failure;
 use crate::handle::SteeringInput;
 use crate::pending_session::PendingSession;
@@ -30,7 +30,7 @@ use crate::runtime::AgentRuntime;
 use crate::session_settings::SessionSettings;
 use crate::stored_session;
 use crate::telemetry;
-use crate::turn_context::{FallbackModel, SessionState, StoredState, TurnCx, TurnHookState};
+use crate::turn_context::{SessionState, StoredState, TurnCx, TurnHookState};
 use crate::workflow::{self, PromptInput, WorkflowInput};
 
 /// Time that a cancelled turn waits for the directories of a new session, which are read before the session is stored.
@@ -65,9 +65,9 @@ pub(crate) struct TurnJob {
     pub(crate) location: SessionLocation,
     pub(crate) workspace: Arc<Workspace>,
     pub(crate) toolbox: Arc<Toolbox>,
-    pub(crate) config_loader: Arc<ProjectConfigLoader>,
+    pub(crate) config_loader: Arc<ProjectConfigLoader<AgentRuntime>>,
     pub(crate) children: Arc<ChildAgents>,
-    pub(crate) grants: Arc<GrantStore>,
+    pub(crate) grants: Arc<GrantStore<AgentRuntime>>,
     pub(crate) settings: watch::Receiver<SessionSettings>,
     pub(crate) replays: ReplayCounter,
     pub(crate) turn_scope: TurnScope,
@@ -149,7 +149,7 @@ impl TurnJob {
             turn_scope: self.turn_scope,
             cancel: &self.cancel,
             hook_state: &TurnHookState::default(),
-            fallback: &FallbackModel::default(),
+            fallback: &CurrentFallback::default(),
             step_policy: None,
         };
         let end = self.run_leased_turn(&cx, state, stored_state, TurnInput { work, steering }).await;

@@ -24,6 +24,7 @@ mod text_calls;
 mod wire;
 
 mod failure;
+mod fallback;
 mod price;
 mod recording;
 mod retry;
@@ -35,6 +36,7 @@ mod test_settings;
 
 pub use api::{FinishReason, ModelApi, StreamError};
 pub use decoder::ReplyDecoder;
+pub use fallback::{CurrentFallback, FallbackChain, RequestBounds, stream_with_fallbacks};
 pub use http::HttpClients;
 pub use json_post::{JsonPost, JsonPostAnswer};
 pub use models::{ListedModel, ModelListing, ModelServerKind, check_key, list_models};

@@ -131,7 +131,7 @@ impl ProjectConfig {
 }
 
 /// Returns a part about skills.
-pub fn skills_part(skills: &[&Skill]) -> ContentPart {
+pub(crate) fn skills_part(skills: &[&Skill]) -> ContentPart {
     let lines = skills
         .iter()
         .map(|skill| format!("\n- {}: {} ({})", skill.name, skill.description, skill.path.display()));
@@ -144,7 +144,7 @@ pub fn skills_part(skills: &[&Skill]) -> ContentPart {
 }
 
 /// Whether a prompt mentions a skill.
-pub fn mentions_skill(parts: &[ContentPart], skill: &Skill) -> bool {
+pub(crate) fn mentions_skill(parts: &[ContentPart], skill: &Skill) -> bool {
     let path = skill.path.display().to_string();
     parts.iter().any(|part| match part {
         ContentPart::FromCrow { text, .. } => text.contains(&path),

@@ -1,11 +1,18 @@
 //! A repository's and a user's own files that configure a session: rules, servers, hooks, skills, prompt files, the
-//! trust in them, what the user always allows, instructions and the templates of prompts. Blocks. Must not know a session, a client or a model.
+//! trust in them, what the user always allows, instructions and the templates of prompts.
+//!
+//! What reads files blocks; [`ProjectConfigLoader`] and [`GrantStore`] are what one session has of it, ask its client and
+//! wait without blocking. Must not know a turn or a model.
 //!
 //! Untrusted content must never be used: content of a repository becomes part of [`ProjectConfig`] only from the bytes
 //! that were hashed and approved, never from a later read.
 
 mod config;
+mod config_host;
+mod config_loader;
+mod directory_description;
 mod grant_records;
+mod grant_store;
 mod instructions;
 mod project_records;
 mod repository_config;
@@ -22,10 +29,14 @@ mod wording;
 #[cfg(test)]
 mod tests;
 
-pub use config::{ApprovedFiles, ProjectConfig, mentions_skill, skills_part};
+pub use config::{ApprovedFiles, ProjectConfig};
+pub use config_host::ConfigHost;
+pub use config_loader::{ConfigLoaderInit, ProjectConfigLoader};
+pub use directory_description::describe_directory;
 pub use grant_records::{
     ProjectPermissions, change_grants, list_permissions, project_root, read_grants, set_permissions,
 };
+pub use grant_store::GrantStore;
 pub use instructions::INSTRUCTIONS_FILE;
 pub use repository_config::{RepositoryConfig, RepositoryConfigReader, VariableExpansion};
 pub use repository_trust::{

@@ -8,15 +8,13 @@ use crow_core::{
     Grant, GrantOffer, GrantScope, GrantSet, Mode, PermissionDecision, SandboxMode, SandboxSupport,
     SessionId, ToolAccess, ToolCallInfo,
 };
-use crow_project::project_root;
+use crow_project::{GrantStore, ProjectConfigLoader, project_root};
 use crow_store::Timestamp;
 use crow_tools::{GitCli, PermissionPolicy, PolicySources, Workspace};
 use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, watch};
 
-use crate::approvals::GrantStore;
 use crate::clock;
-use crate::config_loader::ProjectConfigLoader;
 use crate::handle::SessionMsg;
 use crate::runtime::AgentRuntime;
 use crate::session_settings::SessionSettings;
@@ -25,7 +23,7 @@ use crate::session_settings::SessionSettings;
 #[derive(Clone)]
 pub(crate) struct SessionEnvironment {
     pub(crate) workspace: Arc<Workspace>,
-    pub(crate) config_loader: Arc<ProjectConfigLoader>,
+    pub(crate) config_loader: Arc<ProjectConfigLoader<AgentRuntime>>,
 }
 
 /// The port of one session.
@@ -34,7 +32,7 @@ pub(crate) struct ParentSessionPort {
     pub(crate) runtime: Arc<AgentRuntime>,
     pub(crate) settings: watch::Receiver<SessionSettings>,
     pub(crate) environment: watch::Receiver<SessionEnvironment>,
-    pub(crate) grants: Arc<GrantStore>,
+    pub(crate) grants: Arc<GrantStore<AgentRuntime>>,
     pub(crate) inbox_sender: mpsc::WeakSender<SessionMsg>,
 }
 

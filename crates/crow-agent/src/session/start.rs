@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crow_acp::{Client, SessionLocation};
 use crow_children::{ChildAgents, ChildAgentsCell, ChildAgentsInit};
 use crow_core::{ChildTimes, McpServer, SessionId, SessionUpdate};
+use crow_project::{ConfigLoaderInit, GrantStore, ProjectConfigLoader};
 use crow_tools::{McpClientFeatures, McpEnvironment, Toolbox, ToolboxInit, Workspace};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -15,14 +16,12 @@ use tracing::Instrument;
 
 use super::parent_port::{ParentSessionPort, SessionEnvironment};
 use super::{DriverState, SessionDriver, available_commands};
-use crate::approvals::GrantStore;
-use crate::config_loader::{ConfigLoaderInit, ProjectConfigLoader};
 use crate::handle::{INBOX_LEN, SessionHandle, SessionMsg};
 use crate::replay_counter::ReplayCounter;
 use crate::runtime::AgentRuntime;
 use crate::session_init::SessionInit;
 use crate::turn_context::StoredState;
-use crate::{builtin_tools, session_directory, stored_session};
+use crate::{builtin_tools, location, stored_session};
 
 /// The ends of a driver's channels that the session's handle does not have.
 struct DriverChannels {
@@ -77,14 +76,15 @@ fn start_config_loader(
     session: &SessionId,
     cwd: &Path,
     toolbox: &Arc<Toolbox>,
-) -> Arc<ProjectConfigLoader> {
+) -> Arc<ProjectConfigLoader<AgentRuntime>> {
     ProjectConfigLoader::start(ConfigLoaderInit {
-        runtime: runtime.clone(),
+        host: runtime.clone(),
         client: client.clone(),
         session: session.clone(),
         cwd: cwd.to_owned(),
         toolbox: toolbox.clone(),
         builtin_commands: available_commands(),
+        is_child: runtime.tree_depth(client) > 0,
     })
 }
 
@@ -118,7 +118,7 @@ fn build_driver(
     stored_session::apply_latest_compaction(&mut state.transcript, compactions);
     let depth = runtime.tree_depth(&client);
     let children_cell = runtime.config().tree_limits.may_start(depth).then(ChildAgentsCell::default);
-    let workspace = Arc::new(session_directory::session_workspace(&runtime, &location));
+    let workspace = Arc::new(location::session_workspace(&runtime, &location));
     workspace.set_variables(variables);
     let toolbox = open_toolbox(
         &runtime,
@@ -132,7 +132,7 @@ fn build_driver(
         config_loader: config_loader.clone(),
     });
     let is_child = client.capabilities().tree_depth.is_some();
-    let grants = Arc::new(GrantStore::new(runtime.clone(), id.clone(), is_child));
+    let grants = Arc::new(GrantStore::new(runtime.clone(), runtime.store.clone(), id.clone(), is_child));
     let port = ParentSessionPort {
         session: id.clone(),
         runtime: runtime.clone(),
@@ -214,7 +214,7 @@ impl SessionDriver {
         if (&location.cwd, &location.additional_directories)
             != (&self.location.cwd, &self.location.additional_directories)
         {
-            let workspace = session_directory::session_workspace(&self.runtime, &location);
+            let workspace = location::session_workspace(&self.runtime, &location);
             self.workspace = Arc::new(workspace.with_state_of(&self.workspace));
         }
         self.toolbox = open_toolbox(

@@ -9,6 +9,7 @@ use crow_core::{
     ReportOutcome, SessionUpdate, SpeckitPart, ToolArguments, ToolCall, ToolCallContent, ToolCallStatus,
     Transcript, TranscriptEntry, replace_control_chars, to_sentence,
 };
+use crow_model::RequestBounds;
 use crow_speckit::{BackgroundWork, StepBaseline};
 use crow_store::{DeliveryId, SpeckitEvent, SpeckitRow};
 use crow_tools::{UndoRecorder, Workspace};
@@ -24,10 +25,8 @@ use super::user_forms::UserForms;
 use super::user_prompt::{self, PromptInput, SteeringReceiver};
 use crate::calls;
 use crate::clock;
-use crate::compact;
 use crate::confirm::{ConfirmationRequest, ask_confirmation, synthetic_call_id};
 use crate::failures::store_failure;
-use crate::fallback::RequestBounds;
 use crate::permission_gate;
 use crate::run_turn::run_turn;
 use crate::turn_context::{ClaimOutcome, SessionState, TurnCx, TurnHookState};
@@ -217,7 +216,7 @@ impl WorkflowPort for SessionPort<'_> {
     async fn ask_model(&mut self, system: &str, prompt: String) -> Option<String> {
         let model = self.cx.current_model().ok()?;
         let transcript = Transcript::from_dialogue(system.to_owned(), vec![prompt]).ok()?;
-        let reply = compact::send_side_request(&self.cx, &model, &transcript, RequestBounds::default()).await;
+        let reply = self.cx.send_side_request(&model, &transcript, RequestBounds::default()).await;
         (reply.end == ReplyEnd::Complete).then_some(reply.text)
     }
 

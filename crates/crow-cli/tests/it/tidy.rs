@@ -34,7 +34,7 @@ const ARROWS: [(&str, &[&str]); 20] = [
     ("crow-acp", &["crow-core", "crow-process"]),
     ("crow-children", &["crow-core", "crow-files", "crow-fleet", "crow-store", "crow-tools", "crow-acp"]),
     ("crow-client", &["crow-core", "crow-files", "crow-process", "crow-acp"]),
-    ("crow-project", &["crow-core", "crow-files", "crow-speckit"]),
+    ("crow-project", &["crow-acp", "crow-core", "crow-files", "crow-speckit", "crow-store", "crow-tools"]),
     ("crow-workflow", &["crow-core", "crow-files", "crow-speckit", "crow-tools"]),
     (
         "crow-agent",

@@ -3,8 +3,9 @@
 
 use crow_acp::{Client, ElicitationChoice, ElicitationForm, ElicitationOutcome, FormSubject};
 use crow_core::SessionId;
-use crow_project::TrustQuestion;
 use tokio_util::sync::CancellationToken;
+
+use crate::trust_question::TrustQuestion;
 
 /// Size of a text that a dialog can show; a longer one is shown in the session or on the command line.
 const FORM_BYTES_MAX: usize = 32 * 1024;

@@ -1,14 +1,15 @@
 //! Trust without a form: the command `/trust`, which shows content before it can be approved.
 
 use crow_core::{TrustAction, TrustAnswer};
-use crow_project::ConfigSurvey;
 use tokio::time::timeout;
 
 use super::{FileDecision, LOOK_WAIT_MAX, LoaderState, ProjectConfigLoader};
+use crate::config_host::ConfigHost;
+use crate::survey::ConfigSurvey;
 
-impl ProjectConfigLoader {
+impl<H: ConfigHost> ProjectConfigLoader<H> {
     /// Runs a `/trust` action and returns its answer.
-    pub(crate) async fn run_trust_action(&self, action: TrustAction) -> String {
+    pub async fn run_trust_action(&self, action: TrustAction) -> String {
         if self.is_child {
             return "Only a person can trust a repository, and this session belongs to another agent. Use `crow-cli \
                     trust` in a terminal.\n"

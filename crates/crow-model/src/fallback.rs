@@ -1,20 +1,24 @@
-//! Fallback models, which answer when the provider of the session's own model is overloaded or has no credit left. A
-//! fallback that answered stays until the end of the turn; the next prompt starts with the session's own model again.
+//! Fallback models, which answer when the provider of a session's own model is overloaded or has no credit left. A
+//! fallback that answered stays until the end of the turn.
 
-use crow_core::{Reply, ReplyDelta, ReplyEnd, SessionUpdate};
-use crow_model::{HttpClients, ModelRequest, ModelSettings, ProviderOutage, ReplyListener};
+use std::sync::{Mutex, PoisonError};
 
-use crate::turn_context::TurnCx;
-use crate::turn_context::limit_of;
+use crow_core::{Reply, ReplyDelta, ReplyEnd};
+use tokio_util::sync::CancellationToken;
+
+use crate::http::HttpClients;
+use crate::reply_stream::{ModelRequest, ReplyListener, stream_reply};
+use crate::retry::ProviderOutage;
+use crate::settings::ModelSettings;
 
 /// The size of a request, and the limits of its reply, whichever model answers.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct RequestBounds {
+pub struct RequestBounds {
     /// Tokens in the context.
-    pub(crate) n_tokens: u64,
+    pub n_tokens: u64,
     /// Maximum tokens of the reply.
-    pub(crate) reply_tokens_max: Option<u64>,
-    pub(crate) temperature: Option<f64>,
+    pub reply_tokens_max: Option<u64>,
+    pub temperature: Option<f64>,
 }
 
 impl RequestBounds {
@@ -28,54 +32,81 @@ impl RequestBounds {
     }
 }
 
+/// The fallback that answers in a turn, if there is one.
+#[derive(Debug, Default)]
+pub struct CurrentFallback(Mutex<Option<Substitute>>);
+
+#[derive(Debug)]
+struct Substitute {
+    model: String,
+    name: String,
+}
+
+impl CurrentFallback {
+    /// Returns the name of the fallback that now answers for a model.
+    pub fn substitute_of(&self, model: &str) -> Option<String> {
+        let substitute = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        substitute
+            .as_ref()
+            .filter(|substitute| substitute.model == model)
+            .map(|substitute| substitute.name.clone())
+    }
+
+    fn set_substitute(&self, model: &str, name: &str) {
+        let substitute = Substitute { model: model.to_owned(), name: name.to_owned() };
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(substitute);
+    }
+}
+
+/// The models that may answer in place of a session's own model.
+pub struct FallbackChain<'a, F> {
+    /// The session's own model, which names its fallbacks.
+    pub session_model: &'a ModelSettings,
+    pub current: &'a CurrentFallback,
+    /// Returns the settings of the fallback of this name for a context of so many tokens, or the reason why it cannot
+    /// answer.
+    pub find_fallback: F,
+}
+
 /// Sends a request to a model, and to its fallbacks in order if its provider cannot answer now and none of the reply was
-/// shown.
-pub(crate) async fn ask(
-    cx: &TurnCx<'_>,
+/// shown. Any error is in the end of the reply.
+pub async fn stream_with_fallbacks(
     http: &HttpClients,
-    bounds: RequestBounds,
     request: ModelRequest<'_>,
-    listener: &mut impl ReplyListener,
+    bounds: RequestBounds,
+    chain: FallbackChain<'_, impl Fn(&str, u64) -> Result<ModelSettings, String>>,
+    (listener, cancel): (&mut impl ReplyListener, &CancellationToken),
 ) -> Reply {
-    let session_model = match cx.own_model() {
-        Ok(session_model) => session_model,
-        // The configuration has changed since; the request's own settings are all there is.
-        Err(_) => request.settings.clone(),
-    };
+    let FallbackChain { session_model, current, find_fallback } = chain;
     let requested_name = request.settings.name.as_str();
     let answered_by = |name: &str| Some(name.to_owned()).filter(|name| *name != session_model.name);
-    let mut watcher = Watched { listener, outage: None };
+    let mut listener = OutageListener { listener, outage: None };
     let settings = bounds.apply_to(request.settings.clone());
     let first_request = ModelRequest { settings: &settings, ..request };
-    let first_reply = crow_model::stream_reply(http, first_request, &mut watcher, cx.cancel).await;
-    let reason = watcher.outage.filter(|_| first_reply.is_empty() && !cx.is_over());
-    let Some(reason) = reason else {
+    let first_reply = stream_reply(http, first_request, &mut listener, cancel).await;
+    let outage = listener.outage.filter(|_| first_reply.is_empty() && !cancel.is_cancelled());
+    let Some(outage) = outage else {
         return Reply { fallback_model: answered_by(requested_name), ..first_reply };
     };
-    let state = match reason {
+    let state = match outage {
         ProviderOutage::Overloaded => "is overloaded",
         ProviderOutage::OutOfCredit => "has no credit left",
     };
     for name in session_model.fallbacks.iter().filter(|name| *name != requested_name) {
-        let model = match candidate(cx, name, bounds.n_tokens) {
+        let model = match find_fallback(name, bounds.n_tokens) {
             Ok(model) => bounds.apply_to(model),
             Err(reason) => {
-                tell(cx, format!("The fallback {name} was skipped: {reason}."));
+                listener.on_notice(format!("The fallback {name} was skipped: {reason}."));
                 continue;
             }
         };
-        tell(cx, format!("The provider of {requested_name} {state}; {name} answers instead."));
-        let reply = crow_model::stream_reply(
-            http,
-            ModelRequest { settings: &model, ..request },
-            &mut watcher,
-            cx.cancel,
-        )
-        .await;
+        listener.on_notice(format!("The provider of {requested_name} {state}; {name} answers instead."));
+        let model_request = ModelRequest { settings: &model, ..request };
+        let reply = stream_reply(http, model_request, &mut listener, cancel).await;
         match &reply.end {
             ReplyEnd::Failed(failure) if reply.is_empty() => {
                 let reason = failure.message.trim_end_matches('.');
-                tell(cx, format!("The fallback {name} did not answer: {reason}."));
+                listener.on_notice(format!("The fallback {name} did not answer: {reason}."));
             }
             ReplyEnd::Complete
             | ReplyEnd::OutputLimit
@@ -83,7 +114,7 @@ pub(crate) async fn ask(
             | ReplyEnd::Refused
             | ReplyEnd::Cancelled
             | ReplyEnd::Failed(_) => {
-                cx.fallback.set(&session_model.name, name);
+                current.set_substitute(&session_model.name, name);
                 return Reply { fallback_model: answered_by(name), ..reply };
             }
         }
@@ -91,30 +122,13 @@ pub(crate) async fn ask(
     first_reply
 }
 
-/// Returns the settings of a fallback, or the reason why it cannot answer.
-fn candidate(cx: &TurnCx<'_>, name: &str, n_tokens: u64) -> Result<ModelSettings, String> {
-    let model = cx.model_named(Some(name)).map_err(|failure| failure.message)?;
-    if let Some(variable) = model.missing_key() {
-        return Err(format!("its key {variable} is not set"));
-    }
-    let limit = limit_of(cx.runtime.config().limits, &model);
-    match n_tokens <= limit {
-        true => Ok(model),
-        false => Err(format!("the context has {n_tokens} tokens, and its limit is {limit}")),
-    }
-}
-
-fn tell(cx: &TurnCx<'_>, notice: String) {
-    cx.client.send_update(cx.session, SessionUpdate::Notice(notice));
-}
-
 /// Forwards to another listener and remembers that the provider cannot answer now.
-struct Watched<'a, L> {
+struct OutageListener<'a, L> {
     listener: &'a mut L,
     outage: Option<ProviderOutage>,
 }
 
-impl<L: ReplyListener> ReplyListener for Watched<'_, L> {
+impl<L: ReplyListener> ReplyListener for OutageListener<'_, L> {
     fn on_delta(&mut self, delta: ReplyDelta<'_>) {
         self.listener.on_delta(delta);
     }
@@ -123,8 +137,8 @@ impl<L: ReplyListener> ReplyListener for Watched<'_, L> {
         self.listener.on_notice(notice);
     }
 
-    fn on_outage(&mut self, reason: ProviderOutage) {
-        self.outage = Some(reason);
+    fn on_outage(&mut self, outage: ProviderOutage) {
+        self.outage = Some(outage);
     }
 
     fn wait_for_capacity(&mut self) -> impl Future<Output = ()> + Send {
@@ -134,9 +148,9 @@ impl<L: ReplyListener> ReplyListener for Watched<'_, L> {
 
 #[cfg(test)]
 mod tests {
-    use crow_model::{ModelApi, ProviderSettings};
-
     use super::*;
+    use crate::api::ModelApi;
+    use crate::settings::ProviderSettings;
 
     #[test]
     fn limits_of_a_reply_hold_for_each_model() {

@@ -1,14 +1,14 @@
-//! The directory of a session: its workspace, and its description for the model. Must not know a turn.
+//! The description of a session's directory for the model.
 
 use std::path::Path;
 use std::time::Duration;
 
-use crow_acp::SessionLocation;
-use crow_project::INSTRUCTIONS_FILE;
 use crow_tools::{GitCli, Workspace};
 use tokio_util::sync::CancellationToken;
 
-use crate::runtime::AgentRuntime;
+use crate::config_host::ConfigHost;
+use crate::instructions::INSTRUCTIONS_FILE;
+use crate::scan::repository_root;
 
 /// Nested instructions that are listed: every request contains their names.
 const NESTED_MAX: usize = 20;
@@ -22,30 +22,25 @@ const GIT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Time to look for programs: the directories of `PATH` may be on a network.
 const PROGRAMS_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Creates the workspace of a session.
-pub(crate) fn session_workspace(runtime: &AgentRuntime, location: &SessionLocation) -> Workspace {
-    Workspace::new(
-        location.cwd.clone(),
-        &location.additional_directories,
-        runtime.config().secret_variables.clone(),
-    )
-}
-
 /// Describes the working directory as it is now: its files, nested instructions, the state of its repository, and the
-/// programs of the machine.
-pub(crate) async fn describe_directory(runtime: &AgentRuntime, workspace: &Workspace) -> String {
+/// programs in the directories of `search_path`.
+pub async fn describe_directory(
+    host: &impl ConfigHost,
+    workspace: &Workspace,
+    git: &GitCli,
+    search_path: String,
+) -> String {
     let cwd = workspace.cwd().to_owned();
-    let search_path = runtime.config().search_path.clone();
-    let programs = runtime.spawn_blocking(move || crow_tools::find_common_programs(&search_path));
+    let programs = host.spawn_blocking(move || crow_tools::find_common_programs(&search_path));
     let programs = tokio::time::timeout(PROGRAMS_TIMEOUT, programs);
-    let listing = runtime.spawn_blocking(move || (list_directory(&cwd), is_in_repository(&cwd)));
+    let listing = host.spawn_blocking(move || (list_directory(&cwd), is_in_repository(&cwd)));
     let (programs, listing) = tokio::join!(programs, listing);
     let (listing, is_in_repository) = listing.unwrap_or_else(|error| {
         tracing::error!(%error, "listing the working directory panicked");
         (String::new(), false)
     });
     let git_status = match is_in_repository {
-        true => describe_git(&runtime.shared_tools.git_for(workspace), workspace.cwd()).await,
+        true => describe_git(git, workspace.cwd()).await,
         false => None,
     };
     let programs = match programs {
@@ -57,7 +52,7 @@ pub(crate) async fn describe_directory(runtime: &AgentRuntime, workspace: &Works
 }
 
 fn is_in_repository(cwd: &Path) -> bool {
-    crow_project::repository_root(&crow_files::resolve_links(cwd)).join(".git").exists()
+    repository_root(&crow_files::resolve_links(cwd)).join(".git").exists()
 }
 
 fn list_directory(cwd: &Path) -> String {

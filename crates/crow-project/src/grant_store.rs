@@ -7,21 +7,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crow_core::{
     Grant, GrantOffer, GrantRemoval, GrantScope, GrantSet, PermissionsAction, SessionGrants, SessionId,
 };
-use crow_project::{project_root, read_grants};
-use crow_store::StoreError;
+use crow_store::{Store, StoreError};
 use serde_json::Value;
 use tokio::time::timeout;
 
+use crate::config_host::ConfigHost;
 use crate::config_loader::LOOK_WAIT_MAX;
-use crate::runtime::AgentRuntime;
+use crate::grant_records::{change_grants, project_root, read_grants};
 
 /// Key of the grants in a session's stored configuration.
 const CONFIG_KEY: &str = "approvals";
 
 /// The grants of a session and of the project it works in.
-#[derive(Debug)]
-pub(crate) struct GrantStore {
-    runtime: Arc<AgentRuntime>,
+pub struct GrantStore<H> {
+    host: Arc<H>,
+    store: Store,
     session: SessionId,
     /// True if a parent asks on behalf of this session and stores the project grants.
     is_child: bool,
@@ -37,19 +37,19 @@ struct GrantState {
     problem: Option<String>,
 }
 
-impl GrantStore {
+impl<H: ConfigHost> GrantStore<H> {
     /// Creates a store without grants.
-    pub(crate) fn new(runtime: Arc<AgentRuntime>, session: SessionId, is_child: bool) -> Self {
-        Self { runtime, session, is_child, state: Mutex::default() }
+    pub fn new(host: Arc<H>, store: Store, session: SessionId, is_child: bool) -> Self {
+        Self { host, store, session, is_child, state: Mutex::default() }
     }
 
     /// Loads the grants of the session and of the project around `cwd`. Returns a problem with them the first time it
     /// occurs.
-    pub(crate) async fn load_grants(&self, config: Option<&str>, cwd: &Path) -> Option<String> {
+    pub async fn load_grants(&self, config: Option<&str>, cwd: &Path) -> Option<String> {
         let config: Option<Value> = config.and_then(|config| serde_json::from_str(config).ok());
         let session_grants = config.and_then(|config| config.get(CONFIG_KEY).map(GrantSet::from_json));
-        let (config_dir, cwd) = (self.runtime.config().config_dir.clone(), cwd.to_owned());
-        let loaded = self.runtime.spawn_blocking(move || {
+        let (config_dir, cwd) = (self.host.config_dir(), cwd.to_owned());
+        let loaded = self.host.spawn_blocking(move || {
             let project = project_root(&cwd);
             let grants = read_grants(&config_dir, &project);
             (project, grants)
@@ -79,17 +79,17 @@ impl GrantStore {
     }
 
     /// Returns the grants of the session and of the project.
-    pub(crate) fn all_grants(&self) -> GrantSet {
+    pub fn all_grants(&self) -> GrantSet {
         self.lock_state().grants.all_grants()
     }
 
     /// Whether a question with this offer was allowed before.
-    pub(crate) fn covers_offer(&self, offer: &GrantOffer) -> bool {
+    pub fn covers_offer(&self, offer: &GrantOffer) -> bool {
         self.lock_state().grants.covers_offer(offer)
     }
 
     /// Stores an approval. An approval that cannot be stored is valid until the process ends; the error says so.
-    pub(crate) async fn remember_grant(&self, scope: GrantScope, offer: &GrantOffer) -> Result<(), String> {
+    pub async fn remember_grant(&self, scope: GrantScope, offer: &GrantOffer) -> Result<(), String> {
         let scope = if self.is_child { GrantScope::Session } else { scope };
         let (project, is_changed) = {
             let mut state = self.lock_state();
@@ -113,18 +113,14 @@ impl GrantStore {
     }
 
     /// Adds grants to the record of a project and returns all grants in it.
-    pub(crate) async fn remember_for_project(
-        &self,
-        project: &Path,
-        grants: &[Grant],
-    ) -> Result<GrantSet, String> {
+    pub async fn remember_for_project(&self, project: &Path, grants: &[Grant]) -> Result<GrantSet, String> {
         let grants = grants.to_vec();
         self.change_project_grants(project, move |stored_grants| stored_grants.extend(grants)).await
     }
 
     /// Runs a `/permissions` action and returns the answer.
-    pub(crate) async fn run_permissions_action(&self, action: PermissionsAction, cwd: &Path) -> String {
-        let tip = match self.runtime.store.session_tip(&self.session).await {
+    pub async fn run_permissions_action(&self, action: PermissionsAction, cwd: &Path) -> String {
+        let tip = match self.store.session_tip(&self.session).await {
             Ok(tip) => tip,
             Err(error) => return format!("The session could not be read: {error}.\n"),
         };
@@ -174,7 +170,7 @@ impl GrantStore {
 
     async fn store_session_grants(&self) -> Result<(), String> {
         let grants = self.lock_state().grants.session_grants().to_json();
-        match self.runtime.store.set_config(&self.session, CONFIG_KEY, Some(grants)).await {
+        match self.store.set_config(&self.session, CONFIG_KEY, Some(grants)).await {
             // The session has no first prompt yet, so nothing was granted in it.
             Ok(()) | Err(StoreError::NoSession(_)) => Ok(()),
             Err(error) => Err(error.to_string()),
@@ -186,11 +182,8 @@ impl GrantStore {
         project: &Path,
         change: impl FnOnce(&mut GrantSet) + Send + 'static,
     ) -> Result<GrantSet, String> {
-        let (config_dir, project) = (self.runtime.config().config_dir.clone(), project.to_owned());
-        let changed = self
-            .runtime
-            .spawn_blocking(move || crow_project::change_grants(&config_dir, &project, change))
-            .await;
+        let (config_dir, project) = (self.host.config_dir(), project.to_owned());
+        let changed = self.host.spawn_blocking(move || change_grants(&config_dir, &project, change)).await;
         changed.unwrap_or_else(|error| Err(error.to_string()))
     }
 

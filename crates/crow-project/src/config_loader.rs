@@ -11,7 +11,6 @@ use std::time::Duration;
 
 use crow_acp::Client;
 use crow_core::{CommandInfo, ContentPart, SessionId, SessionUpdate, Transcript, TrustAnswer, TrustSubject};
-use crow_project::{ConfigSurvey, ProjectConfig, Skill, TrustReview, mentions_skill, skills_part};
 use crow_tools::Toolbox;
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
@@ -19,7 +18,11 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use self::trust_form::TrustDecision;
-use crate::runtime::AgentRuntime;
+use crate::config::{ProjectConfig, mentions_skill, skills_part};
+use crate::config_host::ConfigHost;
+use crate::skill_files::Skill;
+use crate::survey::ConfigSurvey;
+use crate::trust_review::TrustReview;
 
 /// A disk that does not respond, or an open question, must not block the session.
 pub(crate) const LOOK_WAIT_MAX: Duration = Duration::from_secs(2);
@@ -28,8 +31,8 @@ pub(crate) const LOOK_WAIT_MAX: Duration = Duration::from_secs(2);
 const NOTICES_MAX: usize = 1000;
 
 /// The project configuration of one session.
-pub(crate) struct ProjectConfigLoader {
-    runtime: Arc<AgentRuntime>,
+pub struct ProjectConfigLoader<H> {
+    host: Arc<H>,
     client: Client,
     session: SessionId,
     cwd: PathBuf,
@@ -46,14 +49,16 @@ pub(crate) struct ProjectConfigLoader {
 }
 
 /// The parameters of a loader.
-pub(crate) struct ConfigLoaderInit {
-    pub(crate) runtime: Arc<AgentRuntime>,
-    pub(crate) client: Client,
-    pub(crate) session: SessionId,
-    pub(crate) cwd: PathBuf,
-    pub(crate) toolbox: Arc<Toolbox>,
+pub struct ConfigLoaderInit<H> {
+    pub host: Arc<H>,
+    pub client: Client,
+    pub session: SessionId,
+    pub cwd: PathBuf,
+    pub toolbox: Arc<Toolbox>,
     /// Crow's own commands.
-    pub(crate) builtin_commands: Vec<CommandInfo>,
+    pub builtin_commands: Vec<CommandInfo>,
+    /// True if the client is an agent.
+    pub is_child: bool,
 }
 
 /// A decision of the user about files.
@@ -78,18 +83,16 @@ struct LoaderState {
     pending_survey: Option<JoinHandle<ConfigSurvey>>,
 }
 
-impl ProjectConfigLoader {
+impl<H: ConfigHost> ProjectConfigLoader<H> {
     /// Creates the loader of a session, with the user's rules only, and forwards changes of MCP prompts to the client
     /// as long as it exists.
-    pub(crate) fn start(init: ConfigLoaderInit) -> Arc<Self> {
-        let ConfigLoaderInit { runtime, client, session, cwd, toolbox, builtin_commands } = init;
-        let current =
-            RwLock::new(Arc::new(ProjectConfig::without_repository(&runtime.config().config_sources())));
+    pub fn start(init: ConfigLoaderInit<H>) -> Arc<Self> {
+        let ConfigLoaderInit { host, client, session, cwd, toolbox, builtin_commands, is_child } = init;
+        let current = RwLock::new(Arc::new(ProjectConfig::without_repository(&host.config_sources())));
         let mut commands_changed = toolbox.subscribe_commands();
         let (state, initialized) = (Mutex::default(), CancellationToken::new());
-        let is_child = runtime.tree_depth(&client) > 0;
         let loader = Arc::new(Self {
-            runtime,
+            host,
             client,
             session,
             cwd,
@@ -111,23 +114,23 @@ impl ProjectConfigLoader {
     }
 
     /// Returns the current configuration.
-    pub(crate) fn current_config(&self) -> Arc<ProjectConfig> {
+    pub fn current_config(&self) -> Arc<ProjectConfig> {
         self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Returns all commands, after the first survey if that does not take long. Does not wait for a question.
-    pub(crate) async fn available_commands(&self) -> Vec<CommandInfo> {
+    pub async fn available_commands(&self) -> Vec<CommandInfo> {
         // Without it, Crow's own commands are all there are.
         let _ = timeout(LOOK_WAIT_MAX, self.initialized.cancelled()).await;
         self.offered_commands()
     }
 
     /// Loads trusted content and notifies the client, which has Crow's own commands already.
-    pub(crate) async fn load_trusted(&self) {
+    pub async fn load_trusted(&self) {
         let _opened = self.initialized.clone().drop_guard();
         let mut state = self.state.lock().await;
         state.sent_commands = self.builtin_commands.clone();
-        for notice in self.runtime.take_notices() {
+        for notice in self.host.take_notices() {
             self.notify_once(&mut state, notice);
         }
         if let Some(survey) = self.run_survey(&mut state).await {
@@ -136,7 +139,7 @@ impl ProjectConfigLoader {
     }
 
     /// Surveys again before a prompt, and asks about undecided content.
-    pub(crate) async fn refresh_config(&self, cancel: &CancellationToken) {
+    pub async fn refresh_config(&self, cancel: &CancellationToken) {
         let survey_task = async {
             let mut state = self.state.lock().await;
             let survey = self.run_survey(&mut state).await;
@@ -159,10 +162,10 @@ impl ProjectConfigLoader {
             // Its result is outdated.
             let _ = earlier_survey.await;
         }
-        let (sources, cwd) = (self.runtime.config().config_sources(), self.cwd.clone());
+        let (sources, cwd) = (self.host.config_sources(), self.cwd.clone());
         let pending_survey = state
             .pending_survey
-            .insert(self.runtime.spawn_blocking(move || ConfigSurvey::take_survey(&sources, &cwd)));
+            .insert(self.host.spawn_blocking(move || ConfigSurvey::take_survey(&sources, &cwd)));
         let survey = pending_survey.await;
         state.pending_survey = None;
         survey
@@ -216,9 +219,9 @@ impl ProjectConfigLoader {
         subjects: &[TrustSubject],
         answer: TrustAnswer,
     ) -> Option<ConfigSurvey> {
-        let config_dir = self.runtime.config().config_dir.clone();
+        let config_dir = self.host.config_dir();
         let subjects = subjects.to_vec();
-        let store_result = self.runtime.spawn_blocking(move || {
+        let store_result = self.host.spawn_blocking(move || {
             let store_result = survey.store_decision(&config_dir, &subjects, answer);
             (survey, store_result)
         });
@@ -237,7 +240,7 @@ impl ProjectConfigLoader {
     fn apply_survey(&self, state: &mut LoaderState, survey: ConfigSurvey) {
         let (project_config, problems) = survey.into_project_config(
             state.trust.answers(),
-            ProjectConfig::without_repository(&self.runtime.config().config_sources()),
+            ProjectConfig::without_repository(&self.host.config_sources()),
         );
         for problem in problems {
             self.notify_once(state, problem);
@@ -255,7 +258,7 @@ impl ProjectConfigLoader {
     }
 
     /// Returns all current commands: Crow's own, then prompt files and skills, then the prompts of MCP servers.
-    pub(crate) fn offered_commands(&self) -> Vec<CommandInfo> {
+    pub fn offered_commands(&self) -> Vec<CommandInfo> {
         let other_commands =
             self.current_config().slash_commands().into_iter().chain(self.toolbox.prompt_commands());
         let mut commands = self.builtin_commands.clone();
@@ -283,12 +286,12 @@ impl ProjectConfigLoader {
     }
 
     /// Forgets which skills the model knows, so that the next prompt names those that it can no longer see.
-    pub(crate) async fn forget_known_skills(&self) {
+    pub async fn forget_known_skills(&self) {
         self.state.lock().await.known_skills.clear();
     }
 
     /// Returns a part with the skills that the model does not know.
-    pub(crate) async fn unknown_skills(&self, transcript: &Transcript) -> Option<ContentPart> {
+    pub async fn unknown_skills(&self, transcript: &Transcript) -> Option<ContentPart> {
         let project_config = self.current_config();
         let mut state = self.state.lock().await;
         let is_unknown =
