@@ -7,7 +7,7 @@ use agent_client_protocol as sdk;
 use crow_core::{SessionId, SessionUpdate};
 
 use crate::capabilities::AcpClientCapabilities;
-use crate::outbox::Outbox;
+use crate::outbox::{Outbox, ReplayHold};
 use crate::v1;
 
 /// A slot is counted in memory, however many processes are in between.
@@ -34,6 +34,11 @@ impl Client {
     /// Sends an update; the order is preserved within a session.
     pub fn send_update(&self, session: &SessionId, update: SessionUpdate) {
         self.outbox.push_update(session, update);
+    }
+
+    /// Begins the replay of a session, whose other updates wait for its end.
+    pub fn begin_replay(&self, session: &SessionId) -> ReplayHold {
+        ReplayHold::begin(self.outbox.clone(), session.clone())
     }
 
     /// Waits until the client has caught up enough for more updates.

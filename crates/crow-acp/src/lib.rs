@@ -43,6 +43,7 @@ pub use incoming::{
     AgentInfo, EarlierPrompt, IncomingRequest, OpenSessionResult, PromptBlock, PromptId, PromptResult,
     ResponseSender, SessionInfo, SessionLocation, SessionOpenKind, SessionPage, SteerOutcome, TurnScope,
 };
+pub use outbox::ReplayHold;
 pub use permission::{
     AgentPermissionRequest, ChildPermissionRequest, OfferedAnswers, PermissionAnswer, PermissionOption,
     PermissionOutcome, PermissionRequest, PermissionSubject,

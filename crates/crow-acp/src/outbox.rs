@@ -2,6 +2,7 @@
 //! behind, of a running call's output only the latest is kept, nothing else is dropped or reordered, and a client
 //! that stops reading costs bounded memory.
 
+mod replay_hold;
 mod update_size;
 
 use std::collections::{HashMap, VecDeque};
@@ -14,6 +15,7 @@ use crow_core::{SessionId, SessionUpdate, ToolCallStatus};
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::{Instant, sleep_until};
 
+pub use self::replay_hold::ReplayHold;
 use self::update_size::{content_bytes, update_bytes};
 use crate::capabilities::{AcpClientCapabilities, SharedCapabilities};
 use crate::v1;
@@ -53,12 +55,15 @@ struct OutboxState {
     /// Sessions that were opened just now, whose updates wait until then.
     paused: HashMap<SessionId, Instant>,
     n_bytes: usize,
+    /// The updates of sessions that are being replayed, which wait for the end of that.
+    held: HashMap<SessionId, UpdateQueue>,
+    n_held_bytes: usize,
     /// The number of updates sent so far.
     n_pushed: u64,
     is_closed: bool,
 }
 
-/// The queue of one session, each update with its number among all; never empty.
+/// The queue of one session, each update with its number among all.
 type UpdateQueue = VecDeque<(u64, SessionUpdate)>;
 
 impl Outbox {
@@ -84,7 +89,7 @@ impl Outbox {
     }
 
     pub(crate) fn push_update(&self, session: &SessionId, update: SessionUpdate) {
-        self.lock().push_update(session, update);
+        self.lock().push_live_update(session, update);
         self.pushed.notify_one();
     }
 
@@ -104,11 +109,12 @@ impl Outbox {
     }
 
     pub(crate) async fn wait_for_capacity(&self) {
-        self.wait_until(|state| state.n_bytes < QUEUED_BYTES_MAX).await;
+        self.wait_until(|state| state.n_bytes + state.n_held_bytes < QUEUED_BYTES_MAX).await;
     }
 
     /// Waits for the updates queued until now and no longer: a busy turn would otherwise delay it forever.
     pub(crate) async fn flush_updates(&self, session: &SessionId) {
+        self.wait_until(|state| !state.held.contains_key(session)).await;
         let n_pushed = self.lock().n_pushed;
         self.wait_until(|state| {
             let next = state.sessions.get(session).and_then(VecDeque::front);
@@ -214,22 +220,30 @@ enum SendOutcome {
 }
 
 impl OutboxState {
-    fn push_update(&mut self, session: &SessionId, mut update: SessionUpdate) {
+    /// Queues an update, behind a replay of its session if one is running.
+    fn push_live_update(&mut self, session: &SessionId, update: SessionUpdate) {
+        if self.is_closed {
+            return;
+        }
+        match self.held.get_mut(session) {
+            Some(queue) => {
+                self.n_pushed += 1;
+                add_to_queue(queue, &mut self.n_held_bytes, (self.n_pushed, update));
+            }
+            None => self.push_update(session, update),
+        }
+    }
+
+    fn push_update(&mut self, session: &SessionId, update: SessionUpdate) {
         if self.is_closed {
             return;
         }
         self.n_pushed += 1;
-        self.n_bytes += update_bytes(&update);
-        match self.sessions.get_mut(session) {
-            Some(queue) => match merge_update(queue, &mut update) {
-                Some(n_replaced) => self.n_bytes = self.n_bytes.saturating_sub(n_replaced),
-                None => queue.push_back((self.n_pushed, update)),
-            },
-            None => {
-                self.sessions.insert(session.clone(), VecDeque::from([(self.n_pushed, update)]));
-                self.ready.push_back(session.clone());
-            }
+        let queue = self.sessions.entry(session.clone()).or_default();
+        if queue.is_empty() {
+            self.ready.push_back(session.clone());
         }
+        add_to_queue(queue, &mut self.n_bytes, (self.n_pushed, update));
     }
 
     fn end_pauses(&mut self, now: Instant) {
@@ -253,6 +267,15 @@ impl OutboxState {
         }
         self.n_bytes = self.n_bytes.saturating_sub(update_bytes(&update));
         Some((session, update))
+    }
+}
+
+/// Adds a numbered update to a queue and its bytes to the sum.
+fn add_to_queue(queue: &mut UpdateQueue, n_bytes: &mut usize, (number, mut update): (u64, SessionUpdate)) {
+    *n_bytes += update_bytes(&update);
+    match merge_update(queue, &mut update) {
+        Some(n_replaced) => *n_bytes = n_bytes.saturating_sub(n_replaced),
+        None => queue.push_back((number, update)),
     }
 }
 

@@ -7,7 +7,7 @@ use crow_core::{Failure, SessionConfigOptions, SessionId, TurnEnd};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::replay_counter::ReplayCounter;
+use crate::live_replays::LiveReplays;
 use crate::turn_context::SessionState;
 
 /// More than the host sends before it lets a session run; a request beyond that fails because the session is stuck.
@@ -89,7 +89,7 @@ pub(crate) struct SessionHandle {
     pub(crate) inbox: mpsc::Sender<SessionMsg>,
     /// Cancels the running turn, even if the inbox is full.
     pub(crate) turn_cancel: watch::Receiver<CancellationToken>,
-    pub(crate) replays: ReplayCounter,
+    pub(crate) replays: LiveReplays,
     /// Cancelled when the session has ended.
     pub(crate) closed: CancellationToken,
 }

@@ -297,6 +297,7 @@ struct StreamForwarder<'a> {
 impl ReplyListener for StreamForwarder<'_> {
     fn on_delta(&mut self, delta: ReplyDelta<'_>) {
         let message = self.message.clone();
+        self.cx.replays.count_delta(&message, delta);
         let update = match delta {
             ReplyDelta::Thought(text) => {
                 self.draft.push_thought(text);

@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::handle::{SessionMsg, SteeringInput};
-use crate::replay_counter::ReplayCounter;
+use crate::live_replays::LiveReplays;
 use crate::runtime::AgentRuntime;
 use crate::session::parent_port::SessionEnvironment;
 use crate::session_init;
@@ -58,7 +58,7 @@ struct SessionDriver {
     state: DriverState,
     queue: VecDeque<WaitingPrompt>,
     close_responders: Vec<ResponseSender<()>>,
-    replays: ReplayCounter,
+    replays: LiveReplays,
     /// Cancels the running turn.
     turn_cancel: watch::Sender<CancellationToken>,
     cancel: CancellationToken,

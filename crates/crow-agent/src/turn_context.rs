@@ -24,8 +24,8 @@ use tokio_util::sync::CancellationToken;
 use crate::builtin_tools;
 use crate::clock;
 use crate::failures::store_failure;
+use crate::live_replays::LiveReplays;
 use crate::pending_session::{NewSessionContext, PendingSession};
-use crate::replay_counter::ReplayCounter;
 use crate::runtime::AgentRuntime;
 use crate::session_settings::SessionSettings;
 
@@ -43,7 +43,7 @@ pub(crate) struct TurnCx<'a> {
     pub(crate) children: &'a ChildAgents,
     pub(crate) approvals: &'a GrantStore<AgentRuntime>,
     pub(crate) settings: &'a watch::Receiver<SessionSettings>,
-    pub(crate) replays: &'a ReplayCounter,
+    pub(crate) replays: &'a LiveReplays,
     pub(crate) turn_scope: TurnScope,
     pub(crate) cancel: &'a CancellationToken,
     pub(crate) hook_state: &'a TurnHookState,

@@ -24,8 +24,8 @@ use tracing::Instrument as _;
 use crate::clock;
 use crate::failures::store_failure;
 use crate::handle::SteeringInput;
+use crate::live_replays::LiveReplays;
 use crate::pending_session::PendingSession;
-use crate::replay_counter::ReplayCounter;
 use crate::runtime::AgentRuntime;
 use crate::session_settings::SessionSettings;
 use crate::stored_session;
@@ -69,7 +69,7 @@ pub(crate) struct TurnJob {
     pub(crate) children: Arc<ChildAgents>,
     pub(crate) grants: Arc<GrantStore<AgentRuntime>>,
     pub(crate) settings: watch::Receiver<SessionSettings>,
-    pub(crate) replays: ReplayCounter,
+    pub(crate) replays: LiveReplays,
     pub(crate) turn_scope: TurnScope,
     pub(crate) cancel: CancellationToken,
 }

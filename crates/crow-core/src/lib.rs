@@ -112,7 +112,8 @@ pub use permission::{
 };
 pub use plan_entry::{PlanEntry, PlanPriority, PlanStatus};
 pub use replay::{
-    RESULT_UNKNOWN, SessionOwner, SideRequestUsage, TranscriptReplay, UsageReplay, call_results,
+    HeldUpdateFilter, RESULT_UNKNOWN, SessionOwner, SideRequestUsage, StreamPosition, TranscriptReplay,
+    UsageReplay,
 };
 pub use reply::{ModelEvent, ReplyBuilder, ReplyDelta};
 pub use sampling::{SamplingEnd, SamplingReply, SamplingRequest, SamplingTurn, alternate_messages};

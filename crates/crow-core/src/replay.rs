@@ -1,5 +1,8 @@
 //! The session updates that a client gets about stored entries: the same as live, with calls in their final state.
 
+mod held;
+
+pub use self::held::{HeldUpdateFilter, StreamPosition};
 use crate::{
     CallId, Compaction, CompactionStage, ContentPart, CrowPart, OutputStreaming, Reply, SessionUpdate,
     SpeckitPart, TokenUsage, ToolCall, ToolCallContent, ToolCallInfo, ToolCallStatus, Transcript,
@@ -187,11 +190,6 @@ impl<'a> TranscriptReplay<'a> {
             is_compacted || entries[index].usage().and_then(TokenUsage::context_tokens).is_some()
         })
     }
-}
-
-/// Returns the updates of the stored results of some calls.
-pub fn call_results(transcript: &Transcript, calls: &[ToolCall]) -> Vec<SessionUpdate> {
-    calls.iter().filter_map(|call| result_updates(transcript, call)).flatten().collect()
 }
 
 fn result_updates(transcript: &Transcript, call: &ToolCall) -> Option<Vec<SessionUpdate>> {

@@ -209,6 +209,46 @@ fn polled_flush<'a>(outbox: &'a Outbox, session: &'a SessionId) -> impl FnMut() 
 }
 
 #[test]
+fn replay_precedes_what_is_sent_meanwhile() {
+    let outbox = Outbox::new(SharedCapabilities::default());
+    let (session, other) = (SessionId::new("a"), SessionId::new("b"));
+    let hold = ReplayHold::begin(outbox.clone(), session.clone());
+    outbox.lock().push_live_update(&session, text(2, "live, "));
+    outbox.lock().push_live_update(&session, text(2, "more"));
+    outbox.lock().push_live_update(&other, text(1, "other"));
+    hold.send_update(text(1, "replayed"));
+    let mut flushed = polled_flush(&outbox, &session);
+    let mut waiting: Vec<SessionUpdate> = Vec::new();
+    let mut take_all =
+        || waiting.extend(std::iter::from_fn(|| outbox.lock().pop_update()).map(|(_, update)| update));
+    take_all();
+    assert!(!flushed(), "the end of a turn does not overtake its text");
+    hold.end(|update| (shown(&update) != "text msg-2 \"live, \"").then_some(update));
+    assert!(!flushed());
+    take_all();
+    outbox.sent.notify_waiters();
+    assert!(flushed());
+    let shown: Vec<String> = waiting.iter().map(shown).collect();
+    assert_eq!(shown, ["text msg-1 \"other\"", "text msg-1 \"replayed\"", "text msg-2 \"live, more\""]);
+    let state = outbox.lock();
+    assert_eq!((state.n_bytes, state.n_held_bytes, state.held.len()), (0, 0, 0));
+}
+
+#[tokio::test]
+async fn replay_does_not_wait_for_what_it_holds_back() {
+    let outbox = Outbox::new(SharedCapabilities::default());
+    let session = SessionId::new("a");
+    let hold = ReplayHold::begin(outbox.clone(), session.clone());
+    outbox.push_update(&session, text(1, &"x".repeat(QUEUED_BYTES_MAX)));
+    hold.wait_for_capacity().await;
+    let mut producer = Box::pin(outbox.wait_for_capacity());
+    let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+    assert!(producer.as_mut().poll(&mut cx).is_pending(), "its turn is held back");
+    drop(hold);
+    assert_eq!(outbox.lock().n_bytes, QUEUED_BYTES_MAX, "nothing is lost without an end");
+}
+
+#[test]
 fn disconnected_client_is_not_awaited() {
     let outbox = Outbox::new(SharedCapabilities::default());
     outbox.push_update(&SessionId::new("a"), text(1, "one"));

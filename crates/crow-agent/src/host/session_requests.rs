@@ -6,7 +6,7 @@ use crow_acp::{
     Client, EarlierPrompt, OpenSessionResult, ResponseSender, SessionInfo, SessionLocation, SessionOpenKind,
     SessionPage,
 };
-use crow_core::{ContentPart, Failure, FailureKind, MessageId, SessionId, SessionOwner, TranscriptEntry};
+use crow_core::{ContentPart, Failure, FailureKind, MessageId, SessionId, TranscriptEntry};
 use crow_store::{CreatorFilter, ListQuery, SessionCursor};
 
 use crate::failures::store_failure;
@@ -53,7 +53,7 @@ pub(super) async fn open_stored(
     match opened.await {
         Ok((runtime, init)) => {
             if let SessionOpenKind::Load(_) = kind {
-                crate::replay::replay_session(&runtime, client, &init, SessionOwner::Unknown).await;
+                crate::replay::replay_stored(&runtime, client, &init).await;
             }
             shared.send_to_host(HostEvent::Opened { init: Box::new(init), runtime, answer }).await;
         }
@@ -69,18 +69,9 @@ pub(super) async fn open_live(
     OpenSessionRequest { kind, location, answer }: OpenSessionRequest,
 ) {
     if let SessionOpenKind::Load(session) = &kind {
-        handle.replays.begin_replay();
         let replayed = async {
             let runtime = shared.runtime().await?;
-            let init = session_init::read_live_session(runtime, session, location.clone()).await?;
-            crate::replay::replay_session(runtime, client, &init, SessionOwner::ThisProcess).await;
-            let calls = init.state.transcript.open_calls();
-            if !calls.is_empty() {
-                // One that has ended meanwhile was shown as running after that.
-                let now = session_init::read_live_session(runtime, session, location.clone()).await?;
-                crate::replay::send_results(client, &now, calls).await;
-            }
-            Ok::<_, Failure>(())
+            crate::replay::replay_live(runtime, client, &handle.replays, (session, location.clone())).await
         };
         if let Err(failure) = replayed.await {
             return answer.send(Err(failure));

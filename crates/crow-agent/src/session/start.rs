@@ -17,7 +17,7 @@ use tracing::Instrument;
 use super::parent_port::{ParentSessionPort, SessionEnvironment};
 use super::{DriverState, SessionDriver, available_commands};
 use crate::handle::{INBOX_LEN, SessionHandle, SessionMsg};
-use crate::replay_counter::ReplayCounter;
+use crate::live_replays::LiveReplays;
 use crate::runtime::AgentRuntime;
 use crate::session_init::SessionInit;
 use crate::turn_context::StoredState;
@@ -28,7 +28,7 @@ struct DriverChannels {
     inbox: mpsc::Receiver<SessionMsg>,
     inbox_sender: mpsc::WeakSender<SessionMsg>,
     turn_cancel: watch::Sender<CancellationToken>,
-    replays: ReplayCounter,
+    replays: LiveReplays,
     cancel: CancellationToken,
     turns: TaskTracker,
 }
@@ -181,7 +181,7 @@ pub(crate) fn start_session(
 ) -> SessionHandle {
     let (sender, inbox) = mpsc::channel(INBOX_LEN);
     let turn_cancel = watch::Sender::new(CancellationToken::new());
-    let (closed, replays) = (CancellationToken::new(), ReplayCounter::default());
+    let (closed, replays) = (CancellationToken::new(), LiveReplays::default());
     let handle = SessionHandle {
         id: init.id.clone(),
         inbox: sender.clone(),

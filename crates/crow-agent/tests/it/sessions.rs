@@ -1,8 +1,11 @@
 //! The life of a session.
 
+use crow_testkit::client::{FakeClient, TestHome};
+use crow_testkit::{Answer, ModelServer, Script};
 use expect_test::expect;
+use serde_json::json;
 
-use crate::check;
+use crate::{agent_config, check, spawn_agent};
 
 #[test]
 fn session_is_closed_resumed_and_deleted() {
@@ -186,4 +189,46 @@ fn commands_answer_without_a_model() {
             = end_turn
         "#]],
     );
+}
+
+/// Each piece of a long reply has its number in it.
+fn numbered_piece(number: usize) -> String {
+    format!("{number} {} ", "x".repeat(400))
+}
+
+#[tokio::test]
+async fn load_during_a_reply_shows_each_word_once() {
+    // More than waits for a client, so that the reply goes on during the load.
+    let pieces: Vec<String> = (0..8000).map(numbered_piece).collect();
+    let events: Vec<String> = pieces.iter().map(|piece| format!("text {piece:?}")).collect();
+    let server = ModelServer::start(Script::new([Answer::parse(&events.join(" | "))]));
+    let home = TestHome::new(server.base_url());
+    let config = agent_config(&home);
+    let mut client =
+        FakeClient::start_in_process(&home.home(), |stdin, stdout| spawn_agent(config, stdin, stdout));
+    client.initialize(json!({})).await.expect("the agent answers");
+    let session = client.new_session(&home.project()).await;
+    let prompt_id = client.prompt(&session, "go").await;
+    while client.next_message().await["params"]["update"]["sessionUpdate"] != "agent_message_chunk" {}
+    let params = json!({"sessionId": session, "cwd": home.project(), "mcpServers": []});
+    let load_id = client.send("session/load", params).await;
+    let (mut text, mut is_replayed) = (String::new(), false);
+    let mut open_requests = vec![json!(prompt_id), json!(load_id)];
+    while !open_requests.is_empty() {
+        let message = client.next_message().await;
+        open_requests.retain(|id| message["id"] != *id);
+        let update = &message["params"]["update"];
+        match update["sessionUpdate"].as_str() {
+            // What was under way before the replay begins with the prompt is not part of it.
+            Some("user_message_chunk") => (text, is_replayed) = (String::new(), true),
+            Some("agent_message_chunk") => text += update["content"]["text"].as_str().expect("it is text"),
+            Some(_) | None => {}
+        }
+    }
+    assert!(is_replayed);
+    let numbers =
+        |text: &str| -> Vec<usize> { text.split(' ').filter_map(|word| word.parse().ok()).collect() };
+    let (shown, expected) = (numbers(&text), (0..8000).collect::<Vec<_>>());
+    let first_wrong = shown.iter().zip(&expected).position(|(shown, expected)| shown != expected);
+    assert_eq!((first_wrong, shown.len()), (None, 8000));
 }
