@@ -261,7 +261,10 @@ impl HunkSearch<'_> {
                     let Some(line_of_file) = file_lines.next() else { continue };
                     // Blank lines that the hunk does not show.
                     let gap = file[n_passed..line_of_file.text.start].split_inclusive('\n');
-                    pieces.extend(gap.map(|line| (Cow::Borrowed(""), line)));
+                    pieces.extend(gap.map(|line| {
+                        let (text, ending) = line.split_at(line.trim_end_matches(['\r', '\n']).len());
+                        (Cow::Borrowed(text), ending)
+                    }));
                     if matches!(line, PatchLine::Kept(_)) {
                         let text = &file[line_of_file.text.clone()];
                         pieces.push((Cow::Borrowed(text), &file[line_of_file.text.end..line_of_file.end]));
@@ -277,6 +280,8 @@ impl HunkSearch<'_> {
         for (index, (line, own_ending)) in pieces.iter().enumerate() {
             text.push_str(line);
             text.push_str(match index + 1 == n_pieces {
+                // Without an ending, an empty line would be lost.
+                true if last_ending.is_empty() && line.is_empty() => own_ending,
                 true => last_ending,
                 false if own_ending.is_empty() => ending,
                 false => own_ending,

@@ -350,3 +350,11 @@ fn line_endings_and_the_last_line_are_kept() {
     check(&["a: 1|2|"], &update("-1\n-2"), &expect!["a: 1|2| =>  Exact"]);
     check(&["a: \u{feff}1|2|"], &update("-1\n+a"), &expect!["a: [BOM]1|2| => [BOM]a|2| Exact"]);
 }
+
+#[test]
+fn empty_lines_stay_before_a_removed_last_line_without_an_ending() {
+    check(&["a: x||y"], &patch("*** Update File: a\n x\n-y"), &expect!["a: x||y => x|| BlankLines"]);
+    check(&["a: x||y"], &patch("*** Update File: a\n x\n \n-y"), &expect!["a: x||y => x|| Exact"]);
+    check(&["a: x|  |y"], &patch("*** Update File: a\n x\n-y"), &expect!["a: x|  |y => x|   BlankLines"]);
+    check(&["a: x|y"], &patch("*** Update File: a\n x\n-y"), &expect!["a: x|y => x Exact"]);
+}
