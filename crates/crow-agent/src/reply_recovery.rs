@@ -10,7 +10,7 @@ use crow_core::{
 use crate::confirm::{ConfirmationRequest, ask_confirmation};
 use crate::turn_context::{SessionState, TurnCx};
 
-/// Sent to the model after a reply that broke off. The model cannot know which part arrived.
+/// The note to the model after a reply that broke off. It cannot know which part arrived.
 const BROKEN_REPLY_NOTE: &str = "Your reply broke off on its way: what stands above is all that arrived of it, and no call of \
                          it was run. Go on exactly where it stops, without saying any of it again.";
 
@@ -46,7 +46,7 @@ pub(crate) async fn ask_for_announced_work(
     Ok(true)
 }
 
-/// Adds a note to the next prompt that the model's reply reached the size limit.
+/// Stores a note to the model that its reply reached the size limit.
 pub(crate) async fn note_size_limit(cx: &TurnCx<'_>, state: &mut SessionState) -> Result<(), Failure> {
     append_note(cx, state, CrowPart::TruncatedReply, SIZE_LIMIT_NOTE).await
 }

@@ -26,7 +26,7 @@ const PAGES_MAX: usize = 25;
 /// Models that are queried one by one; no machine has more.
 const DETAILED_MODELS_MAX: usize = 200;
 
-/// Lists a provider's models, in its order. The list may take as long as `wait`, and so may the further queries about
+/// Lists a provider's models, in its order. The list may take as long as `timeout`, and so may the further queries about
 /// the models; what has not arrived by then is unknown.
 pub async fn list_models(
     http: &HttpClients,

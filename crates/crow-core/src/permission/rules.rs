@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use crate::pattern::{GlobError, LetterCase, PathGlob};
 use crate::shell::{self, ShellParseError, ShellWord};
 
-/// The rules of a configuration. Deny takes precedence over ask, ask over allow.
+/// The rules of a configuration. A denial takes precedence.
 #[derive(Debug, Clone, Default)]
 pub struct PermissionRules {
     /// Rules that allow without asking.

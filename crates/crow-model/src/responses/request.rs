@@ -205,15 +205,22 @@ struct ReplyItems<'a, 'n> {
     pending_reasoning: Vec<&'a Value>,
     /// Calls that are among the items, by index.
     is_call_added: Vec<bool>,
-    has_text: bool,
+    is_text_done: bool,
 }
 
 impl<'a, 'n> ReplyItems<'a, 'n> {
     fn new(reply: &'a Reply, call_ids: &'n WireCallIds<'a>) -> Self {
         let is_call_added = vec![false; reply.calls.len()];
         // White space does not count as text.
-        let has_text = reply.text.trim().is_empty();
-        Self { reply, call_ids, items: Vec::new(), pending_reasoning: Vec::new(), is_call_added, has_text }
+        let is_text_done = reply.text.trim().is_empty();
+        Self {
+            reply,
+            call_ids,
+            items: Vec::new(),
+            pending_reasoning: Vec::new(),
+            is_call_added,
+            is_text_done,
+        }
     }
 
     /// Puts the provider state and Crow's own data of the reply into the order in which the provider sent them.
@@ -229,7 +236,7 @@ impl<'a, 'n> ReplyItems<'a, 'n> {
             match OutputItemKind::from_item(item) {
                 Some(OutputItemKind::Thought) => self.pending_reasoning.push(item),
                 Some(OutputItemKind::Message) if is_unchanged && !message_text(item).trim().is_empty() => {
-                    self.has_text = true;
+                    self.is_text_done = true;
                     self.push_item(InputItem::Sealed(item));
                 }
                 Some(OutputItemKind::Message) => self.push_message(),
@@ -250,7 +257,7 @@ impl<'a, 'n> ReplyItems<'a, 'n> {
     }
 
     fn push_message(&mut self) {
-        if !std::mem::replace(&mut self.has_text, true) {
+        if !std::mem::replace(&mut self.is_text_done, true) {
             self.push_item(InputItem::Ours(NewInputItem::Message {
                 id: Some(self.reply.id.to_string().replace("msg-", "msg_crow_")),
                 role: "assistant",
