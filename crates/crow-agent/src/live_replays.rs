@@ -29,7 +29,8 @@ pub(crate) struct LiveReplay<'a> {
 }
 
 impl LiveReplays {
-    /// Begins a replay, before the store is read. What the turn sends from here on follows the replay.
+    /// Begins a replay. To be called before the store is read: what the turn sends after this call reaches the client
+    /// after the replay.
     pub(crate) async fn begin_replay(&self, client: &Client, session: &SessionId) -> LiveReplay<'_> {
         let turn = self.0.turn.lock().await;
         self.0.n_replays.fetch_add(1, Ordering::Relaxed);

@@ -22,8 +22,9 @@ impl TurnCx<'_> {
             session_model: &session_model,
             current: self.fallback,
             find_fallback: |name: &str, n_tokens| self.find_fallback(name, n_tokens),
+            cancel: self.cancel,
         };
-        Ok(stream_with_fallbacks(http, request, bounds, chain, (listener, self.cancel)).await)
+        Ok(stream_with_fallbacks(http, request, bounds, chain, listener).await)
     }
 
     /// Returns the settings of a fallback, or the reason why it cannot answer.

@@ -27,7 +27,8 @@ pub(crate) async fn replay_live(
     runtime: &AgentRuntime,
     client: &Client,
     replays: &LiveReplays,
-    (session, location): (&SessionId, SessionLocation),
+    session: &SessionId,
+    location: SessionLocation,
 ) -> Result<(), Failure> {
     let replay = replays.begin_replay(client, session).await;
     let init = session_init::read_live_session(runtime, session, location).await?;

@@ -66,6 +66,8 @@ pub struct FallbackChain<'a, F> {
     /// Returns the settings of the fallback of this name for a context of so many tokens, or the reason why it cannot
     /// answer.
     pub find_fallback: F,
+    /// Cancels the request, and with it the use of fallbacks.
+    pub cancel: &'a CancellationToken,
 }
 
 /// Sends a request to a model, and to its fallbacks in order if its provider cannot answer now and none of the reply was
@@ -75,9 +77,9 @@ pub async fn stream_with_fallbacks(
     request: ModelRequest<'_>,
     bounds: RequestBounds,
     chain: FallbackChain<'_, impl Fn(&str, u64) -> Result<ModelSettings, String>>,
-    (listener, cancel): (&mut impl ReplyListener, &CancellationToken),
+    listener: &mut impl ReplyListener,
 ) -> Reply {
-    let FallbackChain { session_model, current, find_fallback } = chain;
+    let FallbackChain { session_model, current, find_fallback, cancel } = chain;
     let requested_name = request.settings.name.as_str();
     let answered_by = |name: &str| Some(name.to_owned()).filter(|name| *name != session_model.name);
     let mut listener = OutageListener { listener, outage: None };

@@ -71,7 +71,7 @@ pub(super) async fn open_live(
     if let SessionOpenKind::Load(session) = &kind {
         let replayed = async {
             let runtime = shared.runtime().await?;
-            crate::replay::replay_live(runtime, client, &handle.replays, (session, location.clone())).await
+            crate::replay::replay_live(runtime, client, &handle.replays, session, location.clone()).await
         };
         if let Err(failure) = replayed.await {
             return answer.send(Err(failure));
