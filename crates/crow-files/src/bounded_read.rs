@@ -8,7 +8,7 @@ use crow_core::ContentHash;
 use sha2::{Digest as _, Sha256};
 
 use crate::read::{self, ReadError};
-use crate::system::links::resolve_links;
+use crate::system::links::resolve_present;
 
 /// The limits on the location of a file.
 #[derive(Debug, Clone, Copy)]
@@ -51,10 +51,10 @@ pub fn read_bounded_text(
     root: AllowedRoot<'_>,
     bytes_max: u64,
 ) -> Result<Option<String>, BoundedReadError> {
-    let path = resolve_links(path);
+    // A link without a target is no file.
+    let Some(path) = resolve_present(path) else { return Ok(None) };
     if !root.contains_resolved(&path) {
-        // A link without a target is no file.
-        return if path.exists() { Err(BoundedReadError::OutsideRoot) } else { Ok(None) };
+        return Err(BoundedReadError::OutsideRoot);
     }
     let bytes = match read::read_file(&path, bytes_max) {
         Err(ReadError::Missing) => return Ok(None),
@@ -68,11 +68,8 @@ pub fn read_bounded_text(
 
 /// Lists the names in a directory in order, at most `n_max`; a missing directory has none.
 pub fn list_names(directory: &Path, root: AllowedRoot<'_>, n_max: usize) -> Vec<String> {
-    let directory = resolve_links(directory);
-    if !root.contains_resolved(&directory) {
-        return Vec::new();
-    }
-    read::list_names(&directory, n_max).unwrap_or_default()
+    let directory = resolve_present(directory).filter(|directory| root.contains_resolved(directory));
+    directory.and_then(|directory| read::list_names(&directory, n_max).ok()).unwrap_or_default()
 }
 
 /// Returns the hash of a content.

@@ -42,7 +42,7 @@ pub use self::{
     },
     system::{
         file_modes::{is_executable, is_program, make_executable, make_public, permission_bits},
-        links::{create_link, resolve_existing, resolve_links},
+        links::{create_link, resolve_existing, resolve_links, resolve_present},
         private_files::{
             create_private_dir, file_exposure, is_accessible_to_others, is_file_at, make_private,
             open_private_file, open_to_read, private_file_options, restrict_permissions,

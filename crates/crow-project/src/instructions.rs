@@ -7,7 +7,7 @@ use std::path::Path;
 use crow_core::escape_hidden;
 use crow_files::{AllowedRoot, read_bounded_text};
 
-use crate::scan::repository_root;
+use crate::scan::RepositoryLocation;
 
 /// The name of the files.
 pub const INSTRUCTIONS_FILE: &str = "AGENTS.md";
@@ -29,13 +29,12 @@ pub(crate) struct ProjectInstructions {
     pub(crate) other_files: Vec<String>,
 }
 
-/// Reads the files: the user's own, then from the repository's root down to `cwd`, the nearest one last so that it
-/// takes precedence.
-pub(crate) fn read_instructions(cwd: &Path, config_dir: &Path) -> ProjectInstructions {
+/// Reads the files: the user's own, then from the repository's root down to the working directory, the nearest one last
+/// so that it takes precedence.
+pub(crate) fn read_instructions(location: &RepositoryLocation, config_dir: &Path) -> ProjectInstructions {
     let user_file =
         read_bounded_text(&config_dir.join(INSTRUCTIONS_FILE), AllowedRoot::Anywhere, FILE_BYTES_MAX);
-    let cwd = crow_files::resolve_links(cwd);
-    let root = repository_root(&cwd);
+    let RepositoryLocation { cwd, root } = location;
     let mut directories: Vec<&Path> =
         cwd.ancestors().take_while(|directory| directory.starts_with(root)).collect();
     directories.reverse();
@@ -63,7 +62,7 @@ pub(crate) fn read_instructions(cwd: &Path, config_dir: &Path) -> ProjectInstruc
 /// Reads a file of the repository; `None` if it may not be read.
 fn read_project_file(path: &Path, root: &Path) -> Option<String> {
     // A link could expose any file of the repository to the model, keys among them.
-    let file = crow_files::resolve_links(path);
+    let file = crow_files::resolve_present(path)?;
     let is_instructions = file.extension().is_some_and(|extension| extension == "md")
         || OTHER_FILES.iter().any(|name| file.file_name().is_some_and(|file_name| file_name == *name));
     if !is_instructions || crow_core::is_key_path(&file.to_string_lossy()) {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crow_core::{TrustAnswer, TrustLedger, TrustState, evaluate_trust};
 
 use crate::repository_config::RepositoryConfigReader;
-use crate::scan::{self, ProjectConfigFile, RepositoryScan, ScanLocations};
+use crate::scan::{self, ProjectConfigFile, RepositoryLocation, RepositoryScan, ScanLocations};
 use crate::trust_question::TrustQuestion;
 use crate::trust_records::{self, TrustRecord, TrustedRepository};
 
@@ -38,7 +38,7 @@ impl RepositoryTrust {
         repositories: Arc<dyn RepositoryConfigReader>,
     ) -> (Self, Vec<String>) {
         let locations = ScanLocations {
-            cwd: cwd.to_owned(),
+            location: RepositoryLocation::find(cwd),
             config_dir: crow_files::resolve_links(config_dir),
             repositories,
         };

@@ -1,5 +1,6 @@
 //! Finds the files of a repository that need trust, and reads each one once. Blocks. Must not know what is trusted.
 
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -86,10 +87,25 @@ pub(crate) struct RepositoryScan {
 /// The directories to scan.
 #[derive(Debug, Clone)]
 pub(crate) struct ScanLocations {
-    pub(crate) cwd: PathBuf,
+    pub(crate) location: RepositoryLocation,
     /// The user's configuration directory, without links: in a home directory it is not part of a repository.
     pub(crate) config_dir: PathBuf,
     pub(crate) repositories: Arc<dyn RepositoryConfigReader>,
+}
+
+/// A working directory and the root of the repository around it, without links.
+#[derive(Debug, Clone)]
+pub(crate) struct RepositoryLocation {
+    pub(crate) cwd: PathBuf,
+    pub(crate) root: PathBuf,
+}
+
+impl RepositoryLocation {
+    pub(crate) fn find(cwd: &Path) -> Self {
+        let cwd = crow_files::resolve_links(cwd);
+        let root = repository_root(&cwd).to_owned();
+        Self { cwd, root }
+    }
 }
 
 /// Returns the root of the repository around a directory; without a repository, the directory itself.
@@ -99,19 +115,18 @@ pub fn repository_root(cwd: &Path) -> &Path {
 
 /// Reads the content of the repository around a directory, in the directory itself and in the root.
 pub(crate) fn scan_repository(locations: &ScanLocations) -> RepositoryScan {
-    let cwd = crow_files::resolve_links(&locations.cwd);
-    let repository = repository_root(&cwd).to_owned();
-    let mut directories = vec![cwd];
-    directories.extend(Some(repository.clone()).filter(|root| *root != directories[0]));
+    let RepositoryLocation { cwd, root } = &locations.location;
+    let repository = root.clone();
+    let directories = iter::once(cwd).chain(Some(root).filter(|root| *root != cwd));
     let mut scanner = RepositoryScanner {
         locations,
         n_bytes: 0,
         scan: RepositoryScan { repository, files: Vec::new(), problems: Vec::new() },
     };
-    for directory in &directories {
+    for directory in directories {
         scanner.scan_folder(directory);
     }
-    scanner.scan_workflow(&directories[0]);
+    scanner.scan_workflow(cwd);
     scanner.scan
 }
 

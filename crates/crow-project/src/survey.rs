@@ -11,7 +11,9 @@ use crow_core::{
 use crate::config::ProjectConfig;
 use crate::instructions::{self, INSTRUCTIONS_FILE, ProjectInstructions};
 use crate::repository_config::{RepositoryConfigReader, VariableExpansion};
-use crate::scan::{self, FileContribution, ProjectConfigFile, RepositoryScan, ScanLocations};
+use crate::scan::{
+    self, FileContribution, ProjectConfigFile, RepositoryLocation, RepositoryScan, ScanLocations,
+};
 use crate::skill_files::{PromptFile, SKILL_FILE, Skill};
 use crate::trust_question::TrustQuestion;
 use crate::trust_records::{self, TrustRecord};
@@ -61,7 +63,7 @@ impl ConfigSurvey {
     /// Reads the user's files, those of the repository around a directory, and the decisions about them.
     pub fn take_survey(config: &ConfigSources, cwd: &Path) -> Self {
         let locations = ScanLocations {
-            cwd: cwd.to_owned(),
+            location: RepositoryLocation::find(cwd),
             config_dir: config.config_dir.clone(),
             repositories: config.repositories.clone(),
         };
@@ -72,7 +74,7 @@ impl ConfigSurvey {
         }
         let prompts = own_prompts(&config.prompts_dir, &mut problems);
         let ProjectInstructions { text: instructions, other_files } =
-            instructions::read_instructions(cwd, &config.config_dir);
+            instructions::read_instructions(&locations.location, &config.config_dir);
         if !other_files.is_empty() {
             let files = join_items(other_files.iter(), KEYS_SHOWN);
             problems.push(format!(

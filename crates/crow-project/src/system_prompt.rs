@@ -9,6 +9,7 @@ use sha2::{Digest as _, Sha256};
 use crow_files::{AllowedRoot, read_bounded_text};
 
 use crate::instructions;
+use crate::scan::RepositoryLocation;
 use crate::survey::{ConfigSources, known_skills};
 
 const TEMPLATE: &str = include_str!("../prompts/system.jinja2");
@@ -101,7 +102,8 @@ pub fn render_system_prompt(facts: &SystemPromptFacts<'_>) -> Result<RenderedPro
 fn template_variables(facts: &SystemPromptFacts<'_>) -> minijinja::Value {
     let SystemPromptFacts { sources, cwd, more_roots, .. } = facts;
     let (display_tree, nested) = ((facts.draw_tree)(cwd), (facts.find_nested_instructions)(cwd));
-    let agents_content = instructions::read_instructions(cwd, &sources.config_dir).text;
+    let agents_content =
+        instructions::read_instructions(&RepositoryLocation::find(cwd), &sources.config_dir).text;
     // As in later Python versions, one entry per file.
     let agents_full = match agents_content.is_empty() {
         true => Vec::new(),

@@ -221,6 +221,10 @@ fn stage_file(path: &Path, text: &str) -> Result<NamedTempFile, SpeckitError> {
 /// Whether this directory, a path without links, is a project's root.
 fn is_project_root(root: &Path) -> Result<bool, SpeckitError> {
     let specify_dir = root.join(SPECIFY_DIR);
+    // Most directories have none, and none of a directory that cannot be accessed is a project.
+    if fs::symlink_metadata(&specify_dir).is_err() {
+        return Ok(false);
+    }
     match fs::canonicalize(&specify_dir) {
         Ok(canonical) if !canonical.is_dir() => Err(SpeckitError::invalid_file(
             &specify_dir,
@@ -231,12 +235,10 @@ fn is_project_root(root: &Path) -> Result<bool, SpeckitError> {
             "it is a link that leads out of the project; replace it with a directory",
         )),
         Ok(_) => Ok(true),
-        Err(_) if fs::symlink_metadata(&specify_dir).is_ok() => Err(SpeckitError::invalid_file(
+        Err(_) => Err(SpeckitError::invalid_file(
             &specify_dir,
             "it is a link that leads nowhere; replace it with a directory",
         )),
-        // A directory that cannot be accessed is not a project.
-        Err(_) => Ok(false),
     }
 }
 

@@ -7,8 +7,8 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use super::nofollow::is_without_links;
-use crate::path_limits::PATH_BYTES_MAX;
+use super::nofollow::exists_without_links;
+use crate::{path_limits::PATH_BYTES_MAX, read::is_missing};
 
 /// Linux follows as many before it reports a loop.
 const LINKS_MAX: usize = 40;
@@ -17,9 +17,26 @@ const LINKS_MAX: usize = 40;
 /// create a file.
 pub fn resolve_links(path: &Path) -> PathBuf {
     // Most paths have no link: one question in place of one for each directory.
-    if is_without_links(path) {
-        return path.components().collect();
+    match exists_without_links(path) {
+        Some(_) => path.components().collect(),
+        None => follow_links(path),
     }
+}
+
+/// Resolves links; `None` if nothing exists where they lead. Most files that are looked for do not exist: one system
+/// call for each of these.
+pub fn resolve_present(path: &Path) -> Option<PathBuf> {
+    match exists_without_links(path) {
+        Some(exists) => exists.then(|| path.components().collect()),
+        None => {
+            let resolved = follow_links(path);
+            let is_absent = fs::symlink_metadata(&resolved).is_err_and(|error| is_missing(&error));
+            (!is_absent).then_some(resolved)
+        }
+    }
+}
+
+fn follow_links(path: &Path) -> PathBuf {
     let mut remaining: VecDeque<OsString> =
         path.components().map(|part| part.as_os_str().to_owned()).collect();
     let mut resolved = PathBuf::new();

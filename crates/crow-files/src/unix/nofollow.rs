@@ -216,16 +216,21 @@ fn check_unreserved(dir: impl AsFd, path: impl Arg, flags: OFlags) -> io::Result
     })
 }
 
-/// Whether an absolute path is sure to have no link and no `..`, in one system call. What does not exist is no link.
+/// Whether something exists at an absolute path that is sure to have no link and no `..`, in one system call; `None` if
+/// the path may have some.
 #[cfg(target_os = "linux")]
-pub(super) fn is_without_links(path: &Path) -> bool {
-    let open = || open_at_once(path, OFlags::PATH | OFlags::CLOEXEC);
-    path_components(path).is_ok() && matches!(open(), Some(Ok(_) | Err(Errno::NOENT | Errno::NOTDIR)))
+pub(super) fn exists_without_links(path: &Path) -> Option<bool> {
+    path_components(path).map(drop).ok()?;
+    match open_at_once(path, OFlags::PATH | OFlags::CLOEXEC)? {
+        Ok(_) => Some(true),
+        Err(Errno::NOENT | Errno::NOTDIR) => Some(false),
+        Err(_) => None,
+    }
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) fn is_without_links(_path: &Path) -> bool {
-    false
+pub(super) fn exists_without_links(_path: &Path) -> Option<bool> {
+    None
 }
 
 /// Opens a path in one system call; `None` if the system does not support it or a container forbids it.

@@ -6,7 +6,7 @@ use std::{
     path::{Component, Path, PathBuf, Prefix},
 };
 
-use crate::path_limits::PATH_BYTES_MAX;
+use crate::{path_limits::PATH_BYTES_MAX, read::is_missing};
 
 /// Resolves the part of a path that exists to the names that its files really have; shows where a new file would be
 /// created.
@@ -22,6 +22,13 @@ pub fn resolve_links(path: &Path) -> PathBuf {
         }
     }
     path
+}
+
+/// Resolves links; `None` if nothing exists where they lead.
+pub fn resolve_present(path: &Path) -> Option<PathBuf> {
+    let resolved = resolve_links(path);
+    let is_absent = std::fs::symlink_metadata(&resolved).is_err_and(|error| is_missing(&error));
+    (!is_absent).then_some(resolved)
 }
 
 /// Resolves the links of an existing path.

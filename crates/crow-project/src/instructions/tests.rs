@@ -17,7 +17,7 @@ fn check(files: &[(&str, &str)], cwd: &str, expected: &Expect) {
             None => fs::write(path, text).unwrap(),
         }
     }
-    let instructions = read_instructions(&root.join(cwd), &root.join("config"));
+    let instructions = read_instructions(&RepositoryLocation::find(&root.join(cwd)), &root.join("config"));
     let other_files = instructions.other_files.iter().map(|file| format!("\n(from {file})"));
     expected.assert_eq(&(instructions.text + &other_files.collect::<String>()));
 }
@@ -103,7 +103,7 @@ fn instructions_are_truncated_at_the_limit() {
     let long = "é".repeat(BYTES_MAX);
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join(INSTRUCTIONS_FILE), long).unwrap();
-    let content = read_instructions(directory.path(), Path::new("/nowhere")).text;
+    let content = read_instructions(&RepositoryLocation::find(directory.path()), Path::new("/nowhere")).text;
     assert!(content.len() < BYTES_MAX + 20 && content.ends_with("… cut"), "{}", content.len());
 }
 
@@ -127,7 +127,7 @@ fn link_that_appears_during_the_read_is_not_followed() {
             }
         });
         let told = (0..20_000).find_map(|_| {
-            Some(read_instructions(&project, &root.join("config")).text)
+            Some(read_instructions(&RepositoryLocation::find(&project), &root.join("config")).text)
                 .filter(|content| content.contains("keys"))
         });
         is_over.store(true, Relaxed);

@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use super::{create_link, resolve_links};
+use super::{create_link, follow_links, resolve_links, resolve_present};
 
 #[test]
 fn path_of_a_megabyte_is_resolved_at_once() {
@@ -32,6 +32,13 @@ fn links_are_resolved_wherever_they_are() {
         ("real/inner/..", "real"),
     ];
     for (path, resolved) in paths {
-        assert_eq!(resolve_links(&root.join(path)), root.join(resolved), "{path}");
+        let (path, resolved) = (root.join(path), root.join(resolved));
+        assert_eq!(
+            (resolve_links(&path), follow_links(&path)),
+            (resolved.clone(), resolved.clone()),
+            "{path:?}"
+        );
+        let present = Some(resolved).filter(|resolved| resolved.exists());
+        assert_eq!(resolve_present(&path), present, "{path:?}");
     }
 }
