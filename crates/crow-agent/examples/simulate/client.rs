@@ -223,15 +223,19 @@ impl<'a> FakeClient<'a> {
     }
 
     fn read_line(&mut self, line: &str) {
-        let mut message = self.world.read_json(line.as_bytes());
+        let mut message = match self.contract.as_mut().map(|contract| contract.check_agent_line(line)) {
+            Some(Ok(message)) => message,
+            Some(Err(violation)) => {
+                self.world.add_violation(format!("the agent broke the protocol: {violation} in {line}"));
+                self.world.read_json(line.as_bytes())
+            }
+            None => self.world.read_json(line.as_bytes()),
+        };
         if let (Some(id), true) = (message["id"].as_str(), message["method"].is_string()) {
             self.request_ids.push(id.to_owned());
         }
         let event = format!("< {}", self.mask_line(line));
         self.world.add_event(&event);
-        if let Some(Err(violation)) = self.contract.as_mut().map(|contract| contract.check_agent_line(line)) {
-            self.world.add_violation(format!("the agent broke the protocol: {violation} in {line}"));
-        }
         match (message["method"].as_str(), message["id"].as_u64()) {
             (Some("session/update"), _) => self.read_update(message["params"].take()),
             (Some("session/request_permission"), _) => self.plan_permission_answer(&message),

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::panic::resume_unwind;
-use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -31,25 +30,31 @@ const REST_TIME: Duration = Duration::from_hours(2);
 /// Processes with faults at most.
 const FAULTY_PROCESSES_MAX: u64 = 3;
 
-/// A place in memory, if the system has it, for the files that a seed creates and removes all the time.
+/// A place in memory, if the system has it, for the files that a seed writes: a disk would wait for each of them.
 const MEMORY_DIRECTORY: &str = "/dev/shm";
+
+/// The name of the directory with the files of a seed.
+const SEED_FILES: &str = "seed";
 
 /// The parts that are used again for each seed.
 pub(crate) struct SeedRunner {
-    directory: TempDir,
-    drafts: TempDir,
+    /// Always empty. On a disk, because it is asked for many files that it does not have, and a file system in memory
+    /// forgets that it does not have them.
+    project: TempDir,
+    /// Has the directory with the files of a seed.
+    memory: TempDir,
     database: MemoryDatabase,
     no_tools: ToolRegistry,
 }
 
 impl SeedRunner {
     pub(crate) fn create() -> io::Result<Self> {
-        let directory = tempfile::tempdir()?;
-        let drafts = tempfile::tempdir_in(MEMORY_DIRECTORY).or_else(|_| tempfile::tempdir())?;
-        let database = MemoryDatabase::create(drafts.path().join("drafts"));
+        let project = tempfile::tempdir()?;
+        let memory = tempfile::tempdir_in(MEMORY_DIRECTORY).or_else(|_| tempfile::tempdir())?;
+        let database = MemoryDatabase::create(memory.path().join(SEED_FILES).join("drafts"));
         Ok(Self {
-            directory,
-            drafts,
+            project,
+            memory,
             database: database.map_err(io::Error::other)?,
             no_tools: empty_registry(),
         })
@@ -65,24 +70,17 @@ impl SeedRunner {
     }
 
     fn run_on_this_thread(&mut self, seed: u64, records_trace: bool) -> io::Result<Journal> {
-        let directory = self.directory.path().join("run");
-        let project = directory.join("project");
-        std::fs::create_dir_all(&project)?;
+        let files = self.memory.path().join(SEED_FILES);
+        std::fs::create_dir(&files)?;
         self.database.clear().map_err(io::Error::other)?;
         let (database, no_tools) = (&self.database, &self.no_tools);
-        let machine = Machine { project: &project, config_dir: &directory, database, no_tools };
+        let machine = Machine { project: self.project.path(), config_dir: &files, database, no_tools };
         let journal = run_processes(&machine, &World::new(seed, records_trace))?;
-        std::fs::remove_dir_all(directory)?;
-        remove_directory(&self.drafts.path().join("drafts"))?;
-        Ok(journal)
-    }
-}
-
-/// Removes a directory that may have never been needed.
-fn remove_directory(path: &Path) -> io::Result<()> {
-    match std::fs::remove_dir_all(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        Ok(()) | Err(_) => Ok(()),
+        std::fs::remove_dir_all(files)?;
+        match std::fs::read_dir(self.project.path())?.next() {
+            None => Ok(journal),
+            Some(entry) => Err(io::Error::other(format!("the next seed would find {:?}", entry?.path()))),
+        }
     }
 }
 

@@ -28,12 +28,12 @@ fn report_is_told_once_if_the_mailbox_cannot_be_read() {
 
 #[test]
 fn steering_that_is_not_stored_is_answered_with_the_reason() {
-    check(2, r#""id":10,"error":{"code":-32603,"message":"Internal error","data":{"kind":"store""#);
+    check(43, r#""id":6,"error":{"code":-32603,"message":"Internal error","data":{"kind":"store""#);
 }
 
 #[test]
 fn seeds_break_no_invariant() {
-    let report = Report::run_seeds((0..N_SEEDS).step_by(1)).expect("the runs begin");
+    let report = Report::run_seeds(0..N_SEEDS).expect("the runs begin");
     assert!(report.failed_seeds.is_empty(), "{report}");
 }
 
@@ -42,7 +42,7 @@ fn seeds_break_no_invariant() {
 #[test]
 fn seed_is_reproduced_exactly() {
     // A client dies with several open requests, which the SDK ends in the order of a hash map.
-    const SEED: u64 = 291;
+    const SEED: u64 = 531;
     let mut runner = SeedRunner::create().expect("a directory can be made");
     let alone = runner.run_seed(SEED, false).expect("the run begins").fingerprint;
     for other in 0..4 {

@@ -190,7 +190,6 @@ impl World {
         *self.lock().journal.endings.entry(ending.to_owned()).or_default() += 1;
     }
 
-    /// Records that an invariant does not hold.
     /// Reads JSON that Crow wrote; anything else is a violation.
     pub(crate) fn read_json(&self, text: &[u8]) -> Value {
         serde_json::from_slice(text).unwrap_or_else(|error| {
@@ -199,6 +198,7 @@ impl World {
         })
     }
 
+    /// Records that an invariant does not hold.
     pub(crate) fn add_violation(&self, violation: String) {
         let mut state = self.lock();
         state.add_event(&format!("VIOLATION {violation}"));
