@@ -159,7 +159,7 @@ fn stop_notice(reason: StopReason) -> Option<&'static str> {
         StopReason::Cancelled => Some("stopped"),
         StopReason::MaxTokens => Some("the answer was truncated at the token limit"),
         StopReason::MaxTurnRequests => {
-            Some("the turn reached its limit of model requests; a prompt continues it")
+            Some("the turn reached a limit before the model was done; a prompt continues it")
         }
         StopReason::Refusal => Some("the model refused to answer"),
     }
