@@ -70,10 +70,8 @@ pub(crate) async fn run_calls(
         }
         if store_result.is_err() {
             // The client gets no later update for this call.
-            let content = Some(vec![ToolCallContent::Text(NOT_STORED.to_owned())]);
-            let update =
-                SessionUpdate::CallChanged { call: calls[index].id, status: ToolCallStatus::Failed, content };
-            cx.client.send_update(cx.session, update);
+            cx.children.record_failed_call(calls[index].id, NOT_STORED);
+            cx.show_failed_calls(&[calls[index].id], NOT_STORED);
         }
         finished[index].cancel();
         if let OutputDisplay::InTerminal(terminal) = display {

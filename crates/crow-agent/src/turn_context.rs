@@ -396,6 +396,7 @@ impl TurnCx<'_> {
             let info = self.current_tools().tools.call_info(&call, self.workspace);
             let result = ToolResult::failure(reason);
             self.append_entry(state, TranscriptEntry::Result { call: call.id, info, result }).await?;
+            self.children.record_failed_call(call.id, reason);
             closed.push(call.id);
         }
         Ok(closed)

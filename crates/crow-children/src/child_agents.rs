@@ -73,6 +73,7 @@ impl ChildAgents {
             idle_slots: Arc::new(Semaphore::new(IDLE_CHILDREN_MAX)),
             turn_ended: Notify::new(),
             question_lock: tokio::sync::Mutex::default(),
+            failed_calls: Mutex::default(),
             cancel,
             tasks: TaskTracker::new(),
         };
@@ -81,6 +82,11 @@ impl ChildAgents {
             handles: Mutex::default(),
             call_deliveries: Mutex::default(),
         })
+    }
+
+    /// Records that a call is shown as failed, although its task may go on.
+    pub fn record_failed_call(&self, call: CallId, reason: &str) {
+        self.shared.record_failed_call(call, reason);
     }
 
     /// Returns the budget that counts the tokens of the session and its children.

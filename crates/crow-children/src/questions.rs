@@ -79,9 +79,11 @@ impl QuestionForwarder {
     /// Shows the parent's call again, whose place a permission request takes.
     fn restore_parent_call(&self) {
         let shared = &self.shared;
-        let (status, text) = match &self.parent_call.shown_text {
-            Some(shown_text) => (ToolCallStatus::Completed, shown_text.clone()),
-            None => (ToolCallStatus::InProgress, lock_view(&self.view).render_view()),
+        let failure = shared.failure_of_call(self.parent_call.call);
+        let (status, text) = match (failure, &self.parent_call.shown_text) {
+            (Some(reason), _) => (ToolCallStatus::Failed, reason),
+            (None, Some(shown_text)) => (ToolCallStatus::Completed, shown_text.clone()),
+            (None, None) => (ToolCallStatus::InProgress, lock_view(&self.view).render_view()),
         };
         let update = SessionUpdate::CallRestored {
             call: self.parent_call.call,

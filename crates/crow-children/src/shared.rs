@@ -1,11 +1,12 @@
 //! State shared by all children of a session: its client, environment, grants and budget.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crow_acp::Client;
-use crow_core::{ChildTimes, GrantOffer, GrantScope, SessionId, SessionUpdate, TreeLimits};
+use crow_core::{CallId, ChildTimes, GrantOffer, GrantScope, SessionId, SessionUpdate, TreeLimits};
 use crow_fleet::FarmConnections;
 use crow_store::{Store, TaskState};
 use tokio::sync::{Notify, Semaphore};
@@ -20,6 +21,9 @@ pub const DEPTH_VARIABLE: &str = "CROW_DEPTH";
 
 /// The name of the agent that exists in every configuration: Crow itself.
 pub const OWN_AGENT: &str = "crow";
+
+/// Failed calls that are remembered; tasks of earlier ones have long ended.
+const FAILED_CALLS_MAX: usize = 64;
 
 /// State shared by all children of a session.
 pub(crate) struct ChildrenShared {
@@ -40,6 +44,8 @@ pub(crate) struct ChildrenShared {
     /// Signals the end of a turn that is announced to the parent.
     pub(crate) turn_ended: Notify,
     pub(crate) question_lock: tokio::sync::Mutex<()>,
+    /// The reasons of calls that are shown as failed although their tasks go on.
+    pub(crate) failed_calls: Mutex<BTreeMap<CallId, String>>,
     pub(crate) cancel: CancellationToken,
     pub(crate) tasks: TaskTracker,
 }
@@ -53,6 +59,20 @@ impl ChildrenShared {
     /// Returns the current limits of the tree of agents.
     pub(crate) fn tree_limits(&self) -> TreeLimits {
         self.session.agents_config().tree_limits
+    }
+
+    /// Records that a call is shown as failed, such as one whose result could not be stored.
+    pub(crate) fn record_failed_call(&self, call: CallId, reason: &str) {
+        let mut failed_calls = self.failed_calls.lock().unwrap_or_else(PoisonError::into_inner);
+        failed_calls.insert(call, reason.to_owned());
+        if failed_calls.len() > FAILED_CALLS_MAX {
+            failed_calls.pop_first();
+        }
+    }
+
+    /// Returns why a call is shown as failed.
+    pub(crate) fn failure_of_call(&self, call: CallId) -> Option<String> {
+        self.failed_calls.lock().unwrap_or_else(PoisonError::into_inner).get(&call).cloned()
     }
 
     /// Shows the user a notice in the session.

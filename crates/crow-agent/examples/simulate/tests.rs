@@ -32,6 +32,11 @@ fn steering_that_is_not_stored_is_answered_with_the_reason() {
 }
 
 #[test]
+fn call_that_is_not_stored_stays_failed_after_a_question_of_its_task() {
+    check(82181, r#""kind":"other","status":"failed","title":"Task for helper: word49""#);
+}
+
+#[test]
 fn seeds_break_no_invariant() {
     let report = Report::run_seeds(0..N_SEEDS).expect("the runs begin");
     assert!(report.failed_seeds.is_empty(), "{report}");
