@@ -22,7 +22,7 @@ pub const DEPTH_VARIABLE: &str = "CROW_DEPTH";
 /// The name of the agent that exists in every configuration: Crow itself.
 pub const OWN_AGENT: &str = "crow";
 
-/// Failed calls that are remembered; tasks of earlier ones have long ended.
+/// Failed calls that are remembered; the earliest are forgotten first.
 const FAILED_CALLS_MAX: usize = 64;
 
 /// State shared by all children of a session.
