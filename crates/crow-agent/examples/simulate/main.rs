@@ -24,9 +24,14 @@ mod world;
 use std::io;
 use std::process::ExitCode;
 
+use mimalloc::MiMalloc;
 use part_process::PART;
 use report::Report;
 use run::SeedRunner;
+
+/// Replaces that of the C library, SQLite's included.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// Seeds of a run without arguments.
 const N_SEEDS: u64 = 1000;
