@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 use std::num::NonZero;
 use std::ops::Range;
-use std::panic::resume_unwind;
+use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -18,6 +18,8 @@ use crate::world::Journal;
 
 /// Seeds of a process, which starts in 30 ms: few enough that all processors end at about the same time.
 const PART_SEEDS: usize = 200;
+
+const BETWEEN_PROGRESS: Duration = Duration::from_secs(10);
 
 /// Failing seeds that are shown in full.
 const FAILURES_SHOWN: usize = 5;
@@ -38,29 +40,57 @@ pub(crate) struct Report {
 
 impl Report {
     /// Runs seeds on all processors, each part in a process: threads would wait for each other in the allocators of Rust
-    /// and SQLite.
+    /// and SQLite. Progress and failing seeds go to stderr.
     pub(crate) fn run_parts(first: u64, n_seeds: u64) -> io::Result<Self> {
-        let started_at = Instant::now();
-        let parts = Mutex::new((first..first + n_seeds).step_by(PART_SEEDS));
-        let run_remaining_parts = || {
-            let mut report = Self::default();
-            while let Some(part) = { parts.lock().unwrap_or_else(PoisonError::into_inner).next() } {
-                let end = (part + PART_SEEDS as u64).min(first + n_seeds);
-                report.add_part(Self::decode_part(&PartProcess::start(part, end)?.wait_for_output()?)?);
+        let n_processors = thread::available_parallelism().map_or(1, NonZero::get);
+        let starts = Mutex::new((first..first + n_seeds).step_by(PART_SEEDS));
+        let (sender, parts) = mpsc::sync_channel(n_processors);
+        let run_remaining_parts = |sender: SyncSender<_>| {
+            while let Some(start) = { starts.lock().unwrap_or_else(PoisonError::into_inner).next() } {
+                let end = (start + PART_SEEDS as u64).min(first + n_seeds);
+                // Another part could not be run, and the receiver is gone.
+                if sender.send(Self::run_part_process(start, end)).is_err() {
+                    return;
+                }
             }
-            Ok::<_, io::Error>(report)
         };
-        let mut report = Self::default();
         thread::scope(|scope| {
-            let n_processors = thread::available_parallelism().map_or(1, NonZero::get);
-            let threads: Vec<_> = (0..n_processors).map(|_| scope.spawn(run_remaining_parts)).collect();
-            for thread in threads {
-                report.add_part(thread.join().unwrap_or_else(|panic| resume_unwind(panic))?);
+            let run_remaining_parts = &run_remaining_parts;
+            for sender in vec![sender; n_processors] {
+                scope.spawn(move || run_remaining_parts(sender));
             }
-            Ok::<_, io::Error>(())
-        })?;
-        report.took = started_at.elapsed();
+            Self::add_parts(parts, n_seeds)
+        })
+    }
+
+    fn run_part_process(first: u64, end: u64) -> io::Result<Self> {
+        Self::decode_part(&PartProcess::start(first, end)?.wait_for_output()?)
+    }
+
+    fn add_parts(parts: Receiver<io::Result<Self>>, n_seeds: u64) -> io::Result<Self> {
+        let started_at = Instant::now();
+        let (mut report, mut printed_at) = (Self::default(), started_at);
+        for part in parts {
+            let part = part?;
+            for (seed, violation) in &part.failed_seeds {
+                eprintln!("seed {seed}: {violation}");
+            }
+            report.add_part(part);
+            report.took = started_at.elapsed();
+            if printed_at.elapsed() >= BETWEEN_PROGRESS {
+                printed_at = Instant::now();
+                let (n_run, n_failed) = (report.n_seeds, report.failed_seeds.len());
+                eprintln!(
+                    "{n_run} of {n_seeds} seeds, {:.0} per second, {n_failed} failed",
+                    report.seeds_per_second()
+                );
+            }
+        }
         Ok(report)
+    }
+
+    fn seeds_per_second(&self) -> f64 {
+        self.n_seeds as f64 / self.took.as_secs_f64()
     }
 
     /// Runs seeds on this thread.
@@ -115,9 +145,8 @@ fn add_counts(counts: &mut BTreeMap<String, u64>, added: BTreeMap<String, u64>) 
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let seconds = self.took.as_secs_f64();
-        let per_second = self.n_seeds as f64 / seconds;
-        writeln!(f, "{} seeds in {seconds:.1} s, {per_second:.0} per second", self.n_seeds)?;
+        let (n_seeds, seconds) = (self.n_seeds, self.took.as_secs_f64());
+        writeln!(f, "{n_seeds} seeds in {seconds:.1} s, {:.0} per second", self.seeds_per_second())?;
         writeln!(f, "fingerprint {:016x}\n\nfaults", self.fingerprint)?;
         for fault in Fault::ALL {
             let name = format!("{fault:?}");
