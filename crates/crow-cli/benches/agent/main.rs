@@ -14,6 +14,7 @@ mod measure;
 #[path = "../common/model.rs"]
 #[expect(dead_code, reason = "the other benchmark needs more of it")]
 mod model;
+mod raw_client;
 
 use std::io;
 
