@@ -162,7 +162,7 @@ pub fn first_working_directory(transcript: ModelTranscript<'_>) -> Option<&str> 
 
 /// Returns the last told value of a fact.
 fn find_fact<'a>(transcript: &'a Transcript, name: &str) -> Option<&'a str> {
-    let parts = transcript.prompts().rev().flat_map(|prompt| prompt.parts.iter().rev());
+    let parts = transcript.context_prompts().rev().flat_map(|prompt| prompt.parts.iter().rev());
     parts.into_iter().find_map(|part| fact_in(part, name))
 }
 
@@ -172,7 +172,7 @@ fn fact_in<'a>(part: &'a ContentPart, name: &str) -> Option<&'a str> {
 }
 
 fn last_text<'a>(transcript: &'a Transcript, searched: &CrowPart) -> Option<&'a str> {
-    let mut parts = transcript.prompts().rev().flat_map(|prompt| prompt.parts.iter().rev());
+    let mut parts = transcript.context_prompts().rev().flat_map(|prompt| prompt.parts.iter().rev());
     parts.find_map(|part| match part {
         ContentPart::FromCrow { kind, text } if kind == searched => Some(text.as_str()),
         ContentPart::FromCrow { .. }

@@ -250,6 +250,11 @@ impl Transcript {
         }))
     }
 
+    /// Returns the prompts in which Crow tells the model something, such as the environment: far fewer than all.
+    pub(crate) fn context_prompts(&self) -> impl DoubleEndedIterator<Item = &Prompt> {
+        self.summary_message().into_iter().chain(self.entries.context_prompts())
+    }
+
     /// Returns the parts about the session that stay when the entries before an index are removed.
     pub(crate) fn context_before(&self, index: usize) -> Vec<ContentPart> {
         let n_removed = self.entries().iter().take(index);

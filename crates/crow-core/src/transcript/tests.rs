@@ -2,7 +2,7 @@ use expect_test::{Expect, expect};
 use serde_json::Map;
 
 use super::*;
-use crate::{ContentPart, ReplyEnd, ToolAccess, ToolArguments, ToolCallInfo, ToolKind};
+use crate::{ContentPart, CrowPart, ReplyEnd, ToolAccess, ToolArguments, ToolCallInfo, ToolKind};
 
 /// Pushes entries `prompt TEXT`, `reply N_CALLS`, `empty` or `result SEQ INDEX`, and renders the outcome.
 #[track_caller]
@@ -33,6 +33,10 @@ fn entry(step: &str, seq: u64) -> TranscriptEntry {
     match words[..] {
         ["prompt", text] => {
             TranscriptEntry::Prompt(Prompt { id, parts: vec![ContentPart::Text(text.to_owned())] })
+        }
+        ["context", text] => {
+            let part = ContentPart::FromCrow { kind: CrowPart::Environment, text: text.to_owned() };
+            TranscriptEntry::Prompt(Prompt { id, parts: vec![part] })
         }
         ["empty"] => TranscriptEntry::Prompt(Prompt { id, parts: Vec::new() }),
         ["reply", n_calls] => TranscriptEntry::Reply(reply(id, seq, n_calls.parse().unwrap())),
@@ -150,4 +154,36 @@ fn invalid_entries_are_rejected() {
         be brief: 3 entries
     "#]],
     );
+}
+
+fn compaction(at_seq: u64, keep_from: u64) -> Compaction {
+    Compaction {
+        at_seq,
+        keep_from,
+        verbatim_prompts: Vec::new(),
+        summary: Some("so far".to_owned()),
+        pruned: Vec::new(),
+        tokens_before: 0,
+        tokens_after: 0,
+        began_ms: 0,
+    }
+}
+
+#[test]
+fn prompts_with_parts_by_crow_are_found_after_a_compaction() {
+    let script =
+        "context a | reply 0 | prompt b | reply 1 | result 3 0 | context c | reply 0 | context d | reply 0";
+    for keep_from in [0, 1, 2, 5, 6, 7] {
+        let mut transcript = Transcript::new("be brief");
+        for step in script.split(" | ") {
+            transcript.push(entry(step, transcript.next_seq())).unwrap();
+        }
+        let at_seq = transcript.next_seq();
+        transcript.compact(compaction(at_seq, keep_from)).unwrap();
+        transcript.push(entry("context e", at_seq)).unwrap();
+        let has_context = |prompt: &&Prompt| prompt.parts.iter().any(|part| part.crow_part().is_some());
+        let expected: Vec<&Prompt> = transcript.prompts().filter(has_context).collect();
+        let found = transcript.context_prompts().filter(has_context);
+        assert_eq!(found.collect::<Vec<_>>(), expected, "from entry {keep_from} on");
+    }
 }
