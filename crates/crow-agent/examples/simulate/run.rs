@@ -52,12 +52,12 @@ impl SeedRunner {
         let project = tempfile::tempdir()?;
         let memory = tempfile::tempdir_in(MEMORY_DIRECTORY).or_else(|_| tempfile::tempdir())?;
         let database = MemoryDatabase::create(memory.path().join(SEED_FILES).join("drafts"));
-        Ok(Self {
-            project,
-            memory,
-            database: database.map_err(io::Error::other)?,
-            no_tools: empty_registry(),
-        })
+        let database = database.map_err(io::Error::other)?;
+        let mut runner = Self { project, memory, database, no_tools: empty_registry() };
+        // Hash maps that a process makes once take keys from the first seed's: without this run, it would run in another
+        // way than after others.
+        runner.run_seed(0, false)?;
+        Ok(runner)
     }
 
     /// Runs one seed, with an empty disk, on a thread of its own: the keys of hash maps are drawn once for each thread.
