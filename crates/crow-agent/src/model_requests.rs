@@ -2,7 +2,8 @@
 
 use crow_core::{Failure, FailureKind, Reply, ReplyBuilder, ReplyDelta, ReplyEnd, SessionUpdate, Transcript};
 use crow_model::{
-    FallbackChain, ModelRequest, ModelSettings, ReplyListener, RequestBounds, stream_with_fallbacks,
+    EncodedMessages, FallbackChain, ModelRequest, ModelSettings, ReplyListener, RequestBounds,
+    stream_with_fallbacks,
 };
 
 use crate::turn_context::{TurnCx, limit_of};
@@ -56,7 +57,8 @@ impl TurnCx<'_> {
             let transcript = transcript.for_model();
             let transcript =
                 transcript.map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
-            let request = ModelRequest { settings: model, transcript, tools: &[], seq };
+            let encoded_messages = &EncodedMessages::default();
+            let request = ModelRequest { settings: model, transcript, tools: &[], seq, encoded_messages };
             self.send_model_request(request, bounds, &mut SilentListener { cx: self }).await
         };
         let reply = request

@@ -7,7 +7,7 @@ use crow_children::MailWaitOutcome;
 use crow_core::{
     CallsReport, CompactionTrigger, Failure, FailureKind, MessageId, Prompt, PromptRejection, Reply,
     ReplyBuilder, ReplyDelta, ReplyEnd, SessionUpdate, SettleCheck, SettleFinding, TokenUsage, ToolSpec,
-    Transcript, TranscriptEntry, Turn, TurnAction, TurnEnd, estimate_tool_tokens,
+    TranscriptEntry, Turn, TurnAction, TurnEnd, estimate_tool_tokens,
 };
 use crow_model::{ModelRequest, ReplyListener, RequestBounds};
 use crow_store::Draft;
@@ -215,7 +215,7 @@ impl TurnCx<'_> {
         tools: &ToolSet,
         turn: &mut Turn,
     ) -> Result<TurnAction, Failure> {
-        let (mut reply, draft) = self.stream_reply(&state.transcript, tools).await;
+        let (mut reply, draft) = self.stream_reply(state, tools).await;
         // From here on, calls have the names that the tools use.
         reply.calls = reply.calls.iter().map(|call| tools.tools.resolve_call(call)).collect();
         let next = turn.on_reply(&reply);
@@ -230,9 +230,10 @@ impl TurnCx<'_> {
     }
 
     /// Requests a reply; the part that the client has seen is in the draft until the reply is stored.
-    async fn stream_reply(&self, transcript: &Transcript, tools: &ToolSet) -> (Reply, Draft) {
+    async fn stream_reply(&self, state: &SessionState, tools: &ToolSet) -> (Reply, Draft) {
         // A step has ended, and the model takes longer than the disk.
         self.runtime.store.sync_soon();
+        let SessionState { transcript, encoded_messages, .. } = state;
         let seq = transcript.next_seq();
         let draft = self.runtime.store.begin_draft(self.lease, seq);
         let mut forwarder = StreamForwarder { cx: self, message: MessageId::from_seq(seq), draft };
@@ -243,7 +244,8 @@ impl TurnCx<'_> {
             let n_tokens = transcript.context_tokens().tokens;
             let bounds = RequestBounds { n_tokens, ..RequestBounds::default() };
             let transcript = transcript.for_model().map_err(to_failure)?;
-            let model_request = ModelRequest { settings: &model, transcript, tools: &tools.specs, seq };
+            let model_request =
+                ModelRequest { settings: &model, transcript, tools: &tools.specs, seq, encoded_messages };
             self.send_model_request(model_request, bounds, &mut forwarder).await
         };
         let reply = request

@@ -12,7 +12,7 @@ use crow_core::{
     context_limit, model_family,
 };
 use crow_history::CallUndoRecorder;
-use crow_model::{CurrentFallback, ModelSettings};
+use crow_model::{CurrentFallback, EncodedMessages, ModelSettings};
 use crow_project::{GrantStore, ProjectConfigLoader};
 use crow_speckit::{BackgroundWork, StepBaseline};
 use crow_store::{DeliveredEntry, Delivery, DeliveryId, SessionLease, StoreError};
@@ -75,6 +75,8 @@ impl TurnHookState {
 #[derive(Debug, Default)]
 pub(crate) struct SessionState {
     pub(crate) transcript: Transcript,
+    /// The messages of the transcript that requests have sent.
+    pub(crate) encoded_messages: EncodedMessages,
     pub(crate) stored_state: StoredState,
     /// A description of a new session's directory, for its first prompt.
     pub(crate) directory_at_start: Option<String>,

@@ -145,7 +145,8 @@ pub use tool_call::{
 };
 pub use tool_selection::{SelectableTools, SelectingModel, ToolProfile, ToolSelection};
 pub use transcript::{
-    CompactionMismatch, InvalidEntry, ModelStep, ModelTranscript, OpenCallsError, Transcript, TranscriptEntry,
+    CompactionMismatch, InvalidEntry, ModelStep, ModelTranscript, OpenCallsError, Transcript,
+    TranscriptEntry, TranscriptIdentity,
 };
 pub use tree_usage::TreeUsage;
 pub use trust::{ContentHash, TrustAnswer, TrustLedger, TrustState, TrustSubject, evaluate_trust};

@@ -6,6 +6,7 @@
 mod dialogue;
 mod entry;
 mod estimated_entries;
+mod identity;
 
 use std::collections::BTreeSet;
 
@@ -18,10 +19,13 @@ use crate::{CallId, Compaction, ContentPart, MessageId, Prompt, Reply, TokenUsag
 
 pub use entry::TranscriptEntry;
 use estimated_entries::EstimatedEntries;
+use identity::OwnIdentity;
+pub use identity::TranscriptIdentity;
 
 /// A valid conversation.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Transcript {
+    identity: OwnIdentity,
     system: String,
     system_tokens: u64,
     /// Tokens of the tool descriptions.
@@ -190,6 +194,7 @@ impl Transcript {
         let removed_output = removed_output();
         let removed_tokens = estimate_result_tokens(&removed_output);
         self.entries.remove_before(index);
+        self.identity = OwnIdentity::default();
         // They are no longer sent, and only a summary reads something of them.
         self.entries.replace_results(&pruned, removed_tokens, shorten_output);
         self.applied_compaction = Some(AppliedCompaction {
@@ -332,6 +337,11 @@ pub enum ModelStep<'a> {
 }
 
 impl<'a> ModelTranscript<'a> {
+    /// Returns the identity: while it is the same, steps are only added, at the end or among the last results.
+    pub fn identity(self) -> TranscriptIdentity {
+        self.transcript.identity.get()
+    }
+
     /// Returns the system prompt.
     pub fn system(self) -> &'a str {
         &self.transcript.system

@@ -5,6 +5,7 @@ use std::fmt;
 
 use crow_core::{EventTooLong, ModelEvent, ModelTranscript, ToolSpec};
 
+use crate::encoded_messages::EncodedMessages;
 use crate::settings::ModelSettings;
 
 /// The length of a quotation from an unexpected response.
@@ -29,8 +30,12 @@ pub(crate) struct ApiDefinition {
 }
 
 /// Encodes a conversation and the tools offered as the body of a request.
-pub(crate) type BodyBuilder =
-    fn(&ModelSettings, ModelTranscript<'_>, &[ToolSpec]) -> Result<Vec<u8>, serde_json::Error>;
+pub(crate) type BodyBuilder = fn(
+    &ModelSettings,
+    ModelTranscript<'_>,
+    &[ToolSpec],
+    &EncodedMessages,
+) -> Result<Vec<u8>, serde_json::Error>;
 
 /// The header with the key.
 #[derive(Debug, Clone, Copy)]

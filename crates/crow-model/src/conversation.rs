@@ -18,6 +18,10 @@ pub(crate) trait ConversationEncoder<'a> {
     /// Encodes a reply; `None` if nothing of it is sent.
     fn encode_reply(&self, step: ReplyStep<'a, '_>) -> Option<Self::EncodedReply>;
 
+    /// Called before a message of the user begins, with the number of steps before it. They are not in the last turn,
+    /// also in later requests.
+    fn on_prompt(&mut self, _n_steps: usize) {}
+
     /// Adds the parts of all prompts since the last reply that was sent; there may be none.
     fn add_prompt_parts(&mut self, parts: &[&'a ContentPart]);
 
@@ -37,19 +41,26 @@ pub(crate) struct ReplyStep<'a, 'n> {
     pub(crate) is_in_last_turn: bool,
 }
 
-/// Encodes a conversation.
+/// Encodes a conversation from a step on, which is its first step or begins a message of the user.
 pub(crate) fn encode_conversation<'a>(
     transcript: ModelTranscript<'a>,
+    first_step: usize,
     encoder: &mut impl ConversationEncoder<'a>,
 ) {
-    let prompts = transcript.steps().enumerate().filter(|(_, step)| matches!(step, ModelStep::Prompt(_)));
+    let steps = || transcript.steps().enumerate().skip(first_step);
+    let prompts = steps().filter(|(_, step)| matches!(step, ModelStep::Prompt(_)));
     let last_prompt_index = prompts.last().map_or(0, |(index, _)| index);
     let mut call_ids = WireCallIds::default();
     // Many servers reject two user messages in a row, so prompts are merged until a reply follows.
     let mut prompt_parts: Vec<&ContentPart> = Vec::new();
-    for (index, step) in transcript.steps().enumerate() {
+    for (index, step) in steps() {
         match step {
-            ModelStep::Prompt(prompt) => prompt_parts.extend(&prompt.parts),
+            ModelStep::Prompt(prompt) => {
+                if prompt_parts.is_empty() {
+                    encoder.on_prompt(index);
+                }
+                prompt_parts.extend(&prompt.parts);
+            }
             ModelStep::Reply(reply) => {
                 call_ids = encoder.choose_call_ids(reply);
                 let is_in_last_turn = index > last_prompt_index;

@@ -19,6 +19,7 @@ mod responses;
 
 mod conversation;
 mod decoder;
+mod encoded_messages;
 mod surrogates;
 mod text_calls;
 mod wire;
@@ -36,6 +37,7 @@ mod test_settings;
 
 pub use api::{FinishReason, ModelApi, StreamError};
 pub use decoder::ReplyDecoder;
+pub use encoded_messages::EncodedMessages;
 pub use fallback::{CurrentFallback, FallbackChain, RequestBounds, stream_with_fallbacks};
 pub use http::HttpClients;
 pub use json_post::{JsonPost, JsonPostAnswer};

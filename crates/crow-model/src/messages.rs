@@ -13,6 +13,6 @@ pub(crate) static DEFINITION: ApiDefinition = ApiDefinition {
     path: &["messages"],
     headers: &[("anthropic-version", "2023-06-01")],
     key_header: KeyHeader::Named("x-api-key"),
-    build_body: request::build_body,
+    build_body: |settings, transcript, tools, _| request::build_body(settings, transcript, tools),
     new_decoder: || Box::new(stream::AnthropicDecoder::default()),
 };

@@ -26,7 +26,7 @@ use crate::request_span::{record_first_output, record_reply, request_span};
 use crate::retry::{
     FailedAttempt, FailureCause, ProviderOutage, next_retry_delay, parse_retry_after, retry_notice,
 };
-use crate::{HttpClients, ModelSettings, ToolCallMode, text_calls};
+use crate::{EncodedMessages, HttpClients, ModelSettings, ToolCallMode, text_calls};
 
 /// A model may think for minutes before its first token; a stream silent for longer is dead.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
@@ -75,6 +75,8 @@ pub struct ModelRequest<'a> {
     pub tools: &'a [ToolSpec],
     /// Sequence number of the reply in its session.
     pub seq: u64,
+    /// The messages that earlier requests of the session have sent.
+    pub encoded_messages: &'a EncodedMessages,
 }
 
 /// Sends a request to a model. Any error is in the end of the reply.
@@ -175,8 +177,9 @@ fn request_as_spelled(model_request: ModelRequest<'_>) -> Result<Request, Failur
 fn build_native_request(model_request: ModelRequest<'_>) -> Result<Request, Failure> {
     let provider = &model_request.settings.provider;
     let api = provider.api.definition();
-    let body = (api.build_body)(model_request.settings, model_request.transcript, model_request.tools);
-    let body = body.map_err(|error| serialization_failure(&error))?;
+    let ModelRequest { settings, transcript, tools, encoded_messages, .. } = model_request;
+    let body = (api.build_body)(settings, transcript, tools, encoded_messages)
+        .map_err(|error| serialization_failure(&error))?;
     let mut request = Request::new(Method::POST, endpoint_url(provider, api.path)?);
     *request.headers_mut() = request_headers(provider)?;
     request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

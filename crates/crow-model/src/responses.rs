@@ -13,6 +13,6 @@ pub(crate) static DEFINITION: ApiDefinition = ApiDefinition {
     path: &["responses"],
     headers: &[],
     key_header: KeyHeader::Bearer,
-    build_body: request::build_body,
+    build_body: |settings, transcript, tools, _| request::build_body(settings, transcript, tools),
     new_decoder: || Box::new(stream::ResponsesDecoder::default()),
 };

@@ -6,7 +6,7 @@ use crow_core::{
     ContentPart, Failure, FailureKind, MessageId, Prompt, ReplyDelta, ReplyEnd, ToolSpec, Transcript,
     TranscriptEntry,
 };
-use crow_model::{HttpClients, ModelRequest, ModelSettings, ReplyListener, stream_reply};
+use crow_model::{EncodedMessages, HttpClients, ModelRequest, ModelSettings, ReplyListener, stream_reply};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -46,7 +46,8 @@ pub(crate) async fn try_model(http: &HttpClients, settings: &ModelSettings) -> R
     }];
     let transcript = transcript.for_model().map_err(|error| impossible(&error))?;
     let settings = ModelSettings { retries_max: 0, ..settings.clone() };
-    let request = ModelRequest { settings: &settings, transcript, tools: &tools, seq: 1 };
+    let encoded_messages = &EncodedMessages::default();
+    let request = ModelRequest { settings: &settings, transcript, tools: &tools, seq: 1, encoded_messages };
     let cancel = CancellationToken::new();
     let reply = tokio::time::timeout(TRIAL_TIMEOUT, stream_reply(http, request, &mut Silent, &cancel))
         .await

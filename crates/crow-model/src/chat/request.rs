@@ -6,8 +6,10 @@ mod tests;
 use std::borrow::Cow;
 
 use crow_core::{ContentPart, ModelTranscript, Reply, ToolCall, ToolResult, ToolSpec};
+use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::provider_quirks::{
     ReasoningPolicy, has_mistral_rules, is_mistral_call_id, max_tokens_field, mistral_call_id,
@@ -16,6 +18,7 @@ use super::provider_quirks::{
 use super::provider_state;
 use crate::ModelSettings;
 use crate::conversation::{ConversationEncoder, ReplyStep, encode_conversation};
+use crate::encoded_messages::{EncodedMessages, EncodedPrefix};
 use crate::wire::{
     BodyFields, NO_OUTPUT, UsedCallIds, WireCallIds, arguments_json, image_data_url, join_lines, part_text,
     wire_tool_name,
@@ -35,14 +38,43 @@ pub(crate) fn build_body(
     settings: &ModelSettings,
     transcript: ModelTranscript<'_>,
     tools: &[ToolSpec],
+    encoded_messages: &EncodedMessages,
 ) -> Result<Vec<u8>, serde_json::Error> {
-    serde_json::to_vec(&ChatRequest { settings, transcript, tools })
+    let mut prefix = encoded_messages.lock_prefix(transcript.identity(), encoding_rules(settings));
+    let (mut messages, last_prompt) = build_messages(settings, transcript, &prefix);
+    if let Some(MessagePlace { n_steps, n_messages }) = last_prompt {
+        let n_kept = prefix.keep_messages(&messages[..n_messages], n_steps)?;
+        messages.drain(..n_kept);
+    }
+    let messages = ChatMessages { encoded: prefix.messages(), new: &messages };
+    serde_json::to_vec(&ChatRequest { settings, messages, tools })
+}
+
+/// Returns what decides how messages are encoded that are followed by a prompt; `None` if the messages after them do, too.
+fn encoding_rules(settings: &ModelSettings) -> Option<String> {
+    let is_fixed = !has_mistral_rules(settings) && !needs_cache_marks(settings);
+    is_fixed.then(|| format!("{} {:?}", settings.qualified_id(), reasoning_policy(settings)))
 }
 
 struct ChatRequest<'a> {
     settings: &'a ModelSettings,
-    transcript: ModelTranscript<'a>,
+    messages: ChatMessages<'a>,
     tools: &'a [ToolSpec],
+}
+
+struct ChatMessages<'a> {
+    encoded: &'a [Box<RawValue>],
+    new: &'a [ChatMessage<'a>],
+}
+
+impl Serialize for ChatMessages<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { encoded, new } = self;
+        let mut messages = serializer.serialize_seq(Some(encoded.len() + new.len()))?;
+        encoded.iter().try_for_each(|message| messages.serialize_element(message))?;
+        new.iter().try_for_each(|message| messages.serialize_element(message))?;
+        messages.end()
+    }
 }
 
 impl Serialize for ChatRequest<'_> {
@@ -51,7 +83,7 @@ impl Serialize for ChatRequest<'_> {
         let extra_fields = settings.extra_fields();
         let mut fields = BodyFields::new(serializer.serialize_map(None)?, &extra_fields);
         fields.add_field("model", &settings.model)?;
-        fields.add_field("messages", &build_messages(settings, self.transcript))?;
+        fields.add_field("messages", &self.messages)?;
         if !self.tools.is_empty() {
             fields.add_field("tools", &ChatTools(self.tools))?;
             fields.add_field("parallel_tool_calls", &settings.wants_parallel_calls())?;
@@ -171,10 +203,14 @@ struct ChatToolCallFunction<'a> {
     arguments: String,
 }
 
-/// The conversation in the provider's order.
-fn build_messages<'a>(settings: &ModelSettings, transcript: ModelTranscript<'a>) -> Vec<ChatMessage<'a>> {
+/// The conversation in the provider's order, after the messages that are encoded already; and the place of the last prompt.
+fn build_messages<'a>(
+    settings: &ModelSettings,
+    transcript: ModelTranscript<'a>,
+    prefix: &EncodedPrefix,
+) -> (Vec<ChatMessage<'a>>, Option<MessagePlace>) {
     let mut messages = Vec::new();
-    if !transcript.system().trim().is_empty() {
+    if prefix.messages().is_empty() && !transcript.system().trim().is_empty() {
         let content = ChatContent::Text(Cow::Borrowed(transcript.system()));
         messages.push(ChatMessage::System { content });
     }
@@ -184,14 +220,15 @@ fn build_messages<'a>(settings: &ModelSettings, transcript: ModelTranscript<'a>)
         reasoning: reasoning_policy(settings),
         mistral_ids: has_mistral_rules(settings).then(UsedCallIds::default),
         result_images: Vec::new(),
+        last_prompt: None,
     };
-    encode_conversation(transcript, &mut encoder);
+    encode_conversation(transcript, prefix.n_steps(), &mut encoder);
     encoder.add_result_images();
-    let mut messages = encoder.messages;
+    let ChatEncoder { mut messages, last_prompt, .. } = encoder;
     if needs_cache_marks(settings) {
         mark_cache(&mut messages);
     }
-    messages
+    (messages, last_prompt)
 }
 
 /// Marks the ends of stable parts: the system prompt, the last user message, the last result.
@@ -244,6 +281,16 @@ struct ChatEncoder<'a> {
     mistral_ids: Option<UsedCallIds<'a>>,
     /// The images of the latest results.
     result_images: Vec<ChatContentPart<'a>>,
+    /// The last prompt before which everything is in the messages.
+    last_prompt: Option<MessagePlace>,
+}
+
+/// A place in the conversation.
+struct MessagePlace {
+    /// The steps before it.
+    n_steps: usize,
+    /// The messages before it, without those that were encoded before.
+    n_messages: usize,
 }
 
 impl<'a> ConversationEncoder<'a> for ChatEncoder<'a> {
@@ -284,6 +331,12 @@ impl<'a> ConversationEncoder<'a> for ChatEncoder<'a> {
             reasoning_details: provider_state::find_reasoning_details(provider_state),
             tool_calls: tool_calls.collect(),
         })
+    }
+
+    fn on_prompt(&mut self, n_steps: usize) {
+        if self.result_images.is_empty() {
+            self.last_prompt = Some(MessagePlace { n_steps, n_messages: self.messages.len() });
+        }
     }
 
     fn add_prompt_parts(&mut self, parts: &[&'a ContentPart]) {

@@ -102,7 +102,7 @@ pub(super) fn build_messages<'a>(
 ) -> Vec<AnthropicMessage<'a>> {
     let model_id = Some(settings.qualified_id()).filter(|_| settings.send_reasoning != Some(false));
     let mut encoder = AnthropicEncoder { messages: Vec::new(), used_ids: UsedCallIds::default(), model_id };
-    encode_conversation(transcript, &mut encoder);
+    encode_conversation(transcript, 0, &mut encoder);
     encoder.finish()
 }
 

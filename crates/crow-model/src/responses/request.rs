@@ -153,7 +153,7 @@ enum ResponsesContentPart<'a> {
 fn build_input<'a>(settings: &ModelSettings, transcript: ModelTranscript<'a>) -> Vec<InputItem<'a>> {
     let model_id = Some(settings.qualified_id()).filter(|_| wants_reasoning(settings));
     let mut encoder = ResponsesEncoder { items: Vec::new(), used_ids: UsedCallIds::default(), model_id };
-    encode_conversation(transcript, &mut encoder);
+    encode_conversation(transcript, 0, &mut encoder);
     encoder.items
 }
 

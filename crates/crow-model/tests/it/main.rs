@@ -10,7 +10,8 @@ use crow_core::{
     ContentPart, MessageId, Prompt, Reply, ReplyDelta, ReplyEnd, ToolSpec, Transcript, TranscriptEntry,
 };
 use crow_model::{
-    ApiKey, HttpClients, ModelRequest, ModelSettings, ProviderSettings, ReplyListener, stream_reply,
+    ApiKey, EncodedMessages, HttpClients, ModelRequest, ModelSettings, ProviderSettings, ReplyListener,
+    stream_reply,
 };
 use crow_testkit::{Answer, ModelServer, Script, Step};
 use expect_test::{Expect, expect};
@@ -68,8 +69,8 @@ async fn ask_once(
     transcript.push(TranscriptEntry::Prompt(prompt)).unwrap();
     let parameters = serde_json::json!({"type": "object"});
     let tools = [ToolSpec { name: "read".to_owned(), description: "Reads.".to_owned(), parameters }];
-    let question =
-        ModelRequest { settings, transcript: transcript.for_model().unwrap(), tools: &tools, seq: 1 };
+    let (transcript, encoded_messages) = (transcript.for_model().unwrap(), &EncodedMessages::default());
+    let question = ModelRequest { settings, transcript, tools: &tools, seq: 1, encoded_messages };
     stream_reply(http, question, &mut Ears(ears), cancel).await
 }
 

@@ -1,13 +1,37 @@
 use crow_core::{
-    CallId, Compaction, ContentPart, MessageId, Prompt, Reply, ReplyEnd, ToolAccess, ToolArguments, ToolCall,
-    ToolCallInfo, ToolCallStatus, ToolKind, ToolResult, ToolSpec, Transcript, TranscriptEntry,
+    CallId, Compaction, ContentPart, MessageId, ModelTranscript, Prompt, Reply, ReplyEnd, ToolAccess,
+    ToolArguments, ToolCall, ToolCallInfo, ToolCallStatus, ToolKind, ToolResult, ToolSpec, Transcript,
+    TranscriptEntry,
 };
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
-use super::build_body;
-use crate::ModelSettings;
 use crate::test_settings::sample_settings;
+use crate::{EncodedMessages, ModelSettings};
+
+fn build_body(
+    settings: &ModelSettings,
+    transcript: ModelTranscript<'_>,
+    tools: &[ToolSpec],
+) -> serde_json::Result<Vec<u8>> {
+    super::build_body(settings, transcript, tools, &EncodedMessages::default())
+}
+
+/// Makes a conversation, and a request of it after each step, which must not depend on what is kept of earlier ones.
+#[track_caller]
+fn conversation(settings: &ModelSettings, entries: Vec<TranscriptEntry>) -> Transcript {
+    let mut transcript = Transcript::new("be good");
+    let (encoded_messages, tools) = (&EncodedMessages::default(), &tools());
+    for entry in entries {
+        transcript.push(entry).unwrap();
+        let Ok(transcript) = transcript.for_model() else { continue };
+        let kept = super::build_body(settings, transcript, tools, encoded_messages);
+        let bodies = [kept, build_body(settings, transcript, tools)];
+        let [kept, new] = bodies.map(|body| String::from_utf8(body.unwrap()).unwrap());
+        assert_eq!(kept, new);
+    }
+    transcript
+}
 
 fn prompt(parts: Vec<ContentPart>) -> TranscriptEntry {
     TranscriptEntry::Prompt(Prompt { id: MessageId::from_seq(0), parts })
@@ -64,11 +88,7 @@ fn tools() -> Vec<ToolSpec> {
 
 #[track_caller]
 fn check(entries: Vec<TranscriptEntry>, expected: &Expect) {
-    let mut transcript = Transcript::new("be good");
-    for entry in entries {
-        transcript.push(entry).unwrap();
-    }
-    check_transcript(&transcript, expected);
+    check_transcript(&conversation(&sample_settings(), entries), expected);
 }
 
 #[track_caller]
@@ -192,17 +212,7 @@ fn compacted_conversation() {
     ] {
         transcript.push(entry).unwrap();
     }
-    let by = Compaction {
-        at_seq: 6,
-        keep_from: 3,
-        verbatim_prompts: vec![0, 2],
-        summary: Some("A port was chosen.".to_owned()),
-        pruned: vec![CallId::from_position(3, 0)],
-        tokens_before: 20,
-        tokens_after: 10,
-        began_ms: 0,
-    };
-    transcript.compact(by).unwrap();
+    transcript.compact(compaction()).unwrap();
     check_transcript(
         &transcript,
         &expect![[r#"
@@ -234,6 +244,19 @@ fn settings_become_fields_and_extra_body_wins() {
     assert_eq!(String::from_utf8(bytes).unwrap(), expected);
 }
 
+fn compaction() -> Compaction {
+    Compaction {
+        at_seq: 6,
+        keep_from: 3,
+        verbatim_prompts: vec![0, 2],
+        summary: Some("A port was chosen.".to_owned()),
+        pruned: vec![CallId::from_position(3, 0)],
+        tokens_before: 20,
+        tokens_after: 10,
+        began_ms: 0,
+    }
+}
+
 /// A conversation of two turns: in each the model calls a tool and then replies.
 fn two_turns() -> Vec<TranscriptEntry> {
     let text = |text: &str| vec![ContentPart::Text(text.to_owned())];
@@ -248,11 +271,47 @@ fn two_turns() -> Vec<TranscriptEntry> {
     ]
 }
 
-fn messages(settings: &ModelSettings, entries: Vec<TranscriptEntry>) -> Vec<Value> {
-    let mut transcript = Transcript::new("be good");
-    for entry in entries {
-        transcript.push(entry).unwrap();
+#[test]
+fn images_of_results_before_a_prompt_stay() {
+    let mut entries = vec![say("one"), reply(1, "", &["a"]), result(1, 0, vec![image()])];
+    entries.extend([say("two"), reply(4, "", &["b"]), result(4, 0, vec![image()])]);
+    entries.extend([say("three"), reply(7, "done", &[]), say("four")]);
+    conversation(&sample_settings(), entries);
+}
+
+/// Requests of other conversations, or by other rules, do not get messages that are kept.
+#[test]
+fn kept_messages_are_those_of_the_conversation() {
+    let encoded_messages = &EncodedMessages::default();
+    let check = |transcript: &Transcript, settings: &ModelSettings| {
+        // The second one keeps messages.
+        for _ in 0..2 {
+            let (transcript, tools) = (transcript.for_model().unwrap(), &tools());
+            let kept = super::build_body(settings, transcript, tools, encoded_messages);
+            let bodies = [kept, build_body(settings, transcript, tools)];
+            let [kept, new] = bodies.map(|body| String::from_utf8(body.unwrap()).unwrap());
+            assert_eq!(kept, new);
+        }
+    };
+    let mut settings = sample_settings();
+    let mut transcript = conversation(&settings, two_turns());
+    let mut fork = transcript.clone();
+    for (transcript, words) in [(&mut transcript, "here"), (&mut fork, "there")] {
+        transcript.push(reply(7, words, &[])).unwrap();
+        transcript.push(say(words)).unwrap();
     }
+    check(&transcript, &settings);
+    check(&fork, &settings);
+    transcript.compact(Compaction { verbatim_prompts: vec![0], ..compaction() }).unwrap();
+    check(&transcript, &settings);
+    settings.send_reasoning = Some(true);
+    check(&transcript, &settings);
+    settings = at("https://openrouter.ai/api/v1", "anthropic/claude-sonnet-4.5");
+    check(&transcript, &settings);
+}
+
+fn messages(settings: &ModelSettings, entries: Vec<TranscriptEntry>) -> Vec<Value> {
+    let transcript = conversation(settings, entries);
     let bytes = build_body(settings, transcript.for_model().unwrap(), &tools()).unwrap();
     let mut body: Value = serde_json::from_slice(&bytes).unwrap();
     assert_eq!(crow_testkit::violations(&body), [""; 0]);

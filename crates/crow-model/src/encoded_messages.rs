@@ -1,0 +1,75 @@
+//! The JSON of the messages that earlier requests of a session have sent, so that each message is encoded once.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crow_core::TranscriptIdentity;
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+
+/// Bytes of JSON that are kept; messages beyond are encoded for each request.
+const BYTES_MAX: usize = 1024 * 1024;
+
+/// The encoded messages at the beginning of a session's conversation. Belongs to the session; a request finds out itself
+/// whether they are those of its conversation.
+#[derive(Debug, Default)]
+pub struct EncodedMessages(Mutex<EncodedPrefix>);
+
+/// The encoded messages at the beginning of a conversation.
+#[derive(Debug, Default)]
+pub(crate) struct EncodedPrefix {
+    /// The conversation, and what else decides how it is encoded.
+    key: Option<(TranscriptIdentity, String)>,
+    /// The steps of the conversation that are encoded.
+    n_steps: usize,
+    messages: Vec<Box<RawValue>>,
+    n_bytes: usize,
+    /// A conversation that is sent once is not kept.
+    was_sent_before: bool,
+}
+
+impl EncodedMessages {
+    /// Returns the messages of a conversation that are encoded by some rules. Those of any other are dropped, and all if
+    /// there are no rules.
+    pub(crate) fn lock_prefix(
+        &self,
+        conversation: TranscriptIdentity,
+        rules: Option<String>,
+    ) -> MutexGuard<'_, EncodedPrefix> {
+        let mut prefix = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = rules.map(|rules| (conversation, rules));
+        prefix.was_sent_before = key.is_some() && prefix.key == key;
+        if !prefix.was_sent_before {
+            *prefix = EncodedPrefix { key, ..EncodedPrefix::default() };
+        }
+        prefix
+    }
+}
+
+impl EncodedPrefix {
+    pub(crate) fn messages(&self) -> &[Box<RawValue>] {
+        &self.messages
+    }
+
+    pub(crate) fn n_steps(&self) -> usize {
+        self.n_steps
+    }
+
+    /// Keeps the first of the messages that follow, with which a number of steps is encoded. Returns how many it has kept:
+    /// all or none.
+    pub(crate) fn keep_messages(
+        &mut self,
+        messages: &[impl Serialize],
+        n_steps: usize,
+    ) -> Result<usize, serde_json::Error> {
+        if !self.was_sent_before || self.n_bytes > BYTES_MAX {
+            return Ok(0);
+        }
+        for message in messages {
+            let json = to_raw_value(message)?;
+            self.n_bytes += json.get().len();
+            self.messages.push(json);
+        }
+        self.n_steps = n_steps;
+        Ok(messages.len())
+    }
+}
