@@ -12,6 +12,7 @@ use crow_core::{
 };
 use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, HeaderValue, RETRY_AFTER};
 use reqwest::{Method, Request, Response};
+use tokio::task::yield_now;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 use tracing::Instrument as _;
@@ -127,6 +128,10 @@ async fn stream_with_retries(
             recording: http.start_recording(&attempt_request, model_request.settings),
         };
         let end = attempt.run(http.send_request(client, attempt_request), listener).await;
+        if matches!(end, AttemptEnd::Finished(ReplyEnd::Cancelled)) {
+            // The task of the connection closes it now, and not after the caller has stored the reply.
+            yield_now().await;
+        }
         std::mem::take(&mut attempt.recording).finish().await;
         let failed = match end {
             AttemptEnd::Finished(end) => return attempt.finish(model_request, end, listener),

@@ -15,6 +15,7 @@ use crow_model::{
 };
 use crow_testkit::{Answer, ModelServer, Script, Step};
 use expect_test::{Expect, expect};
+use tokio::runtime::Builder;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -398,7 +399,12 @@ async fn cancel_closes_the_connection_and_keeps_the_text() {
     };
     let (reply, ()) = tokio::join!(asking, cutting);
     assert_eq!(show(&reply), r#"= "" "half" Cancelled"#);
-    server.wait_for_disconnect(0).await;
+    // On another thread, while no task of this one runs: the connection was closed before the reply was returned.
+    std::thread::scope(|scope| {
+        let waiting =
+            || Builder::new_current_thread().build().unwrap().block_on(server.wait_for_disconnect(0));
+        scope.spawn(waiting).join().unwrap();
+    });
 }
 
 #[tokio::test]
