@@ -251,6 +251,8 @@ fn task_continued_after_a_restart_has_the_mode_of_its_parent() {
         let task = stage.task();
         let mode = json!({"sessionId": stage.session, "modeId": "plan"});
         stage.client.request("session/set_mode", mode).await.expect("there is such a mode");
+        // Its idle child has the session of the task.
+        assert!(stage.client.close_stdin().await.success());
         stage.client = stage.elsewhere().await;
         let more = json!({"task": task, "prompt": "more"});
         stage.server.replace_answers(format!("call task_send {more}\ntext \"Told.\"").as_str());
