@@ -5,6 +5,7 @@
 mod message;
 mod outcome;
 mod parent;
+mod task;
 #[cfg(test)]
 mod tests;
 mod turn_summary;
@@ -12,7 +13,8 @@ mod worker;
 
 pub use self::outcome::RelayOutcome;
 pub use self::parent::{ParentRelay, ParentRelayAction};
-pub use self::worker::{RelayTask, ResumedSession, WorkerRelay, WorkerRelayAction};
+pub use self::task::{RelayTask, ResumedSession};
+pub use self::worker::{WorkerRelay, WorkerRelayAction};
 
 /// Requests of an agent that are passed on to its client. Files and terminals are not: they are those of another machine.
 const FORWARDED_REQUESTS: [&str; 2] = ["session/request_permission", "elicitation/create"];

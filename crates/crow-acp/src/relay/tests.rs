@@ -16,7 +16,7 @@ fn shorten(line: &str) -> String {
     }
     parts.extend(message["method"].as_str().map(str::to_owned));
     let params = &message["params"];
-    for name in ["sessionId", "cwd", "configId", "value", "prompt", "requestId", "update"] {
+    for name in ["sessionId", "cwd", "cursor", "configId", "value", "prompt", "requestId", "update"] {
         if !params[name].is_null() {
             parts.push(format!("{name}={}", params[name]));
         }
@@ -66,6 +66,16 @@ fn response(id: impl Into<Value>, result: Value) -> String {
     json!({ "jsonrpc": "2.0", "id": id.into(), "result": result }).to_string()
 }
 
+/// Parses IDs of sessions, and the cursor of a further page after an ellipsis.
+fn sessions_page(page: &str) -> Value {
+    let (sessions, cursor) = match page.split_once('…') {
+        Some((sessions, cursor)) => (sessions, Some(cursor.trim())),
+        None => (page, None),
+    };
+    let sessions = sessions.split_whitespace().map(|id| json!({ "sessionId": id, "cwd": "/first" }));
+    json!({ "sessions": sessions.collect::<Vec<_>>(), "nextCursor": cursor })
+}
+
 fn question(id: impl Into<Value>) -> String {
     let params = json!({ "sessionId": "far", "toolCall": {}, "options": [] });
     let id: Value = id.into();
@@ -82,6 +92,10 @@ fn check_worker(steps: &str, expected: &Expect) {
 /// Runs a worker's relay: words separated by ` / `.
 #[track_caller]
 fn run_worker(session: Option<&str>, steps: &str, expected: &Expect) {
+    expected.assert_eq(&log_worker(session, steps));
+}
+
+fn log_worker(session: Option<&str>, steps: &str) -> String {
     let (mut relay, actions) = WorkerRelay::start(RelayTask {
         cwd: "/work".into(),
         session: session.map(|id| ResumedSession { id: id.to_owned(), first_cwd: "/first".into() }),
@@ -105,7 +119,7 @@ fn run_worker(session: Option<&str>, steps: &str, expected: &Expect) {
         let actions = step_worker(&mut relay, word, rest);
         log.push_str(&render_worker(actions));
     }
-    expected.assert_eq(&log);
+    log
 }
 
 fn step_worker(relay: &mut WorkerRelay, word: &str, rest: &str) -> Vec<WorkerRelayAction> {
@@ -121,10 +135,9 @@ fn step_worker(relay: &mut WorkerRelay, word: &str, rest: &str) -> Vec<WorkerRel
             let error = json!({ "code": code.parse::<i64>().unwrap(), "message": "no" });
             relay.handle_agent_line(&json!({ "id": id.parse::<u64>().unwrap(), "error": error }).to_string())
         }
-        ("listed", sessions) => {
-            let sessions: Vec<Value> =
-                sessions.split_whitespace().map(|id| json!({ "sessionId": id, "cwd": "/first" })).collect();
-            relay.handle_agent_line(&response(2, json!({ "sessions": sessions })))
+        ("listed", page) => {
+            let (id, page) = page.split_once(' ').unwrap();
+            relay.handle_agent_line(&response(id.parse::<u64>().unwrap(), sessions_page(page)))
         }
         ("again", _) => relay.resume_again(),
         ("attach", _) => relay.attach(),

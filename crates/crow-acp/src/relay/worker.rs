@@ -1,10 +1,9 @@
 //! The side of the agent: opens its session, sends its prompt, and keeps its requests while the parent is away.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::path::PathBuf;
 
 use agent_client_protocol as sdk;
-use crow_core::{ContentPart, Mode};
+use crow_core::ContentPart;
 use sdk::v1::schema as wire;
 use serde_json::{Map, Value, json};
 
@@ -13,36 +12,18 @@ use super::message::{
     request_line, response_line, result_line, with_session,
 };
 use super::outcome::{RelayOutcome, error_body};
+use super::task::{RelayTask, ResumedSession};
 use super::turn_summary::TurnSummary;
 use super::{CANCEL, CANCEL_REQUEST, FORWARDED_REQUESTS, OPEN_REQUESTS_MAX, PROMPT, STEERING, UPDATE};
 use crate::capabilities::{AcpClientCapabilities, ClientInfo};
 use crate::incoming::TurnScope;
 use crate::v1;
 
+/// Pages of sessions that are read in search of the one that goes on.
+const LIST_PAGES_MAX: usize = 100;
+
 /// The updates that are kept for a parent that has not come yet, which takes it milliseconds.
 const EARLY_BYTES_MAX: usize = 256 * 1024;
-
-/// The work of the agent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RelayTask {
-    pub cwd: PathBuf,
-    /// The session that goes on with the prompt; without one it is a new session.
-    pub session: Option<ResumedSession>,
-    pub prompt: String,
-    pub model: Option<String>,
-    pub mode: Mode,
-    /// The version of this program.
-    pub version: &'static str,
-}
-
-/// A session that goes on, perhaps in another directory. Its agent must list it in its first one: a parent that names the session of
-/// another one does not get it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ResumedSession {
-    pub id: String,
-    /// The working directory of its `session/new`.
-    pub first_cwd: PathBuf,
-}
 
 /// A step of the relay's owner.
 #[derive(Debug, Clone, PartialEq)]
@@ -89,6 +70,8 @@ pub struct WorkerRelay {
     session: String,
     /// Whether the agent can resume sessions.
     can_resume: bool,
+    /// The pages of its sessions that were requested.
+    n_list_pages: usize,
     /// The number of the last request to the agent.
     last_id: u64,
     /// The number of the request whose response the phase waits for; steering input may follow it.
@@ -124,6 +107,7 @@ impl WorkerRelay {
             options,
             session: String::new(),
             can_resume: false,
+            n_list_pages: 0,
             last_id: 0,
             awaited_id: 1,
             parent: ParentPresence::Expected(Vec::new()),
@@ -308,8 +292,8 @@ impl WorkerRelay {
                     listed.into_iter().flatten().any(|listed| listed["sessionId"] == session.id)
                 };
                 if !self.task.session.as_ref().is_some_and(is_listed) {
-                    let reason = "session not found".to_owned();
-                    return vec![WorkerRelayAction::NotResumed { reason, is_missing: true }];
+                    let cursor = result.and_then(|result| result.get("nextCursor")).and_then(Value::as_str);
+                    return vec![self.list_further(cursor)];
                 }
             }
             WorkerPhase::Open => {
@@ -326,14 +310,30 @@ impl WorkerRelay {
         vec![WorkerRelayAction::SendToAgent(line)]
     }
 
+    fn list_further(&mut self, cursor: Option<&str>) -> WorkerRelayAction {
+        let Some(cursor) = cursor.filter(|_| self.n_list_pages < LIST_PAGES_MAX) else {
+            return WorkerRelayAction::NotResumed {
+                reason: "session not found".to_owned(),
+                is_missing: true,
+            };
+        };
+        let line = self.list_request(Some(cursor));
+        self.awaited_id = self.last_id;
+        WorkerRelayAction::SendToAgent(line)
+    }
+
+    fn list_request(&mut self, cursor: Option<&str>) -> String {
+        self.n_list_pages += 1;
+        let cwd = self.task.session.as_ref().map(|session| session.first_cwd.clone());
+        let params = wire::ListSessionsRequest::new().cwd(cwd).cursor(cursor.map(str::to_owned));
+        self.next_request("session/list", &params)
+    }
+
     fn next_step(&mut self) -> String {
         let session = wire::SessionId::new(self.session.as_str());
-        if self.phase == WorkerPhase::Initialize
-            && let Some(resumed) = &self.task.session
-        {
+        if self.phase == WorkerPhase::Initialize && self.task.session.is_some() {
             self.phase = WorkerPhase::List;
-            let params = wire::ListSessionsRequest::new().cwd(resumed.first_cwd.clone());
-            return self.next_request("session/list", &params);
+            return self.list_request(None);
         }
         if matches!(self.phase, WorkerPhase::Initialize | WorkerPhase::List) {
             self.phase = WorkerPhase::Open;
