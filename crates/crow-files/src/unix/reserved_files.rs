@@ -12,6 +12,9 @@ use std::{
     sync::{PoisonError, RwLock},
 };
 
+#[cfg(target_os = "linux")]
+use rustix::fs::{Mode, OFlags};
+
 /// The file system and the number of each reserved file, once for each reservation.
 static RESERVED: RwLock<Vec<(u64, u64)>> = RwLock::new(Vec::new());
 
@@ -19,15 +22,30 @@ static RESERVED: RwLock<Vec<(u64, u64)>> = RwLock::new(Vec::new());
 #[derive(Debug)]
 pub struct FileReservation {
     identity: (u64, u64),
+    /// Keeps the number of the file from becoming another's when the library has closed and removed it.
+    #[cfg(target_os = "linux")]
+    _path: fs::File,
 }
 
 impl FileReservation {
     /// Reserves an existing file.
+    #[cfg(target_os = "linux")]
     pub fn of_file(path: &Path) -> io::Result<Self> {
-        let metadata = fs::metadata(path)?;
+        // The close of a descriptor with `O_PATH` ends no locks.
+        let path = fs::File::from(rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?);
+        Ok(Self { identity: Self::reserve(&path.metadata()?), _path: path })
+    }
+
+    /// Reserves an existing file.
+    #[cfg(not(target_os = "linux"))]
+    pub fn of_file(path: &Path) -> io::Result<Self> {
+        Ok(Self { identity: Self::reserve(&fs::metadata(path)?) })
+    }
+
+    fn reserve(metadata: &Metadata) -> (u64, u64) {
         let identity = (metadata.dev(), metadata.ino());
         RESERVED.write().unwrap_or_else(PoisonError::into_inner).push(identity);
-        Ok(Self { identity })
+        identity
     }
 }
 

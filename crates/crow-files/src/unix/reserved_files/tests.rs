@@ -77,3 +77,36 @@ fn reserved_file_is_not_opened_under_any_name() {
     "#]]
     .assert_eq(&text);
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn number_of_a_removed_file_is_reserved_for_it_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let (removed, other) = (directory.path().join("removed"), directory.path().join("other"));
+    for _ in 0..100 {
+        fs::write(&removed, "rows").unwrap();
+        let reservation = FileReservation::of_file(&removed).unwrap();
+        fs::remove_file(&removed).unwrap();
+        fs::write(&other, "text").unwrap();
+        assert_eq!(read_file(&other, 100).unwrap(), b"text");
+        fs::remove_file(&other).unwrap();
+        drop(reservation);
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn reservation_keeps_the_locks_of_the_process() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("database");
+    let file = fs::File::create(&path).unwrap();
+    rustix::fs::fcntl_lock(&file, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    let suffix = format!(":{} 0 EOF", file.metadata().unwrap().ino());
+    let is_locked = || fs::read_to_string("/proc/locks").unwrap().lines().any(|line| line.ends_with(&suffix));
+    assert!(is_locked());
+    drop(FileReservation::of_file(&path).unwrap());
+    assert!(is_locked());
+    // Any other descriptor ends them.
+    drop(fs::File::open(&path).unwrap());
+    assert!(!is_locked());
+}
