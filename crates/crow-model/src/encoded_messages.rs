@@ -6,7 +6,7 @@ use crow_core::TranscriptIdentity;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-/// Bytes of JSON that are kept; messages beyond are encoded for each request.
+/// Bytes of kept JSON beyond which no further messages are kept; those of the last turn may exceed it.
 const BYTES_MAX: usize = 1024 * 1024;
 
 /// The encoded messages at the beginning of a session's conversation. Belongs to the session; a request finds out itself
