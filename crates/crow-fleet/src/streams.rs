@@ -66,6 +66,9 @@ const LOOK_TIMEOUT: Duration = Duration::from_secs(1);
 /// Questions to a replica until it counts as silent.
 const LOOKS_MAX: usize = 2;
 
+/// Pause before a replica is asked again for a message that it does not have.
+const MISS_PAUSE: Duration = Duration::from_secs(1);
+
 /// Looks for the streams until they count as missing: when their leader is lost, the other replicas are silent for a moment.
 const STREAM_LOOKS_MAX: usize = 4;
 
@@ -299,13 +302,22 @@ async fn has_streams(jetstream: &Context) -> bool {
     false
 }
 
-/// Whether the message of a task is in its queue; the error is the reason why that is unknown.
+/// Whether a replica has the message of a task; the error is the reason why that is unknown.
 pub(crate) async fn has_task(jetstream: &Context, address: &TaskAddress) -> Result<bool, String> {
-    find_task(jetstream, address).await.map(|sequence| sequence.is_some())
+    look_for_task(jetstream, address).await.map(|sequence| sequence.is_some())
 }
 
-/// Returns the sequence of the message of a task, if it is in its queue; the error is the reason why that is unknown.
+/// Returns the sequence of the message of a task, if it is in its queue; the error is the reason why that is unknown. Any
+/// replica may answer, so only a second miss counts.
 pub(crate) async fn find_task(jetstream: &Context, address: &TaskAddress) -> Result<Option<u64>, String> {
+    if let Some(sequence) = look_for_task(jetstream, address).await? {
+        return Ok(Some(sequence));
+    }
+    sleep(MISS_PAUSE).await;
+    look_for_task(jetstream, address).await
+}
+
+async fn look_for_task(jetstream: &Context, address: &TaskAddress) -> Result<Option<u64>, String> {
     let stream = bare_stream(jetstream, TASKS).await?;
     let found = find_message(|| stream.direct_get_last_for_subject(address.task_subject())).await?;
     Ok(found.map(|message| message.sequence))

@@ -43,6 +43,31 @@ pub(crate) enum FarmEvent {
     MessageMissing,
 }
 
+impl FarmEvent {
+    /// Whether it is the outcome of a request.
+    fn is_outcome(&self) -> bool {
+        match self {
+            Self::Published { .. }
+            | Self::AlreadyQueued
+            | Self::PublishUnconfirmed
+            | Self::PublishFailed(_)
+            | Self::PlaceKept
+            | Self::PlaceNotKept(_)
+            | Self::NoEndFound
+            | Self::LookFailed
+            | Self::MessageDeleted
+            | Self::MessageMissing => true,
+            Self::Started
+            | Self::Resumed
+            | Self::Taken(_)
+            | Self::Ended(_)
+            | Self::CancelRequested
+            | Self::ClientClosed
+            | Self::CheckDue => false,
+        }
+    }
+}
+
 /// The next step of the driver of a task.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum FarmAction {
@@ -76,11 +101,35 @@ pub(crate) enum FarmAction {
     Finish(EndRecord),
     FinishCancelled,
     Fail(String),
-    /// Delete what was said about the task. As long as the queue may have its message, a worker that gets it must see the
-    /// end.
+    /// Delete what was said about the task. As long as the queue has its message or may get it, a worker that gets it must
+    /// see the end.
     DeleteRecords,
     /// Nothing follows, except the deletion of messages.
     Close,
+}
+
+impl FarmAction {
+    /// Whether it is a request to the server or to the keeper of the place, of which there will be one outcome.
+    fn is_request(&self) -> bool {
+        match self {
+            Self::KeepPlace
+            | Self::Publish { .. }
+            | Self::PublishAgain { .. }
+            | Self::LookForRecords
+            | Self::LookAgain
+            | Self::FindMessage
+            | Self::DeleteMessage { .. } => true,
+            Self::Attach(_)
+            | Self::Detach
+            | Self::ShowNotice(_)
+            | Self::SendCancel
+            | Self::Finish(_)
+            | Self::FinishCancelled
+            | Self::Fail(_)
+            | Self::DeleteRecords
+            | Self::Close => false,
+        }
+    }
 }
 
 /// The course of one task.
@@ -89,7 +138,7 @@ pub(crate) struct FarmMachine {
     is_started: bool,
     /// True if an earlier process gave the task.
     is_resumed: bool,
-    /// True until it is known whether a resumed task has ended meanwhile.
+    /// True while the next step depends on whether the task has ended: a look that failed is repeated.
     must_look: bool,
     /// True if an end may have been deleted by age.
     is_old: bool,
@@ -103,7 +152,10 @@ pub(crate) struct FarmMachine {
     /// It is told to the client, or the client is gone.
     is_over: bool,
     is_cancelled: bool,
-    is_message_deleted: bool,
+    /// True if the queue no longer has the message.
+    is_message_gone: bool,
+    /// Requests without an outcome.
+    n_requests: usize,
     is_closed: bool,
 }
 
@@ -114,6 +166,16 @@ impl FarmMachine {
     }
 
     pub(crate) fn handle_event(&mut self, event: FarmEvent) -> Vec<FarmAction> {
+        self.n_requests = self.n_requests.saturating_sub(usize::from(event.is_outcome()));
+        let mut actions = self.on_event(event);
+        self.n_requests += actions.iter().filter(|action| action.is_request()).count();
+        if self.is_closed && self.is_message_gone && self.n_requests == 0 {
+            actions.push(FarmAction::DeleteRecords);
+        }
+        actions
+    }
+
+    fn on_event(&mut self, event: FarmEvent) -> Vec<FarmAction> {
         match event {
             FarmEvent::Started => {
                 self.is_started = true;
@@ -123,7 +185,11 @@ impl FarmMachine {
                 vec![FarmAction::Publish { attempt: self.attempt }]
             }
             FarmEvent::Resumed if !self.is_over => vec![FarmAction::LookForRecords],
-            FarmEvent::Published { sequence } => self.on_published(sequence),
+            FarmEvent::Published { sequence } => {
+                self.sequence = Some(sequence);
+                self.on_queued()
+            }
+            FarmEvent::AlreadyQueued => self.on_queued(),
             FarmEvent::PublishUnconfirmed if !self.is_over && !self.is_cancelled => {
                 vec![FarmAction::PublishAgain { attempt: self.attempt }]
             }
@@ -136,30 +202,25 @@ impl FarmMachine {
             FarmEvent::Taken(record) => self.on_taken(record),
             FarmEvent::Ended(record) if !self.is_over => {
                 self.is_over = true;
-                // Another worker may have begun it again meanwhile.
-                self.is_message_deleted = false;
                 let deletion = self.sequence.map(|sequence| FarmAction::DeleteMessage { sequence });
                 [FarmAction::Finish(record)].into_iter().chain(deletion).collect()
             }
             FarmEvent::CancelRequested => self.on_cancel(),
             FarmEvent::ClientClosed => self.on_client_closed(),
             FarmEvent::MessageDeleted => {
-                self.is_message_deleted = true;
-                self.is_closed.then_some(FarmAction::DeleteRecords).into_iter().collect()
+                self.is_message_gone = true;
+                Vec::new()
             }
-            FarmEvent::CheckDue if self.is_started && !self.is_over && !self.is_cancelled => {
+            FarmEvent::MessageMissing => self.on_message_missing(),
+            // One look at a time: the next one must be younger than what the last one found.
+            FarmEvent::CheckDue
+                if self.is_started && !self.is_over && !self.is_cancelled && self.n_requests == 0 =>
+            {
                 vec![FarmAction::LookForRecords]
             }
             FarmEvent::LookFailed if self.must_look && !self.is_over => vec![FarmAction::LookAgain],
             FarmEvent::NoEndFound if !self.is_over && !self.is_cancelled => self.on_no_end_found(),
-            // It may have run, and must not run again unasked.
-            FarmEvent::MessageMissing if self.is_old && !self.is_over => {
-                self.is_over = true;
-                vec![FarmAction::Fail(TOO_OLD.to_owned())]
-            }
-            FarmEvent::AlreadyQueued
-            | FarmEvent::MessageMissing
-            | FarmEvent::PlaceKept
+            FarmEvent::PlaceKept
             | FarmEvent::PlaceNotKept(_)
             | FarmEvent::Resumed
             | FarmEvent::LookFailed
@@ -177,23 +238,38 @@ impl FarmMachine {
         };
         self.is_over = true;
         self.is_closed = true;
-        actions.extend(self.is_message_deleted.then_some(FarmAction::DeleteRecords));
         actions.push(FarmAction::Close);
         actions
     }
 
+    /// Workers tell the end before they remove the message. So a task runs nowhere if its message is missing and then there
+    /// is no end; in the other order it may have ended in between.
     fn on_no_end_found(&mut self) -> Vec<FarmAction> {
         self.must_look = false;
-        if self.is_old {
+        if !self.is_message_gone {
             return vec![FarmAction::FindMessage];
         }
-        // The queue refuses it if it has it.
+        // It may have run, and must not run again unasked.
+        if self.is_old {
+            self.is_over = true;
+            return vec![FarmAction::Fail(TOO_OLD.to_owned())];
+        }
+        self.is_message_gone = false;
         self.attempt += 1;
         vec![FarmAction::Publish { attempt: self.attempt }]
     }
 
-    fn on_published(&mut self, sequence: u64) -> Vec<FarmAction> {
-        self.sequence = Some(sequence);
+    fn on_message_missing(&mut self) -> Vec<FarmAction> {
+        self.is_message_gone = true;
+        if self.is_over || self.is_cancelled {
+            return Vec::new();
+        }
+        self.must_look = true;
+        vec![FarmAction::LookForRecords]
+    }
+
+    fn on_queued(&mut self) -> Vec<FarmAction> {
+        self.is_message_gone = false;
         match self.is_over || self.is_cancelled {
             true => self.delete_message(),
             false => Vec::new(),
@@ -206,6 +282,7 @@ impl FarmMachine {
             return Vec::new();
         }
         self.sequence = Some(record.sequence);
+        self.is_message_gone = false;
         if self.is_over || self.is_cancelled {
             return self.delete_message();
         }
@@ -244,8 +321,7 @@ impl FarmMachine {
         actions
     }
 
-    fn delete_message(&mut self) -> Vec<FarmAction> {
-        self.is_message_deleted = false;
+    fn delete_message(&self) -> Vec<FarmAction> {
         match self.sequence {
             Some(sequence) => vec![FarmAction::DeleteMessage { sequence }],
             None if self.is_resumed => vec![FarmAction::FindMessage],

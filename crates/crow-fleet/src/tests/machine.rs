@@ -114,7 +114,7 @@ fn records_are_deleted_once_no_worker_can_get_the_message() {
             taken a 4.1: attach a
             end a: finish by a, delete 4
             deleted: 
-            close: delete records, close
+            close: close, delete records
         "#]],
     );
     check(
@@ -237,20 +237,113 @@ fn client_that_leaves_takes_its_task_along() {
 #[test]
 fn lost_message_is_published_again() {
     check(
-        "start, kept, unconfirmed, stored 4, check, missing, queued, check, missing, stored 9, taken a 9.1, end a",
+        "start, kept, unconfirmed, stored 4, check, missing, stored 4, check, missing, gone, missing, stored 9, taken a 9.1, end a",
         &expect![[r#"
             start: keep place
             kept: publish 0
             unconfirmed: publish 0 again
             stored 4: 
             check: look
-            missing: publish 1
-            queued: 
+            missing: find message
+            stored 4: 
             check: look
-            missing: publish 2
+            missing: find message
+            gone: look
+            missing: publish 1
             stored 9: 
             taken a 9.1: attach a
             end a: finish by a, delete 9
+        "#]],
+    );
+}
+
+#[test]
+fn task_that_ends_while_its_message_is_looked_for_is_not_published_again() {
+    check_resumed(
+        "resume, taken a 4.1, missing, gone, end a, missing, deleted, close",
+        &expect![[r#"
+        resume: look
+        taken a 4.1: attach a
+        missing: find message
+        gone: look
+        end a: finish by a, delete 4
+        missing: 
+        deleted: 
+        close: close, delete records
+    "#]],
+    );
+}
+
+#[test]
+fn task_is_looked_for_after_the_outcome_of_every_request() {
+    check(
+        "start, check, kept, check, unconfirmed, check, stored 4, check, check, missing, check, gone, check, missing, \
+         check, stored 9, check",
+        &expect![[r#"
+            start: keep place
+            check: 
+            kept: publish 0
+            check: 
+            unconfirmed: publish 0 again
+            check: 
+            stored 4: 
+            check: look
+            check: 
+            missing: find message
+            check: 
+            gone: look
+            check: 
+            missing: publish 1
+            check: 
+            stored 9: 
+            check: look
+        "#]],
+    );
+}
+
+#[test]
+fn records_stay_while_the_queue_may_get_the_message() {
+    check(
+        "start, kept, taken a 4.1, end a, deleted, close, unconfirmed, stored 9, deleted",
+        &expect![[r#"
+        start: keep place
+        kept: publish 0
+        taken a 4.1: attach a
+        end a: finish by a, delete 4
+        deleted: 
+        close: close
+        unconfirmed: find message
+        stored 9: delete 9
+        deleted: delete records
+    "#]],
+    );
+    check(
+        "start, kept, taken a 4.1, end a, deleted, close, queued, deleted",
+        &expect![[r#"
+        start: keep place
+        kept: publish 0
+        taken a 4.1: attach a
+        end a: finish by a, delete 4
+        deleted: 
+        close: close
+        queued: delete 4
+        deleted: delete records
+    "#]],
+    );
+    check(
+        "start, kept, stored 4, taken a 4.1, cancel, taken b 9.1, end b, close, deleted, deleted, deleted",
+        &expect![[r#"
+            start: keep place
+            kept: publish 0
+            stored 4: 
+            taken a 4.1: attach a
+            cancel: send cancel, delete 4
+            taken b 9.1: delete 9
+            end b: finish by b, delete 9
+            close: close
+            deleted: 
+            deleted: 
+            deleted: delete records
         "#]],
     );
 }
@@ -346,29 +439,29 @@ fn resumed_task_has_ended_meanwhile() {
     check_resumed(
         "resume, end a, taken a 4.1, missing, deleted, end a, close",
         &expect![[r#"
-        resume: look
-        end a: finish by a
-        taken a 4.1: delete 4
-        missing: 
-        deleted: 
-        end a: 
-        close: delete records, close
-    "#]],
+            resume: look
+            end a: finish by a
+            taken a 4.1: delete 4
+            missing: 
+            deleted: 
+            end a: 
+            close: close, delete records
+        "#]],
     );
 }
 
 #[test]
 fn resumed_task_goes_on_at_its_worker() {
     check_resumed(
-        "resume, unknown, taken a 4.1, back a 4.1, taken b 4.2, missing, queued, unknown, end b, close",
+        "resume, unknown, taken a 4.1, back a 4.1, taken b 4.2, missing, stored 4, unknown, end b, close",
         &expect![[r#"
             resume: look
             unknown: look again
             taken a 4.1: attach a
             back a 4.1: detach
             taken b 4.2: show "The worker a no longer has the task; b begins it again.", attach b
-            missing: publish 1
-            queued: 
+            missing: find message
+            stored 4: 
             unknown: 
             end b: finish by b, delete 4
             close: close
@@ -379,16 +472,19 @@ fn resumed_task_goes_on_at_its_worker() {
 #[test]
 fn resumed_task_that_is_nowhere_is_published_again() {
     check_resumed(
-        "resume, missing, stored 9, taken a 9.1, cancel, end a, close",
+        "resume, missing, gone, unknown, missing, stored 9, taken a 9.1, cancel, end a, close",
         &expect![[r#"
-        resume: look
-        missing: publish 1
-        stored 9: 
-        taken a 9.1: attach a
-        cancel: send cancel, delete 9
-        end a: finish by a, delete 9
-        close: close
-    "#]],
+            resume: look
+            missing: find message
+            gone: look
+            unknown: look again
+            missing: publish 1
+            stored 9: 
+            taken a 9.1: attach a
+            cancel: send cancel, delete 9
+            end a: finish by a, delete 9
+            close: close
+        "#]],
     );
 }
 
@@ -397,25 +493,26 @@ fn resumed_task_is_cancelled_before_it_is_found() {
     check_resumed(
         "resume, cancel, stored 4, deleted, unknown, missing, close",
         &expect![[r#"
-        resume: look
-        cancel: finish cancelled, find message
-        stored 4: delete 4
-        deleted: 
-        unknown: 
-        missing: 
-        close: delete records, close
-    "#]],
+            resume: look
+            cancel: finish cancelled, find message
+            stored 4: delete 4
+            deleted: 
+            unknown: 
+            missing: 
+            close: close, delete records
+        "#]],
     );
     check_resumed(
-        "resume, cancel, taken a 4.1, missing, close, deleted",
+        "resume, cancel, taken a 4.1, missing, close, deleted, gone",
         &expect![[r#"
-        resume: look
-        cancel: finish cancelled, find message
-        taken a 4.1: delete 4
-        missing: 
-        close: close
-        deleted: delete records
-    "#]],
+            resume: look
+            cancel: finish cancelled, find message
+            taken a 4.1: delete 4
+            missing: 
+            close: close
+            deleted: 
+            gone: delete records
+        "#]],
     );
     check_resumed(
         "close, stored 4, deleted",
@@ -432,14 +529,15 @@ fn task_that_was_given_long_ago_does_not_run_again_unasked() {
     let old = || FarmMachine::resume(true);
     run_machine(
         old(),
-        "resume, missing, gone, gone, close",
+        "resume, missing, gone, missing, gone, close",
         &expect![[r#"
-        resume: look
-        missing: find message
-        gone: fail its end is no longer kept: a server keeps ends for seven days
-        gone: 
-        close: close
-    "#]],
+            resume: look
+            missing: find message
+            gone: look
+            missing: fail its end is no longer kept: a server keeps ends for seven days
+            gone: 
+            close: close, delete records
+        "#]],
     );
     run_machine(
         old(),

@@ -1,6 +1,7 @@
 //! Requests of the driver of a task to the server, and to the keeper of its place. Each is a task of its own, whose result
 //! comes back to the driver.
 
+use std::future::ready;
 use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
@@ -63,7 +64,11 @@ impl FarmTaskDriver {
     }
 
     pub(super) fn publish(&mut self, attempt: u32, pause: Duration) {
-        let Some(message) = self.message.clone() else { return };
+        let Some(message) = self.message.clone() else {
+            let failure = FarmEvent::PublishFailed("it has no message".to_owned());
+            self.requests.spawn(ready(RequestResult::Event(failure)));
+            return;
+        };
         let (jetstream, subject) = (self.connection.jetstream.clone(), self.address.task_subject());
         let message_id = format!("{}.{attempt}", self.message_id);
         let queue = self.address.queue.clone();
@@ -99,16 +104,14 @@ impl FarmTaskDriver {
         self.look_for_records(LOOK_PAUSE);
     }
 
-    /// Looks for the message until the server answers. Any replica may, so only a second miss counts.
+    /// Looks for the message until the server answers.
     pub(super) fn find_message(&mut self) {
         let (jetstream, address) = (self.connection.jetstream.clone(), self.address.clone());
         self.requests.spawn(async move {
-            let mut was_missing = false;
             loop {
                 match streams::find_task(&jetstream, &address).await {
                     Ok(Some(sequence)) => return RequestResult::Event(FarmEvent::Published { sequence }),
-                    Ok(None) if was_missing => return RequestResult::Event(FarmEvent::MessageMissing),
-                    Ok(None) => was_missing = true,
+                    Ok(None) => return RequestResult::Event(FarmEvent::MessageMissing),
                     Err(reason) => tracing::debug!(%reason, "the message of a task was not looked for"),
                 }
                 sleep(LOOK_PAUSE).await;
