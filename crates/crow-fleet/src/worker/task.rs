@@ -79,20 +79,14 @@ impl TaskRun {
                 return self.acknowledge(AckKind::Nak(None)).await;
             }
         };
-        let records = match streams::read_records(&self.context.jetstream, &task.address).await {
-            Ok(records) => records,
+        let records = match self.read_records_of_open(&task).await {
+            Ok(Some(records)) => records,
+            Ok(None) => return self.acknowledge(AckKind::Ack).await,
             Err(reason) => {
                 tracing::warn!(%reason, "it is not known whether a task has ended; it is given back");
                 return self.acknowledge(AckKind::Nak(Some(RETRY_AFTER))).await;
             }
         };
-        let has_ended = records.iter().any(|record| {
-            record.is_end && EndRecord::decode(&record.payload, &task.message.ticket).is_some()
-        });
-        if has_ended {
-            // An earlier worker has told the end, and could not remove the message.
-            return self.acknowledge(AckKind::Ack).await;
-        }
         let lost_workers = list_lost_workers(&records, &task.message.ticket);
         if lost_workers.len() >= LOST_WORKERS_MAX {
             let (n_workers, names) = (lost_workers.len(), lost_workers.join(", "));
@@ -121,6 +115,21 @@ impl TaskRun {
         let outcome = self.conclude(&task, end, leftovers).await;
         context.counts.end_task(&task.address.task);
         (context.report)(WorkerEvent::Ended { task: task.address.task, outcome });
+    }
+
+    /// Returns the records of a task, or `None` if it is over: an earlier worker has told the end and could not remove the
+    /// message, or the message was removed on its way here. Parents remove it before the records, so it is looked for after
+    /// them.
+    async fn read_records_of_open(&self, task: &AcceptedTask) -> Result<Option<Vec<StoredRecord>>, String> {
+        let (jetstream, ticket) = (&self.context.jetstream, &task.message.ticket);
+        let records = streams::read_records(jetstream, &task.address).await?;
+        let is_end =
+            |record: &StoredRecord| record.is_end && EndRecord::decode(&record.payload, ticket).is_some();
+        if records.iter().any(is_end) {
+            return Ok(None);
+        }
+        let message = streams::find_task(jetstream, &task.address).await?;
+        Ok((message == Some(task.taken.sequence)).then_some(records))
     }
 
     fn accept(&self) -> Result<AcceptedTask, String> {

@@ -6,6 +6,7 @@ mod cluster;
 mod code;
 mod doomed_parent;
 mod faults;
+mod holding_proxy;
 mod queued;
 mod resumption;
 mod takeovers;

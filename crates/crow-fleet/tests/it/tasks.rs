@@ -8,6 +8,8 @@ use crow_fleet::{FleetObserver, TaskBeginning};
 use expect_test::expect;
 use futures_util::StreamExt;
 
+use super::holding_proxy::HoldingProxy;
+use super::resumption::wait_until_forgotten;
 use super::world::{RunningTask, World, run, soon, start_worker};
 
 #[test]
@@ -107,6 +109,29 @@ fn waiting_task_is_cancelled_and_never_runs() {
         assert!(next.contains("echo: second"), "{next}");
         assert_eq!(worker.taken().await, 1);
         assert_eq!(worker.ended().await, "done");
+        worker.drain().await;
+    });
+}
+
+#[test]
+fn task_that_is_cancelled_on_its_way_to_a_worker_never_runs() {
+    run(async {
+        let Some(mut world) = World::start() else { return };
+        let proxy = HoldingProxy::start(&world.server.url());
+        let mut options = world.worker_options(&[]);
+        options.server.urls.clone_from(&proxy.url);
+        let mut worker = start_worker(options).await.expect("it connects");
+        let on_its_way = proxy.hold("crow.task.build.");
+        let task = world.start_task("never").await;
+        soon("the server sends it", on_its_way).await.expect("the proxy runs");
+        task.cancel();
+        task.end(None).await;
+        wait_until_forgotten(&world).await;
+        proxy.release();
+        world.start_task("next").await.end(None).await;
+        assert_eq!((worker.taken().await, worker.ended().await), (1, "done".to_owned()));
+        worker.stop.cancel();
+        assert!(worker.events.recv().await.is_none(), "it has begun a second task");
         worker.drain().await;
     });
 }
