@@ -1,12 +1,15 @@
 //! The JSON of the messages that earlier requests of a session have sent, so that each message is encoded once.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crow_core::TranscriptIdentity;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-/// Bytes of kept JSON beyond which no further messages are kept; those of the last turn may exceed it.
+/// Bytes of kept JSON.
 const BYTES_MAX: usize = 1024 * 1024;
 
 /// The encoded messages at the beginning of a session's conversation. Belongs to the session; a request finds out itself
@@ -23,6 +26,8 @@ pub(crate) struct EncodedPrefix {
     n_steps: usize,
     messages: Vec<Box<RawValue>>,
     n_bytes: usize,
+    /// True once messages did not fit: what follows them cannot be kept without them.
+    is_full: bool,
     /// A conversation that is sent once is not kept.
     was_sent_before: bool,
 }
@@ -55,21 +60,23 @@ impl EncodedPrefix {
     }
 
     /// Keeps the first of the messages that follow, with which a number of steps is encoded. Returns how many it has kept:
-    /// all or none.
+    /// all, or none if they are too long.
     pub(crate) fn keep_messages(
         &mut self,
         messages: &[impl Serialize],
         n_steps: usize,
     ) -> Result<usize, serde_json::Error> {
-        if !self.was_sent_before || self.n_bytes > BYTES_MAX {
+        if !self.was_sent_before || self.is_full {
             return Ok(0);
         }
-        for message in messages {
-            let json = to_raw_value(message)?;
-            self.n_bytes += json.get().len();
-            self.messages.push(json);
+        let encoded = messages.iter().map(to_raw_value).collect::<Result<Vec<_>, _>>()?;
+        let n_bytes = self.n_bytes + encoded.iter().map(|message| message.get().len()).sum::<usize>();
+        self.is_full = n_bytes > BYTES_MAX;
+        if self.is_full {
+            return Ok(0);
         }
-        self.n_steps = n_steps;
+        self.messages.extend(encoded);
+        (self.n_bytes, self.n_steps) = (n_bytes, n_steps);
         Ok(messages.len())
     }
 }
