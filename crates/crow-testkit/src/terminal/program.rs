@@ -145,10 +145,20 @@ impl TerminalProgram {
         self.emulator_end.write_all(text.as_bytes()).expect("the terminal takes input");
     }
 
-    /// Presses a key such as `enter` or `ctrl-o`.
+    /// Presses a key such as `enter` or `ctrl-o`, once the program has turned on what the terminal needs to send it.
+    ///
+    /// # Panics
+    /// If the terminal cannot send it.
     #[track_caller]
     pub fn press_key(&mut self, name: &str) {
-        let bytes = encode_key(name, self.scanner.has_kitty());
+        let deadline = Instant::now() + TIMEOUT;
+        let bytes = loop {
+            match encode_key(name, self.scanner.has_kitty()) {
+                Some(bytes) => break bytes,
+                None if self.kind == TerminalKind::Kitty && self.receive_event(deadline) => {}
+                None => panic!("this terminal cannot send {name}"),
+            }
+        };
         self.type_text(&bytes);
     }
 
