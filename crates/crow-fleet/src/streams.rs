@@ -119,7 +119,7 @@ impl QueueFailure {
     fn of_stream(queue: &QueueOptions, error: &CreateStreamError) -> Self {
         let is_passing = match error.kind() {
             CreateStreamErrorKind::TimedOut => true,
-            CreateStreamErrorKind::JetStream(cause) => is_election(&cause),
+            CreateStreamErrorKind::JetStream(cause) => is_passing(&cause),
             CreateStreamErrorKind::EmptyStreamName
             | CreateStreamErrorKind::InvalidStreamName
             | CreateStreamErrorKind::DomainAndExternalSet
@@ -134,7 +134,7 @@ impl QueueFailure {
     fn of_consumer(queue: &QueueOptions, error: &ConsumerError) -> Self {
         let is_passing = match error.kind() {
             ConsumerErrorKind::TimedOut => true,
-            ConsumerErrorKind::JetStream(cause) => is_election(&cause),
+            ConsumerErrorKind::JetStream(cause) => is_passing(&cause),
             ConsumerErrorKind::Request
             | ConsumerErrorKind::InvalidConsumerType
             | ConsumerErrorKind::InvalidName
@@ -194,9 +194,9 @@ pub(crate) async fn open_queue(
     Ok(consumer)
 }
 
-/// Whether a cluster says that it has no leader.
-fn is_election(cause: &jetstream::Error) -> bool {
-    cause.error_code() == ErrorCode::CLUSTER_NOT_AVAILABLE
+/// Whether a cluster says that it has no leader, or too few servers, as while it starts.
+pub(crate) fn is_passing(cause: &jetstream::Error) -> bool {
+    [ErrorCode::CLUSTER_NOT_AVAILABLE, ErrorCode::CLUSTER_NO_PEERS].contains(&cause.error_code())
 }
 
 /// Makes the stream of code if it does not exist. Without it tasks have no worktrees, and the rest works.
