@@ -34,7 +34,7 @@ const EVENTS_LEN: usize = 64;
 const QUEUE_LEN: usize = 256;
 
 /// Time that turns may take to store their last results after the client has disconnected.
-const SHUTDOWN_WAIT_MAX: Duration = Duration::from_millis(80);
+const SHUTDOWN_WAIT_MAX: Duration = Duration::from_millis(800);
 
 /// An event of the host.
 #[derive(Debug)]
