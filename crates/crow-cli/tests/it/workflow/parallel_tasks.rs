@@ -326,13 +326,13 @@ fn child_asks_the_user() {
         r###"
         tasks - [ ] T001 [P] Make a.txt
         tasks - [ ] T002 [P] Make b.txt
-        child id="T001": call write {"file_path":"a.txt","content":"a"}
+        child id="T001": hold | call write {"file_path":"a.txt","content":"a"}
         child id="T001": text "RESULT: done"
-        child id="T002": hold | text "RESULT: done"
+        child id="T002": text "RESULT: done"
         > answer allow_once
         > answer reject_once
         > prompt /speckit.implement
-        > wait ✓ T001
+        > wait plan in_progress T001 Make a.txt, completed T002
         > release
         > end
         > show a.txt
@@ -346,12 +346,12 @@ fn child_asks_the_user() {
             < call call-2-100003 task "T001 Make a.txt" in_progress {"task":"T001"}
             < call call-2-100004 task "T002 Make b.txt" in_progress {"task":"T002"}
             < plan in_progress T001 Make a.txt, in_progress T002 Make b.txt
+            < call call-2-100004 completed "Task $TASK (T002 Make b.txt) is done.\n\nRESULT: done\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
+            < text[note-6] ⏎✓ T002: done by a child agent⏎
+            < plan in_progress T001 Make a.txt, completed T002 Make b.txt
             ? T001 Make a.txt: Write a.txt [allow_once, allow_always, allow_project, reject_once] -> reject_once
             < call call-2-100003 completed "Task $TASK (T001 Make a.txt) is done.\n\nRESULT: done\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
-            < text[note-6] ⏎✓ T001: done by a child agent⏎
-            < plan completed T001 Make a.txt, in_progress T002 Make b.txt
-            < call call-2-100004 completed "Task $TASK (T002 Make b.txt) is done.\n\nRESULT: done\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
-            < text[note-8] ⏎✓ T002: done by a child agent⏎
+            < text[note-8] ⏎✓ T001: done by a child agent⏎
             < plan completed T001 Make a.txt, completed T002 Make b.txt
             < plan completed T001 Make a.txt, completed T002 Make b.txt
             < text[msg-3] ⏎**/speckit.implement**⏎- Done in this run: 2⏎- tasks.md: 2 of 2 done⏎⏎Next: `/speckit.converge`⏎
