@@ -33,7 +33,8 @@ const EVENTS_LEN: usize = 64;
 /// Requests to a session that may wait while it is opened or closed, which takes milliseconds.
 const QUEUE_LEN: usize = 256;
 
-/// Time that turns may take to store their last results after the client has disconnected.
+/// Time that turns may take to store their last results after the client has disconnected. Most clients send a signal after a
+/// second.
 const SHUTDOWN_WAIT_MAX: Duration = Duration::from_millis(800);
 
 /// An event of the host.

@@ -117,9 +117,9 @@ impl TaskRun {
         (context.report)(WorkerEvent::Ended { task: task.address.task, outcome });
     }
 
-    /// Returns the records of a task, or `None` if it is over: an earlier worker has told the end and could not remove the
-    /// message, or the message was removed on its way here. Parents remove it before the records, so it is looked for after
-    /// them.
+    /// Returns the records of a task, or `None` if the task is over. Then an earlier worker has told the end and could not
+    /// remove the message, or the parent removed the message while it was on its way here. A parent removes the message
+    /// before the records, so this reads the records first.
     async fn read_records_of_open(&self, task: &AcceptedTask) -> Result<Option<Vec<StoredRecord>>, String> {
         let (jetstream, ticket) = (&self.context.jetstream, &task.message.ticket);
         let records = streams::read_records(jetstream, &task.address).await?;
