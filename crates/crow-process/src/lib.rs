@@ -63,6 +63,7 @@ pub use system::{
         wait_for_input_or_stop,
     },
     limits::{effective_uid, ignore_file_size_signal, raise_descriptor_limit},
+    other_process::has_process_ended,
     shell::{SHELL_DIRECTORY, find_program, posix_shell},
     signals::{SignalListener, WindowResizes, outlive_parent, wait_for_stop_signal},
     tty::{TerminalMode, duplicate_stdin, open_terminal, suspend_process, terminal_size},

@@ -3,18 +3,26 @@ mod jobs;
 use std::{
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
+    process::Stdio,
     sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
 
 use expect_test::{Expect, expect};
-use nix::{errno::Errno, sys::signal::kill, unistd::Pid};
+use nix::{
+    sys::{
+        signal::kill,
+        wait::{Id, WaitPidFlag, waitid},
+    },
+    unistd::Pid,
+};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     CapturedOutput, CommandSpec, OutputLimits, OutputWatcher, PipedProcess, ProcessGroups, ProcessPipes,
-    ProgramResult, RunLimits, SpawnError, output::OutputCollector, run_program, spawn_piped_process,
+    ProgramResult, RunLimits, SpawnError, has_process_ended, output::OutputCollector, run_program,
+    spawn_piped_process,
 };
 
 /// Far beyond what anything here takes; reached only when something hangs.
@@ -318,12 +326,12 @@ async fn kill_all_ends_piped_processes_and_refuses_new_ones() {
     expect![["no more programs are started: the process is shutting down"]].assert_eq(&refused.to_string());
 }
 
-/// Waits until a process is gone, or dead and not yet reaped.
+/// Waits until a process has ended.
 async fn gone(pid: &str) {
-    let pid = Pid::from_raw(pid.trim().parse().unwrap());
+    let pid = pid.trim().parse().unwrap();
     let began = Instant::now();
     let mut tick = tokio::time::interval(Duration::from_millis(5));
-    while kill(pid, None) != Err(Errno::ESRCH) && !is_dead(pid) {
+    while !has_process_ended(pid) {
         if began.elapsed() > STUCK {
             panic!("{pid} lives on");
         }
@@ -331,9 +339,24 @@ async fn gone(pid: &str) {
     }
 }
 
-fn is_dead(pid: Pid) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'))
+#[test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the state of a process is seen before its parent waits for it"
+)]
+fn process_has_ended_before_and_after_its_parent_knows() {
+    let mut child = std::process::Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+    let pid = child.id();
+    let is_running = !has_process_ended(pid);
+    drop(child.stdin.take());
+    waitid(Id::Pid(Pid::from_raw(pid.cast_signed())), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT).unwrap();
+    let is_known_to_us = has_process_ended(pid);
+    child.wait().unwrap();
+    // Only Linux has a file that tells.
+    assert!(is_known_to_us || !cfg!(target_os = "linux"));
+    assert!(is_running && has_process_ended(pid));
+    assert!(!has_process_ended(std::process::id()) && !has_process_ended(1));
+    assert!(has_process_ended(0) && has_process_ended(u32::MAX), "they are no processes");
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ pub(crate) mod exit_status;
 pub(crate) mod foreground;
 pub(crate) mod input;
 pub(crate) mod limits;
+pub(crate) mod other_process;
 pub(crate) mod process_group;
 pub(crate) mod shell;
 pub(crate) mod signals;
