@@ -11,15 +11,27 @@ use crate::DeliveryId;
 pub enum LeaseHolder {
     /// Another session of this process, which may serve several clients.
     ThisProcess,
-    /// Another process, with its description if known.
-    OtherProcess(String),
+    /// Another process.
+    OtherProcess {
+        /// Its program or process, as far as it is known.
+        description: String,
+        /// Its ID, if it seems to be a process of this machine.
+        pid: Option<u32>,
+    },
+}
+
+impl LeaseHolder {
+    /// A process of which only these words are known.
+    pub(crate) fn unknown_process(words: &str) -> Self {
+        Self::OtherProcess { description: words.to_owned(), pid: None }
+    }
 }
 
 impl fmt::Display for LeaseHolder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::ThisProcess => f.write_str("for another client of this process"),
-            Self::OtherProcess(process) => write!(f, "in another process ({process})"),
+            Self::OtherProcess { description, .. } => write!(f, "in another process ({description})"),
         }
     }
 }

@@ -3,6 +3,7 @@
 mod address;
 mod connection;
 mod errors;
+mod lease_holder;
 mod lost_connections;
 mod statements;
 
@@ -24,7 +25,7 @@ use self::{
     statements::PostgresTransaction,
 };
 use crate::{
-    LeaseHolder, StoreError,
+    StoreError,
     database::index_missing_messages,
     search::{quote_phrase, separate_cjk},
     sql::{DatabaseBackend, LeaseKey, SqlDialect, SyncCallback, TransactionBody, TransactionKind},
@@ -114,7 +115,7 @@ impl PostgresAddress {
             .connect_timeout(limit / 2)
             .keepalives_idle(RESPONSE_TIMEOUT)
             .tcp_user_timeout(RESPONSE_TIMEOUT)
-            .application_name(format!("crow process {}", std::process::id()));
+            .application_name(lease_holder::own_process_name());
         let tls = address::wants_tls(&config).then(|| tls_config(&name)).transpose()?;
         // The last of several hosts still has its time.
         let n_hosts = config.get_hosts().len().max(config.get_hostaddrs().len()).max(1);
@@ -189,30 +190,6 @@ fn tls_config(name: &str) -> Result<ClientConfig, StoreError> {
     Ok(config.with_root_certificates(roots).with_no_client_auth())
 }
 
-impl PostgresBackend {
-    /// Describes the process that holds a lease, as far as the server knows.
-    fn find_holder(&mut self, lock_id: i64) -> LeaseHolder {
-        let sql = "SELECT a.application_name, a.client_addr::text,
-                 a.application_name = current_setting('application_name')
-                 AND a.client_addr IS NOT DISTINCT FROM inet_client_addr()
-             FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
-             WHERE l.locktype = 'advisory' AND l.granted AND l.database = (
-                 SELECT oid FROM pg_database WHERE datname = current_database())
-               AND ((l.classid::bigint << 32) | l.objid::bigint) = $1";
-        let found = self.connection.query_opt(sql, &[&lock_id]).ok().flatten();
-        let holder = found.and_then(|row| {
-            let (program, address): (Option<String>, Option<String>) =
-                (row.try_get(0).ok()?, row.try_get(1).ok()?);
-            if row.try_get(2).ok()? {
-                return Some(LeaseHolder::ThisProcess);
-            }
-            let address = address.map(|from| format!(" at {from}")).unwrap_or_default();
-            Some(LeaseHolder::OtherProcess(format!("{}{address}", program?)))
-        });
-        holder.unwrap_or_else(|| LeaseHolder::OtherProcess("an unknown one".into()))
-    }
-}
-
 impl DatabaseBackend for PostgresBackend {
     fn run_transaction(
         &mut self,
@@ -236,11 +213,10 @@ impl DatabaseBackend for PostgresBackend {
     }
 
     fn acquire_lease(&mut self, key: &LeaseKey) -> Result<(), StoreError> {
-        let lock_id = key.lock_id();
-        let acquired = self.connection.query_opt("SELECT pg_try_advisory_lock($1)", &[&lock_id]);
-        match acquired.map_err(|error| error.into_store_error(&self.name))?.map(|row| row.get(0)) {
-            Some(true) => Ok(()),
-            Some(false) | None => Err(key.busy_error(self.find_holder(lock_id))),
+        let holder = lease_holder::acquire_lock(&mut self.connection, key.lock_id());
+        match holder.map_err(|error| error.into_store_error(&self.name))? {
+            None => Ok(()),
+            Some(holder) => Err(key.busy_error(holder)),
         }
     }
 

@@ -2,6 +2,7 @@ mod concurrent;
 mod crash;
 mod files;
 mod kept;
+mod leases;
 mod search;
 pub(crate) mod server;
 mod space;
@@ -19,6 +20,9 @@ use self::kept::{
     old_sessions_are_pruned, search_is_limited_to_a_session_and_paged, session_trees_are_listed,
     side_requests_count_as_usage, tables_match_their_description, templates_and_tools_are_stored_by_content,
     usage_before_the_creation_of_its_session_counts, usage_counts_each_request_once,
+};
+use self::leases::{
+    session_lease_ends_on_drop, session_lease_is_exclusive, session_lease_of_a_killed_process_is_waited_for,
 };
 use self::search::{
     additions_about_the_session_are_not_found, chinese_japanese_and_korean_are_found,
@@ -131,6 +135,7 @@ on_both! {
     sequence_number_is_used_once
     session_lease_is_exclusive
     session_lease_ends_on_drop
+    session_lease_of_a_killed_process_is_waited_for
     stores_write_concurrently
     config_keeps_the_changes_of_all_processes
     fork_has_as_many_messages_as_it_counts
@@ -435,28 +440,6 @@ async fn sequence_number_is_used_once(place: Place) {
     let stored = one.load_session(&session).await.unwrap().unwrap();
     assert_eq!(stored.entries, [prompt(0, "first"), prompt(1, "second")]);
     assert_eq!(stored.session.n_messages, 2);
-}
-
-async fn session_lease_is_exclusive(place: Place) {
-    let (one, other) = (place.open().await, place.open().await);
-    let (session, another) = (begin(&one, "/p", 1).await, begin(&one, "/p", 1).await);
-    let writer = one.acquire_session_lease(&session).await.unwrap();
-    let refused = other.acquire_session_lease(&session).await.unwrap_err();
-    assert!(refused.to_string().contains(" is in use for another client of this process; "), "{refused}");
-    assert!(matches!(refused, StoreError::Busy { session: id, .. } if id == session));
-    assert!(other.acquire_session_lease(&another).await.is_ok(), "another session is free");
-    one.release_session_lease(writer).await;
-    other.acquire_session_lease(&session).await.unwrap();
-}
-
-async fn session_lease_ends_on_drop(place: Place) {
-    let (one, other) = (place.open().await, place.open().await);
-    let session = begin(&one, "/p", 1).await;
-    let writer = one.acquire_session_lease(&session).await.unwrap();
-    // The end of a process releases its lease.
-    one.close().await.unwrap();
-    drop(writer);
-    say(&other, &session, 0, "mine").await.unwrap();
 }
 
 async fn broken_row_is_reported(place: Place) {

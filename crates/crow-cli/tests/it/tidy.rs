@@ -22,7 +22,7 @@ const FILE_LINES_MAX: usize = 600;
 const ARROWS: [(&str, &[&str]); 20] = [
     ("crow-core", &[]),
     ("crow-files", &["crow-core"]),
-    ("crow-store", &["crow-core", "crow-files"]),
+    ("crow-store", &["crow-core", "crow-files", "crow-process"]),
     ("crow-history", &["crow-core", "crow-files", "crow-store", "crow-tools"]),
     ("crow-import", &["crow-core", "crow-files", "crow-store"]),
     ("crow-fleet", &["crow-core", "crow-tools", "crow-acp"]),

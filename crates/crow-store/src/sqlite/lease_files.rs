@@ -1,8 +1,8 @@
 //! Leases among all processes: a locked file for each, next to the database.
 //!
-//! The system drops a lock with its process, however that ends, so no process waits for a dead one and no clock
-//! decides. The file is removed under its lock; a process that opened it before then notices that it is no longer the
-//! same file.
+//! The system drops a lock with its process, however that ends, so no clock decides. A child of a killed process may have
+//! a copy of the lock until it runs its program. The file is removed under its lock; a process that opened it before then
+//! notices that it is no longer the same file.
 
 use std::{
     collections::HashMap,
@@ -16,6 +16,8 @@ use crate::{LeaseHolder, StoreError, sql::LeaseKey};
 
 /// Each time another process removed the file in between; that many in a row do not happen.
 const ATTEMPTS_MAX: usize = 16;
+/// The description of a holder is this and its process ID.
+const LABEL_PREFIX: &str = "process ";
 /// Room for the description of a holder.
 const HOLDER_BYTES_MAX: u64 = 256;
 
@@ -47,7 +49,7 @@ impl LeaseFiles {
             if !crow_files::is_file_at(&file, &path) {
                 continue;
             }
-            let label = own_process_label();
+            let label = format!("{LABEL_PREFIX}{}", std::process::id());
             // If this fails, only the description for others is missing.
             if let Err(error) = file.set_len(0).and_then(|()| file.write_all(label.as_bytes())) {
                 tracing::debug!(%error, "could not describe the holder of a lease");
@@ -55,7 +57,7 @@ impl LeaseFiles {
             self.held.insert(key.clone(), (file, path));
             return Ok(());
         }
-        Err(key.busy_error(LeaseHolder::OtherProcess("one that has just ended".into())))
+        Err(key.busy_error(LeaseHolder::unknown_process("one that has just ended")))
     }
 
     /// Whether a process holds a lease. The file of one that was killed is unlocked.
@@ -87,16 +89,19 @@ impl Drop for LeaseFiles {
     }
 }
 
-/// The description of this process in a lease file.
-fn own_process_label() -> String {
-    format!("process {}", std::process::id())
-}
-
 fn read_holder(file: &File) -> LeaseHolder {
     let mut label = String::new();
     match file.take(HOLDER_BYTES_MAX).read_to_string(&mut label) {
-        Ok(1..) if label == own_process_label() => LeaseHolder::ThisProcess,
-        Ok(1..) => LeaseHolder::OtherProcess(label.chars().filter(|c| !c.is_control()).collect()),
-        Ok(0) | Err(_) => LeaseHolder::OtherProcess("an unknown one".into()),
+        Ok(1..) => {
+            let pid = label.strip_prefix(LABEL_PREFIX).and_then(|pid| pid.parse().ok());
+            if pid == Some(std::process::id()) {
+                return LeaseHolder::ThisProcess;
+            }
+            LeaseHolder::OtherProcess {
+                description: label.chars().filter(|c| !c.is_control()).collect(),
+                pid,
+            }
+        }
+        Ok(0) | Err(_) => LeaseHolder::unknown_process("an unknown one"),
     }
 }

@@ -163,7 +163,7 @@ impl DatabaseBackend for MemoryBackend {
         let mut shared = lock(&self.shared);
         match shared.leases.get(key) {
             Some(holder) if *holder != self.process => {
-                Err(key.busy_error(LeaseHolder::OtherProcess(format!("process {holder}"))))
+                Err(key.busy_error(LeaseHolder::unknown_process(&format!("process {holder}"))))
             }
             Some(_) | None => {
                 shared.leases.insert(key.clone(), self.process);

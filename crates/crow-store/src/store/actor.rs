@@ -5,7 +5,10 @@ use std::{collections::HashSet, ops::ControlFlow};
 use crow_core::SessionId;
 use tokio::sync::mpsc;
 
-use super::{AnswerSender, ReleasedLeases, StoreRequest};
+use super::{
+    AnswerSender, ReleasedLeases, StoreRequest,
+    leases::{ReleaseWait, wait_for_release},
+};
 use crate::{
     LeaseHolder, StoreError, TaskEnd, TaskRow, TaskState, Timestamp, database::Database, sql::LeaseKey,
 };
@@ -14,6 +17,7 @@ use crate::{
 pub(super) struct OpenDatabase {
     pub(super) database: Database,
     held_leases: HashSet<LeaseKey>,
+    release_wait: ReleaseWait,
 }
 
 impl OpenDatabase {
@@ -21,7 +25,8 @@ impl OpenDatabase {
         if self.held_leases.contains(key) {
             return Err(key.busy_error(LeaseHolder::ThisProcess));
         }
-        self.database.acquire_lease(key)?;
+        let Self { database, release_wait, .. } = self;
+        release_wait.acquire(wait_for_release, || database.acquire_lease(key))?;
         self.held_leases.insert(key.clone());
         Ok(())
     }
@@ -149,7 +154,11 @@ impl<F: Fn() -> Result<Database, StoreError>> StoreActor<F> {
     fn ensure_open(&mut self) -> Result<&mut OpenDatabase, StoreError> {
         let open = match self.state.take() {
             Some(open) => open,
-            None => OpenDatabase { database: self.open_database()?, held_leases: HashSet::new() },
+            None => OpenDatabase {
+                database: self.open_database()?,
+                held_leases: HashSet::new(),
+                release_wait: ReleaseWait::default(),
+            },
         };
         let open = self.state.insert(open);
         // First of all: a holder of a lease is working, and no other process may acquire it.

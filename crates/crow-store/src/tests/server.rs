@@ -5,7 +5,8 @@ use std::{
     thread,
 };
 
-use tokio_postgres::{Config, NoTls, SimpleQueryMessage};
+use tokio::runtime::Runtime;
+use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
 
 use crate::PostgresAddress;
 
@@ -52,6 +53,24 @@ impl Database {
         counts.next().unwrap()
     }
 
+    /// Acquires an advisory lock under the name of a program, for as long as the connection exists.
+    pub(super) fn lock(&self, program: &str, lock_id: i64) -> LockingConnection {
+        let mut config: Config = self.uri().parse().unwrap();
+        config.application_name(program);
+        let lock = async {
+            let (client, driver) = config.connect(NoTls).await.unwrap();
+            tokio::spawn(driver);
+            client.batch_execute(&format!("SELECT pg_advisory_lock({lock_id})")).await.unwrap();
+            client
+        };
+        let connect = || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            let client = runtime.block_on(lock);
+            LockingConnection { _client: client, runtime: Some(runtime) }
+        };
+        thread::scope(|scope| scope.spawn(connect).join().unwrap())
+    }
+
     /// It blocks, which no runtime permits on its threads.
     fn run(&self, name: Option<&str>, sql: &str) -> Vec<SimpleQueryMessage> {
         let mut config: Config = self.uri.parse().unwrap();
@@ -68,6 +87,19 @@ impl Database {
             runtime.block_on(work)
         };
         thread::scope(|scope| scope.spawn(run).join().unwrap())
+    }
+}
+
+pub(super) struct LockingConnection {
+    _client: Client,
+    runtime: Option<Runtime>,
+}
+
+impl Drop for LockingConnection {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
     }
 }
 
