@@ -100,7 +100,8 @@ async fn commit_compaction(
     compaction: Compaction,
     progress: &CompactionProgress<'_>,
 ) -> Result<String, Failure> {
-    if let Err(error) = cx.runtime.store.record_compaction(cx.lease, &compaction, progress.began).await {
+    let compaction = Compaction { began_ms: progress.began.0, ..compaction };
+    if let Err(error) = cx.runtime.store.record_compaction(cx.lease, &compaction).await {
         let failure = store_failure(error);
         progress.end(CompactionStage::Failed, &to_sentence(&failure.message));
         return Err(failure);

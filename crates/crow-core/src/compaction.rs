@@ -45,7 +45,7 @@ pub struct Compaction {
     pub tokens_before: u64,
     /// Estimated tokens in context after the compaction.
     pub tokens_after: u64,
-    /// Milliseconds since 1970 when it began; 0 until it is stored.
+    /// Milliseconds since 1970 when it began; 0 until it is about to be stored.
     pub began_ms: i64,
 }
 

@@ -24,14 +24,7 @@ pub struct ImportedSession {
     /// Its messages, in an order that a transcript accepts, with IDs by position.
     pub entries: Vec<(TranscriptEntry, Timestamp)>,
     /// Its compactions, oldest first.
-    pub compactions: Vec<ImportedCompaction>,
-}
-
-/// A compaction of an imported session.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ImportedCompaction {
-    pub compaction: Compaction,
-    pub created: Timestamp,
+    pub compactions: Vec<Compaction>,
 }
 
 /// Counts of what could not be imported.

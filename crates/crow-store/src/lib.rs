@@ -33,7 +33,7 @@ pub use database::TABLES;
 pub use draft::Draft;
 pub use error::{LeaseHolder, StoreError};
 pub use file_changes::{ChangeId, FileChange, NewFileChange, StoredPrompt, UndoSnapshot};
-pub use imported_session::{ImportLosses, ImportedCompaction, ImportedSession};
+pub use imported_session::{ImportLosses, ImportedSession};
 pub use postgres::PostgresAddress;
 pub use session::{
     CreatorFilter, ListQuery, LoadedSession, MessageRange, MessageRole, NewSession, SearchHit, SearchQuery,

@@ -128,11 +128,10 @@ impl Store {
         &self,
         lease: &SessionLease,
         compaction: &Compaction,
-        now: Timestamp,
     ) -> Result<(), StoreError> {
         let compaction = compaction.clone();
         self.with_session_lease(lease, move |database, session| {
-            database.record_compaction(session, &compaction, now)
+            database.record_compaction(session, &compaction)
         })
         .await
     }

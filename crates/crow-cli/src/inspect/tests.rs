@@ -71,9 +71,9 @@ async fn session_family(store: &Store) -> Vec<SessionId> {
         pruned: vec![CallId::from_position(1, 0)],
         tokens_before: 900,
         tokens_after: 300,
-        began_ms: 0,
+        began_ms: 3 * HOUR,
     };
-    store.record_compaction(&writer, &compaction, Timestamp(3 * HOUR)).await.unwrap();
+    store.record_compaction(&writer, &compaction).await.unwrap();
     store.set_title(&first, "Change `it`\u{1b}[2J").await.unwrap();
     let child = session(store, "/work/a", Some(&first), 4 * HOUR).await;
     append_entries(store, &child, &entries()).await;

@@ -1,7 +1,7 @@
 //! A session as the Python version stored it, and as the store takes it.
 
 use crow_core::{Compaction, SessionId, TranscriptEntry};
-use crow_store::{ImportLosses, ImportedCompaction, ImportedSession, Timestamp};
+use crow_store::{ImportLosses, ImportedSession, Timestamp};
 
 /// A session of an old database.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,8 +59,8 @@ impl OldSession {
 }
 
 impl OldCompaction {
-    fn into_imported(self) -> ImportedCompaction {
-        let compaction = Compaction {
+    fn into_imported(self) -> Compaction {
+        Compaction {
             at_seq: self.at_seq,
             keep_from: self.at_seq,
             verbatim_prompts: Vec::new(),
@@ -68,8 +68,7 @@ impl OldCompaction {
             pruned: Vec::new(),
             tokens_before: self.tokens_before,
             tokens_after: 0,
-            began_ms: 0,
-        };
-        ImportedCompaction { compaction, created: self.created }
+            began_ms: self.created.0,
+        }
     }
 }

@@ -13,9 +13,8 @@ impl Database {
         &mut self,
         session: &SessionId,
         compaction: &Compaction,
-        began: Timestamp,
     ) -> Result<(), StoreError> {
-        self.write_transaction(|sql| begin_generation(sql, session, compaction, began))
+        self.write_transaction(|sql| begin_generation(sql, session, compaction))
     }
 
     pub(crate) fn undo_compaction(
@@ -54,7 +53,6 @@ pub(super) fn begin_generation(
     sql: &mut dyn SqlTransaction,
     session: &SessionId,
     compaction: &Compaction,
-    began: Timestamp,
 ) -> Result<(), SqlError> {
     let verbatim_prompts: Vec<String> = compaction.verbatim_prompts.iter().map(u64::to_string).collect();
     let pruned: Vec<String> = compaction.pruned.iter().map(CallId::to_string).collect();
@@ -76,7 +74,7 @@ pub(super) fn begin_generation(
             &pruned.join(" "),
             compaction.tokens_before,
             compaction.tokens_after,
-            began.0,
+            compaction.began_ms,
         ],
     );
     match result {

@@ -35,8 +35,8 @@ pub(crate) fn import_session(sql: &mut dyn SqlTransaction, old: &ImportedSession
         let row = row::encode_entry(entry).map_err(|error| bad_row_error(&old.id, seq, &error))?;
         insert_message(sql, &old.id, seq, &row, *created)?;
     }
-    for old_compaction in &old.compactions {
-        compactions::begin_generation(sql, &old.id, &old_compaction.compaction, old_compaction.created)?;
+    for compaction in &old.compactions {
+        compactions::begin_generation(sql, &old.id, compaction)?;
     }
     Ok(())
 }

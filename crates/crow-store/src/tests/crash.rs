@@ -131,7 +131,7 @@ impl Step {
                     tokens_after: 1,
                     began_ms: 0,
                 };
-                store.record_compaction(writer, &compaction, Timestamp(1)).await?;
+                store.record_compaction(writer, &compaction).await?;
                 *n_compactions += 1;
             }
         }

@@ -17,8 +17,8 @@ use super::{
     words,
 };
 use crate::{
-    ForeignFormat, ImportLosses, ImportedCompaction, ImportedSession, Store, StoreError, StoreOptions,
-    TaskPlace, TaskState, Timestamp,
+    ForeignFormat, ImportLosses, ImportedSession, Store, StoreError, StoreOptions, TaskPlace, TaskState,
+    Timestamp,
     database::Database,
     salvage_database,
     sqlite::{SqliteBackend, SqliteOptions},
@@ -66,7 +66,7 @@ static NOTES: ForeignFormat = ForeignFormat {
                 pruned: Vec::new(),
                 tokens_before: 7,
                 tokens_after: 0,
-                began_ms: 0,
+                began_ms: 2,
             };
             on_session(ImportedSession {
                 id: SessionId::new(format!("note-{number}")),
@@ -77,7 +77,7 @@ static NOTES: ForeignFormat = ForeignFormat {
                 created: Timestamp(1),
                 updated: Timestamp(2),
                 entries: vec![(prompt(0, &text?), Timestamp(2))],
-                compactions: vec![ImportedCompaction { compaction, created: Timestamp(2) }],
+                compactions: vec![compaction],
             })?;
         }
         Ok(ImportLosses::default())

@@ -94,3 +94,14 @@ async fn compacted_entries_are_found_by_search() {
     let found = String::from_utf8_lossy(&found.stdout).into_owned();
     assert!(found.contains(&stage.session) && found.contains("the key is 4711"), "{found}");
 }
+
+#[tokio::test]
+async fn session_is_not_read_again_after_its_own_compaction() {
+    let mut stage = begun(&told()).await;
+    assert_eq!(stage.say("/compact").await, "end_turn");
+    let database = rusqlite::Connection::open(stage.world.home().join(".crow/crow.db")).expect("it opens");
+    database.execute("UPDATE messages SET data = '' WHERE seq = 0", []).expect("it is damaged");
+    assert_eq!(stage.say("go on").await, "end_turn");
+    let last = stage.last();
+    assert!(last.contains("Notes.") && last.contains("go on"), "{last}");
+}
